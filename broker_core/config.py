@@ -1,0 +1,210 @@
+"""Settings of name server, broker and store, under their RocketMQ keys.
+
+Attributes are snake_case with the unit last; the RocketMQ key of each is in the field's metadata, the only place where
+it is spelled. Defaults are those of RocketMQ 4.9 (Source: spec store §15, broker §15).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from broker_core.errors import UsageError
+
+FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+
+CONSUME_QUEUE_UNIT_BYTES = 20
+
+
+def _setting(key: str, default: Any) -> Any:  # noqa: ANN401  dataclasses.field is typed so
+    return field(default=default, metadata={"key": key})
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """How a store directory is laid out and served. Sizes in bytes, times in milliseconds."""
+
+    root: Path = _setting("storePathRootDir", Path("store"))
+    commit_log_file_bytes: int = _setting("mappedFileSizeCommitLog", 1 << 30)
+    consume_queue_file_bytes: int = _setting("mappedFileSizeConsumeQueue", 6_000_000)
+    flush_disk_type: FlushDiskType = _setting("flushDiskType", "ASYNC_FLUSH")
+    flush_commit_log_interval_ms: int = _setting("flushIntervalCommitLog", 500)
+    flush_commit_log_least_pages: int = _setting("flushCommitLogLeastPages", 4)
+    flush_commit_log_thorough_interval_ms: int = _setting("flushCommitLogThoroughInterval", 10_000)
+    flush_consume_queue_interval_ms: int = _setting("flushIntervalConsumeQueue", 1_000)
+    flush_consume_queue_least_pages: int = _setting("flushConsumeQueueLeastPages", 2)
+    flush_consume_queue_thorough_interval_ms: int = _setting("flushConsumeQueueThoroughInterval", 60_000)
+    sync_flush_timeout_ms: int = _setting("syncFlushTimeout", 5_000)
+    max_message_bytes: int = _setting("maxMessageSize", 4 * 1024 * 1024)
+    check_crc_on_recover: bool = _setting("checkCRCOnRecover", True)
+    max_transfer_bytes_in_memory: int = _setting("maxTransferBytesOnMessageInMemory", 262_144)
+    max_transfer_count_in_memory: int = _setting("maxTransferCountOnMessageInMemory", 32)
+    max_transfer_bytes_on_disk: int = _setting("maxTransferBytesOnMessageInDisk", 65_536)
+    max_transfer_count_on_disk: int = _setting("maxTransferCountOnMessageInDisk", 8)
+    access_in_memory_max_ratio_percent: int = _setting("accessMessageInMemoryMaxRatio", 40)
+    disk_max_used_percent: int = _setting("diskMaxUsedSpaceRatio", 75)
+    disk_warning_percent: int = _setting("diskSpaceWarningLevelRatio", 90)
+    message_delay_level: str = _setting("messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+
+    @property
+    def consume_queue_file_bytes_rounded(self) -> int:
+        """Consume queue file size, rounded up to whole units (Source: spec store §4.1)."""
+        units = -(-self.consume_queue_file_bytes // CONSUME_QUEUE_UNIT_BYTES)
+        return units * CONSUME_QUEUE_UNIT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Identity, address and behaviour of the broker. Times in milliseconds."""
+
+    cluster_name: str = _setting("brokerClusterName", "DefaultCluster")
+    broker_name: str = _setting("brokerName", "broker-a")
+    broker_id: int = _setting("brokerId", 0)
+    listen_port: int = _setting("listenPort", 10911)
+    name_server_port: int = _setting("namesrvPort", 9876)
+    bind_host: str = _setting("bindAddress", "127.0.0.1")
+    advertised_host: str = _setting("brokerIP1", "127.0.0.1")
+    default_topic_queue_count: int = _setting("defaultTopicQueueNums", 8)
+    auto_create_topic: bool = _setting("autoCreateTopicEnable", True)
+    auto_create_group: bool = _setting("autoCreateSubscriptionGroup", True)
+    permission: int = _setting("brokerPermission", 6)
+    flush_consumer_offset_interval_ms: int = _setting("flushConsumerOffsetInterval", 5_000)
+    long_polling: bool = _setting("longPollingEnable", True)
+    short_polling_ms: int = _setting("shortPollingTimeMills", 1_000)
+    register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)
+    region_id: str = _setting("regionId", "DefaultRegion")
+    store: StoreConfig = field(default_factory=StoreConfig)
+
+
+Settings = StoreConfig | BrokerConfig
+
+
+def setting_keys(settings: type[Settings]) -> dict[str, str]:
+    """RocketMQ key → attribute name, for one settings class."""
+    return {f.metadata["key"]: f.name for f in dataclasses.fields(settings) if "key" in f.metadata}
+
+
+def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:
+    """Return ``config`` with settings given under their RocketMQ keys.
+
+    Args:
+        config: What to start from.
+        values: RocketMQ key → text, as in broker.conf or ``--set KEY=VALUE``.
+
+    Raises:
+        UsageError: The key is not known or the value does not fit its type.
+    """
+    broker_keys, store_keys = setting_keys(BrokerConfig), setting_keys(StoreConfig)
+    broker: dict[str, object] = {}
+    store: dict[str, object] = {}
+    for key, text in values.items():
+        if key in broker_keys:
+            broker[broker_keys[key]] = _parse(key, text, getattr(config, broker_keys[key]))
+        elif key in store_keys:
+            store[store_keys[key]] = _parse(key, text, getattr(config.store, store_keys[key]))
+        else:
+            known = ", ".join(sorted({*broker_keys, *store_keys}))
+            raise UsageError(f"there is no broker setting “{key}”. Known settings: {known}", key=key)
+    new_store = dataclasses.replace(config.store, **store)  # type: ignore[arg-type]  # values were parsed by field
+    return dataclasses.replace(config, store=new_store, **broker)  # type: ignore[arg-type]  # likewise
+
+
+def _parse(key: str, text: str, current: object) -> object:
+    if isinstance(current, bool):
+        if text.lower() not in ("true", "false"):
+            raise UsageError(f"{key} takes true or false, not “{text}”", key=key)
+        return text.lower() == "true"
+    if isinstance(current, int):
+        return _parse_int(key, text)
+    if isinstance(current, Path):
+        return Path(text)
+    if key == "flushDiskType" and text not in ("ASYNC_FLUSH", "SYNC_FLUSH"):
+        raise UsageError(f"flushDiskType takes ASYNC_FLUSH or SYNC_FLUSH, not “{text}”", key=key)
+    return text
+
+
+def _parse_int(key: str, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise UsageError(f"{key} takes a whole number, not “{text}”", key=key) from error
+    if value < 0:
+        raise UsageError(f"{key} takes a number from 0 up, not {value}", key=key)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class RemotingLimits:
+    """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
+
+    Attributes:
+        frame_bytes_max: Largest frame accepted; the protocol's own bound.
+        connections_max: Connections a server keeps at once; further ones are closed at once.
+        idle_ms: A connection without a byte in or out for so long is closed.
+        unsent_bytes_high: With more than this waiting to be sent, nothing more is read from that peer.
+        unsent_bytes_max: With more than this waiting the peer is given up and its connection closed.
+        pending_requests_max: Requests of ours on one connection that wait for their answer.
+        connect_timeout_ms: For opening a connection.
+        request_timeout_ms: For an answer, where the caller gives no time of its own.
+    """
+
+    frame_bytes_max: int = 16 * 1024 * 1024
+    connections_max: int = 4096
+    idle_ms: int = 120_000
+    unsent_bytes_high: int = 1024 * 1024
+    unsent_bytes_max: int = 64 * 1024 * 1024
+    pending_requests_max: int = 65_535
+    connect_timeout_ms: int = 3_000
+    request_timeout_ms: int = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Times and bounds of Orbit's own clients; the defaults of the Java client (Source: spec remoting §1.6, §6).
+
+    Attributes:
+        route_refresh_interval_ms: Between two looks at the routes of the topics in use.
+        heartbeat_interval_ms: Between two heartbeats to every broker in use.
+        send_timeout_ms: For one send with all its retries.
+        send_retries: Further attempts after a failed send.
+        sends_in_flight_max: Sends of one producer that wait for their answer; further ones wait to be sent.
+        compress_body_bytes: Bodies from this size on are compressed.
+        message_bytes_max: Largest body accepted for sending, before compression.
+        rebalance_interval_ms: Between two checks of who consumes which queue.
+        commit_interval_ms: Between two commits of changed offsets.
+        pull_batch_messages: Messages asked for in one pull.
+        pull_suspend_ms: How long the broker may hold a pull that finds nothing.
+        pull_timeout_ms: For the answer to a pull.
+        pull_retry_ms: Pause after a pull that failed.
+        flow_control_pause_ms: Pause of a queue's pulls while it has reached one of the bounds below.
+        queue_messages_max: Messages of one queue that are fetched and not consumed.
+        queue_bytes_max: Bytes of stored records of one queue that are fetched and not consumed.
+        queue_span_max: Distance of the first and the last offset of one queue that is fetched and not consumed.
+        consume_retry_ms: Pause before a failed batch is consumed again; doubles each time.
+        consume_retry_max_ms: Longest such pause.
+        close_wait_ms: How long `close` waits for listeners that are at work.
+    """
+
+    route_refresh_interval_ms: int = 30_000
+    heartbeat_interval_ms: int = 30_000
+    send_timeout_ms: int = 3_000
+    send_retries: int = 2
+    sends_in_flight_max: int = 1_024
+    compress_body_bytes: int = 4_096
+    message_bytes_max: int = 4 * 1024 * 1024
+    rebalance_interval_ms: int = 20_000
+    commit_interval_ms: int = 5_000
+    pull_batch_messages: int = 32
+    pull_suspend_ms: int = 15_000
+    pull_timeout_ms: int = 30_000
+    pull_retry_ms: int = 1_000
+    flow_control_pause_ms: int = 50
+    queue_messages_max: int = 1_000
+    queue_bytes_max: int = 100 * 1024 * 1024
+    queue_span_max: int = 2_000
+    consume_retry_ms: int = 1_000
+    consume_retry_max_ms: int = 30_000
+    close_wait_ms: int = 5_000

@@ -1,0 +1,116 @@
+"""Message values: what a broker hands to the store, and what it finds there again."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from dataclasses import dataclass, field
+from typing import NewType
+
+from broker_core.errors import CodecError, UsageError
+
+QueueOffset = NewType("QueueOffset", int)
+PhysicalOffset = NewType("PhysicalOffset", int)
+
+_PORT = struct.Struct(">i")
+_V4_BYTES = 4
+_V6_BYTES = 16
+_PORT_MAX = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """An IP address and a port, as records hold them.
+
+    Args:
+        ip: 4 (IPv4) or 16 (IPv6) bytes in network order.
+        port: TCP port.
+    """
+
+    ip: bytes
+    port: int
+    packed: bytes = field(init=False, repr=False, compare=False)
+    """The bytes of BORNHOST or STOREHOST: address, then port as i32."""
+
+    def __post_init__(self) -> None:
+        if len(self.ip) not in (_V4_BYTES, _V6_BYTES):
+            raise CodecError(f"an address has 4 or 16 bytes, this one has {len(self.ip)}")
+        object.__setattr__(self, "packed", self.ip + _PORT.pack(self.port))
+
+    @property
+    def is_v6(self) -> bool:
+        """Whether the address is IPv6."""
+        return len(self.ip) == _V6_BYTES
+
+    @classmethod
+    def from_packed(cls, packed: bytes) -> HostAddress:
+        """Address of BORNHOST or STOREHOST bytes (8 or 20)."""
+        return cls(packed[:-4], _PORT.unpack_from(packed, len(packed) - 4)[0])
+
+    @classmethod
+    def parse(cls, text: str) -> HostAddress:
+        """Address of ``1.2.3.4:10911`` or ``[::1]:10911``.
+
+        Raises:
+            UsageError: The text is not an IP address with a port from 0 to 65535.
+        """
+        host, _, port = text.rpartition(":")
+        try:
+            ip = ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).packed
+            number = int(port)
+        except ValueError as error:
+            raise UsageError(f"“{text}” is not an address; write IP:PORT, for example 127.0.0.1:10911") from error
+        if not 0 <= number <= _PORT_MAX:
+            raise UsageError(f"port {number} of “{text}” is outside 0 to {_PORT_MAX}")
+        return cls(ip, number)
+
+    def __str__(self) -> str:
+        if not self.is_v6:
+            return f"{'.'.join(map(str, self.ip))}:{self.port}"
+        groups = struct.unpack(">8H", self.ip)
+        return f"[{':'.join(f'{group:x}' for group in groups)}]:{self.port}"
+
+
+@dataclass(slots=True)
+class MessageToStore:
+    """One message on its way into the store; not frozen, because freezing doubles the cost of making one.
+
+    ``properties`` are already in RocketMQ's encoding. For a batch, ``body`` is the framed batch and ``properties`` are
+    those of the request, which every member gets after its own.
+    """
+
+    topic: str
+    queue_id: int
+    flag: int
+    sys_flag: int
+    born_timestamp_ms: int
+    born_host: HostAddress
+    store_host: HostAddress
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body: bytes | bytearray | memoryview
+    properties: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A commit log record, decoded. ``body`` is as stored, that is, still compressed where SYSFLAG says so."""
+
+    store_size: int
+    magic_code: int
+    body_crc: int
+    topic: str
+    queue_id: int
+    flag: int
+    queue_offset: int
+    physical_offset: int
+    sys_flag: int
+    born_timestamp_ms: int
+    born_host: HostAddress
+    store_timestamp_ms: int
+    store_host: HostAddress
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body: bytes
+    properties: dict[str, str]
+    properties_bytes: bytes

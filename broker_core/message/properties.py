@@ -1,0 +1,104 @@
+"""Message properties: their names and RocketMQ's encoding.
+
+    name 0x01 value 0x02 name 0x01 value [0x02]
+
+The last separator is there or not, depending on the writer's version; both are read, and none is written.
+Nothing is escaped, so names and values cannot hold 0x01 or 0x02.
+
+Source: store specification §2.6, §2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NAME_SEPARATOR = "\x01"
+ITEM_SEPARATOR = "\x02"
+_NAME_END = b"\x01"
+_ITEM_END = b"\x02"
+_SHORTEST_ITEM = 3
+
+PROPERTIES_BYTES_MAX = 32767
+
+KEYS = "KEYS"
+TAGS = "TAGS"
+WAIT = "WAIT"
+DELAY = "DELAY"
+RETRY_TOPIC = "RETRY_TOPIC"
+REAL_TOPIC = "REAL_TOPIC"
+REAL_QUEUE_ID = "REAL_QID"
+TRANSACTION_PREPARED = "TRAN_MSG"
+PRODUCER_GROUP = "PGROUP"
+MIN_OFFSET = "MIN_OFFSET"
+MAX_OFFSET = "MAX_OFFSET"
+ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+RECONSUME_TIME = "RECONSUME_TIME"
+MESSAGE_REGION = "MSG_REGION"
+TRACE_ON = "TRACE_ON"
+UNIQUE_KEY = "UNIQ_KEY"
+MAX_RECONSUME_TIMES = "MAX_RECONSUME_TIMES"
+CONSUME_START_TIME = "CONSUME_START_TIME"
+INSTANCE_ID = "INSTANCE_ID"
+CLUSTER = "CLUSTER"
+INNER_MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
+INNER_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
+
+KEY_SEPARATOR = " "
+
+
+def encode_properties(properties: Mapping[str, str]) -> bytes:
+    """Bytes of the given properties, without a trailing separator."""
+    return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
+
+
+def decode_properties(data: bytes | memoryview) -> dict[str, str]:
+    """Properties of stored bytes; items without name or value are left out, later duplicates win.
+
+    Any input parses: bytes that are not UTF-8 become replacement characters, as in a Java reader.
+    """
+    result: dict[str, str] = {}
+    for item in bytes(data).decode("utf-8", "replace").split(ITEM_SEPARATOR):
+        name, _, value = item.partition(NAME_SEPARATOR)
+        if name and value and len(item) >= _SHORTEST_ITEM:
+            result[name] = value
+    return result
+
+
+def find_property_bytes(data: bytes, marker: bytes) -> bytes | None:
+    """Value of one property without decoding the others; the last of several wins.
+
+    Args:
+        data: Encoded properties.
+        marker: UTF-8 name followed by 0x01 (`property_marker`), made once by the caller.
+    """
+    end = len(data)
+    while (start := data.rfind(marker, 0, end)) >= 0:
+        if start == 0 or data[start - 1] == 2:
+            value_start = start + len(marker)
+            value_end = data.find(_ITEM_END, value_start)
+            value = data[value_start:] if value_end < 0 else data[value_start:value_end]
+            if value:
+                return value
+        end = start + len(marker) - 1
+    return None
+
+
+def property_marker(name: str) -> bytes:
+    """What `find_property_bytes` looks for."""
+    return name.encode() + _NAME_END
+
+
+def find_property(data: bytes, name: str) -> str | None:
+    """Value of one property of encoded bytes, None where it is missing or empty."""
+    value = find_property_bytes(data, property_marker(name))
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def append_properties(data: bytes, more: bytes) -> bytes:
+    """Encoded properties followed by others, with one separator between them.
+
+    Source: store specification §2.9 (how a broker adds request-level properties to those of a batch member).
+    """
+    if not data or not more:
+        return data or more
+    return data + more if data.endswith(_ITEM_END) else data + _ITEM_END + more
