@@ -1,0 +1,89 @@
+"""Records of a batch: checked, and laid out as one block for its place in the log. No I/O.
+
+Source: store specification §2.3, §2.9.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+from zlib import crc32
+
+from broker_core.errors import CodecError
+from broker_core.message.batch import BatchMember, decode_batch
+from broker_core.message.model import MessageToStore
+from broker_core.message.properties import DELAY, append_properties, find_property
+from broker_core.message.record import CRC_MASK, HEAD_BYTES, HEADS, LENGTH_I16, TopicField, host_flags
+from broker_core.message.sys_flag import HOST_V6_MASK, TRANSACTION_MASK
+from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.results import Arrival
+
+_log = logging.getLogger(__name__)
+
+
+def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] | None:
+    """Members with the request's properties added; None where the batch may not be stored.
+
+    A batch may not be too large, transactional, delayed or malformed.
+    """
+    if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK or _is_delayed(message.properties):
+        return None
+    try:
+        members = decode_batch(message.body)
+    except CodecError as error:
+        _log.warning("a batch for %s is refused: %s", message.topic, error)
+        return None
+    if any(_is_delayed(member.properties) for member in members):
+        return None
+    more = message.properties
+    return [BatchMember(flag, body, append_properties(properties, more)) for flag, body, properties in members]
+
+
+def _is_delayed(properties: bytes) -> bool:
+    return find_property(properties, DELAY) is not None
+
+
+class BatchDraft:
+    """A batch on its way into the log.
+
+    Args:
+        message: What the members have in common.
+        topic: Its topic, in the form of records.
+        members: With their final properties.
+    """
+
+    def __init__(self, message: MessageToStore, topic: TopicField, members: list[BatchMember]) -> None:
+        self._message = message
+        self._topic = topic
+        self._members = members
+        self._sys_flag = host_flags(message)
+        families = (self._sys_flag & HOST_V6_MASK) >> 4
+        self._head = HEADS[families]
+        fixed = HEAD_BYTES[families] + len(topic.field) + LENGTH_I16.size
+        self._sizes = [fixed + len(member.body) + len(member.properties) for member in members]
+        self.total_bytes = sum(self._sizes)
+
+    def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int, levels: DelayLevels) -> LaidOutBatch:
+        """Units and records for the given place."""
+        message, pack, (magic, topic) = self._message, self._head.pack, self._topic
+        born, store = message.born_host.packed, message.store_host.packed
+        arrivals: list[Arrival] = []
+        parts: list[bytes] = []
+        for (flag, body, properties), size in zip(self._members, self._sizes, strict=True):
+            head = pack(
+                size, magic, crc32(body) & CRC_MASK, message.queue_id, flag, queue_offset, physical_offset, self._sys_flag,
+                message.born_timestamp_ms, born, now_ms, store, message.reconsume_times, 0, len(body),
+            )  # fmt: skip
+            parts += (head, body, topic, LENGTH_I16.pack(len(properties)), properties)
+            code = unit_tags_code(message.topic, properties, now_ms, levels)
+            arrivals.append(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
+            physical_offset += size
+            queue_offset += 1
+        return LaidOutBatch(arrivals, b"".join(parts))
+
+
+class LaidOutBatch(NamedTuple):
+    """What goes to the queue, and what goes to the log."""
+
+    arrivals: list[Arrival]
+    block: bytes

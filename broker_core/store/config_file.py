@@ -1,0 +1,110 @@
+"""Files below ``config/``: read as fastjson wrote them, written as strict JSON, the former content kept as ``.bak``.
+
+RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well.
+
+Source: store specification §7.1.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from broker_core.errors import CorruptStoreError, StoreError, StoreFullError
+from broker_core.store.disk import Disk, is_no_space
+
+_STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
+
+_log = logging.getLogger(__name__)
+
+
+def parse_config(text: str) -> dict[str, Any]:
+    """Object of a configuration file's text, bare integer keys included; all keys are text.
+
+    Raises:
+        ValueError: It is not JSON, or no object.
+    """
+    value = json.loads(_STRING_OR_BARE_KEY.sub(_quote_key, text))
+    if not isinstance(value, dict):
+        raise ValueError(f"a configuration file holds an object, not {type(value).__name__}")  # noqa: TRY004  one kind for the caller
+    return value
+
+
+def _quote_key(match: re.Match[str]) -> str:
+    if match["key"] is None:
+        return match[0]
+    return f'{match["before"]}"{match["key"]}"'
+
+
+def format_config(content: Mapping[str, Any]) -> str:
+    """Text of a configuration file in RocketMQ's look: tabs, fields in alphabetical order, no space after the colon."""
+    return json.dumps(content, indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+def backup_path(path: Path) -> Path:
+    """Where the former content is kept."""
+    return path.with_name(path.name + ".bak")
+
+
+def load_config(path: Path) -> dict[str, Any]:
+    """Content of a configuration file, or of its backup where it is missing or broken; empty where there is neither.
+
+    Raises:
+        CorruptStoreError: The backup is broken, and the file is missing or broken as well.
+        StoreError: The operating system refuses.
+    """
+    faults: list[str] = []
+    for candidate in (path, backup_path(path)):
+        try:
+            text = candidate.read_text("utf-8")
+            if text.strip():
+                return parse_config(text)
+            faults.append(f"{candidate.name} is empty")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreError(
+                f"{candidate} cannot be read: {error.strerror}. Check its permissions", file=str(candidate)
+            ) from error
+        except ValueError as error:
+            faults.append(f"{candidate.name}: {error}")
+            _log.warning("%s cannot be read (%s)", candidate, error)
+    if faults and backup_path(path).exists() and backup_path(path).stat().st_size:
+        raise CorruptStoreError(
+            f"{path} cannot be read, nor can its backup: {'; '.join(faults)}. Repair one of them, or move both away to start "
+            "with defaults",
+            file=str(path),
+            position=0,
+        )
+    return {}
+
+
+def save_config(path: Path, content: Mapping[str, Any], disk: Disk | None = None) -> None:
+    """Replace a configuration file at once; the former content becomes its backup.
+
+    Raises:
+        StoreFullError: There is no room; the former file is still in place.
+        StoreError: Another fault of the operating system; likewise.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            _keep_backup(path)
+        (disk or Disk()).replace_file(path, format_config(content).encode())
+    except OSError as error:
+        kind = StoreFullError if is_no_space(error) else StoreError
+        raise kind(f"{path} cannot be written: {error.strerror}; its former content is kept", file=str(path)) from error
+
+
+def _keep_backup(path: Path) -> None:
+    """Give the old bytes a second name, which the replacement of the file leaves alone."""
+    backup = backup_path(path)
+    staged = backup.with_name(f".{backup.name}.new")
+    staged.unlink(missing_ok=True)
+    os.link(path, staged)
+    staged.replace(backup)

@@ -1,0 +1,300 @@
+"""Consume queue: where the messages of one queue lie in the commit log, 20 bytes each.
+
+    physical offset i64 | record size i32 | tags code i64
+
+New units are kept in memory and written to the file by `write`, from time to time: the log is the truth, and a queue that is
+behind it is completed at the next start. So a queue needs neither a mapping nor an open file, and a store can have many.
+
+Not safe for concurrent use by itself: callers hold the store's lock, except in `write` (see there).
+
+Source: store specification §4, §10.2, §10.5.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
+from broker_core.store.disk import Disk
+from broker_core.store.paths import offset_files, offset_name
+from broker_core.store.results import QueueUnit
+
+UNIT = struct.Struct(">qiq")
+UNIT_BYTES = CONSUME_QUEUE_UNIT_BYTES
+assert UNIT.size == UNIT_BYTES
+
+PRE_BLANK_SIZE = 0x7FFFFFFF
+PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
+"""Fills a file before the first unit of a queue whose older files are gone (§4.4)."""
+
+KEPT_UNITS = 204
+"""Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""
+UNWRITTEN_BYTES_MAX = 16 << 20
+"""A queue with more than this in memory is written by the put that notices."""
+
+_ZERO_UNIT = bytes(UNIT_BYTES)
+_SCAN_BYTES = 20 * 3276
+
+_pack_unit = UNIT.pack
+
+
+class PendingUnits(NamedTuple):
+    """What `ConsumeQueue.write` has to bring to the disk."""
+
+    start_offset: int
+    data: bytes
+
+
+class ConsumeQueue:
+    """One consume queue.
+
+    Args:
+        topic: Name as stored.
+        queue_id: Number.
+        directory: Where its files are, or will be.
+        file_bytes: Size of a file, a multiple of 20.
+        disk: Access to the operating system.
+        read_only: Never write to the directory.
+    """
+
+    __slots__ = (
+        "_directory",
+        "_disk",
+        "_read_only",
+        "_tail",
+        "_tail_start",
+        "_unsynced",
+        "_written",
+        "directory_is_new",
+        "file_bytes",
+        "is_damaged",
+        "last_store_ms",
+        "max_offset",
+        "min_offset",
+        "queue_id",
+        "topic",
+    )
+
+    def __init__(self, topic: str, queue_id: int, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.file_bytes = file_bytes
+        self.min_offset = 0
+        self.max_offset = 0
+        self.last_store_ms = -1
+        """Store time of the last message; -1 not known."""
+        self.directory_is_new = False
+        self.is_damaged = False
+        """`load` found files that do not follow each other; the queue must be built anew."""
+        self._directory = directory
+        self._disk = disk
+        self._read_only = read_only
+        self._tail = bytearray()
+        self._tail_start = 0
+        self._written = 0
+        self._unsynced: set[Path] = set()
+
+    # ---- writing -------------------------------------------------------------------------------------------------------
+
+    def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> None:
+        """Add the unit of the next message."""
+        self._tail += _pack_unit(physical_offset, record_bytes, tags_code)
+        self.max_offset += 1
+
+    def start_at(self, offset: int) -> None:
+        """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
+        units_in_file = self.file_bytes // UNIT_BYTES
+        first = offset - offset % units_in_file
+        self._tail = bytearray(PRE_BLANK * (offset - first))
+        self._tail_start = self._written = first
+        self.min_offset = self.max_offset = offset
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes in memory that the file does not have."""
+        return (self.max_offset - self._written) * UNIT_BYTES
+
+    def pending(self) -> PendingUnits:
+        """Copy of what is to be written; taken under the store's lock."""
+        return PendingUnits(self._written, bytes(self._tail[(self._written - self._tail_start) * UNIT_BYTES :]))
+
+    def write(self, pending: PendingUnits) -> None:
+        """Write units to the files; called without the store's lock, by one thread at a time.
+
+        Raises:
+            OSError: The disk is full or broken; `written` must not be called then.
+        """
+        if not self._directory.is_dir():
+            self._directory.mkdir(parents=True)
+            self.directory_is_new = True
+        position, rest = pending.start_offset * UNIT_BYTES, memoryview(pending.data)
+        while rest:
+            base = position - position % self.file_bytes
+            part = rest[: base + self.file_bytes - position]
+            path = self._directory / offset_name(base)
+            descriptor = self._disk.open_sized(path, self.file_bytes)
+            try:
+                self._disk.write_at(descriptor, part, position - base)
+            finally:
+                self._disk.close(descriptor)
+            self._unsynced.add(path)
+            position, rest = position + len(part), rest[len(part) :]
+
+    def written(self, pending: PendingUnits) -> None:
+        """Take note that `write` succeeded; called under the store's lock."""
+        self._written = pending.start_offset + len(pending.data) // UNIT_BYTES
+        surplus = self._written - self._tail_start - KEPT_UNITS
+        if surplus > 0:
+            del self._tail[: surplus * UNIT_BYTES]
+            self._tail_start += surplus
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether bytes written to the files may not be on the disk."""
+        return bool(self._unsynced)
+
+    def sync(self) -> None:
+        """Bring what was written to the disk; by the thread that writes.
+
+        Raises:
+            OSError: The sync failed.
+        """
+        for path in sorted(self._unsynced):
+            descriptor = self._disk.open_sized(path, self.file_bytes)
+            try:
+                self._disk.sync(descriptor)
+            finally:
+                self._disk.close(descriptor)
+        if self.directory_is_new:
+            for directory in (self._directory, self._directory.parent, self._directory.parent.parent):
+                self._disk.sync_directory(directory)
+            self.directory_is_new = False
+        self._unsynced.clear()
+
+    # ---- reading -------------------------------------------------------------------------------------------------------
+
+    def units(self, offset: int, count: int) -> bytes:
+        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty where there are none."""
+        units_in_file = self.file_bytes // UNIT_BYTES
+        end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
+        if offset < 0 or offset >= end:
+            return b""
+        in_memory = max(offset, min(end, self._tail_start))
+        tail = bytes(self._tail[(in_memory - self._tail_start) * UNIT_BYTES : (end - self._tail_start) * UNIT_BYTES])
+        if in_memory == offset:
+            return tail
+        on_disk = self._read(offset, in_memory - offset)
+        return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
+
+    def unit(self, offset: int) -> QueueUnit | None:
+        """One unit, None where there is none."""
+        data = self.units(offset, 1)
+        return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
+
+    def next_file_offset(self, offset: int) -> int:
+        """First queue offset of the file behind the one that holds ``offset``."""
+        units_in_file = self.file_bytes // UNIT_BYTES
+        return offset - offset % units_in_file + units_in_file
+
+    def _read(self, offset: int, count: int) -> bytes:
+        position = offset * UNIT_BYTES
+        base = position - position % self.file_bytes
+        try:
+            data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
+        except FileNotFoundError:
+            return b""
+        return data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+
+    # ---- recovery ------------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Find the first and the last unit in the files. Units behind a hole do not count.
+
+        A unit of zeros ends a queue: what follows one can only be left-overs of a crash. The last three files are looked
+        through, as RocketMQ does; a hole further back is found when it is read, and by a rebuild.
+        """
+        files = offset_files(self._directory)
+        if not files:
+            return
+        first = files[0][1]
+        self.is_damaged = any(base != first + index * self.file_bytes for index, (_, base) in enumerate(files))
+        if self.is_damaged or first % self.file_bytes:
+            self.is_damaged = True
+            return
+        self.min_offset = self.max_offset = files[0][1] // UNIT_BYTES
+        for index, (path, base) in enumerate(files):
+            if index < len(files) - 3:
+                continue
+            valid_bytes = self._valid_bytes(path)
+            self.max_offset = (base + valid_bytes) // UNIT_BYTES
+            if valid_bytes < self.file_bytes:
+                break
+        self._tail_start = self._written = self.max_offset
+
+    def _valid_bytes(self, path: Path) -> int:
+        """Bytes before the first unit of zeros.
+
+        Twenty zeros in a row cannot lie within two valid units (a size is never zero), so a plain byte search, at the
+        speed of memory, finds the place.
+        """
+        position = 0
+        while position < self.file_bytes:
+            data = self._disk.read_at(path, _SCAN_BYTES, position)
+            data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+            start = 0
+            while (hit := data.find(_ZERO_UNIT, start)) >= 0:
+                start = -(-hit // UNIT_BYTES) * UNIT_BYTES
+                if data[start : start + UNIT_BYTES] == _ZERO_UNIT:
+                    return position + start
+            if data.endswith(_ZERO_UNIT):
+                return position + len(data) - UNIT_BYTES
+            position += len(data)
+            if len(data) < _SCAN_BYTES:
+                return position
+        return position
+
+    def cut(self, offset: int) -> None:
+        """Drop all units from ``offset`` on, on the disk too unless read-only."""
+        if offset >= self.max_offset:
+            return
+        self.max_offset = max(offset, 0)
+        self.min_offset = min(self.min_offset, self.max_offset)
+        if self.max_offset < self._tail_start:
+            self._tail = bytearray()
+            self._tail_start = self.max_offset
+        else:
+            del self._tail[(self.max_offset - self._tail_start) * UNIT_BYTES :]
+        self._written = min(self._written, self.max_offset)
+        self.clear_behind_end()
+
+    def clear_behind_end(self) -> None:
+        """Remove left-overs behind the last written unit from the files, unless read-only."""
+        if self._read_only:
+            return
+        end = self._written * UNIT_BYTES
+        for path, base in offset_files(self._directory):
+            if base >= end:
+                path.unlink()
+            elif end < base + self.file_bytes:
+                self._disk.clear_behind(path, end - base)
+                self._unsynced.add(path)
+
+    def forget(self) -> None:
+        """Drop all units and files, to build the queue anew."""
+        if not self._read_only:
+            for path, _ in offset_files(self._directory):
+                path.unlink()
+        self._tail = bytearray()
+        self._tail_start = self._written = self.min_offset = self.max_offset = 0
+        self._unsynced.clear()
+        self.is_damaged = False
+
+    def remove(self) -> None:
+        """Delete files and directory; the topic's directory too when it is empty then."""
+        self.forget()
+        if self._directory.is_dir():
+            self._directory.rmdir()
+            if not any(self._directory.parent.iterdir()):
+                self._directory.parent.rmdir()

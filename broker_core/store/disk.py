@@ -1,0 +1,119 @@
+"""The few things the store asks of the operating system, in one place that a test can replace.
+
+Every method may raise `OSError`; callers turn it into what it means for the store.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_CLEAR_BYTES = 1 << 20
+_NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+def is_no_space(error: OSError) -> bool:
+    """Whether an operation failed for want of room (disk, quota, file size limit), which may pass."""
+    return error.errno in _NO_SPACE
+
+
+class Disk:
+    """The real thing."""
+
+    def open_sized(self, path: Path, size: int) -> int:
+        """Descriptor of a file that is there with ``size`` bytes afterwards; new bytes are zero and take no room yet."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if os.fstat(descriptor).st_size < size:
+                os.ftruncate(descriptor, size)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def map(self, descriptor: int, size: int) -> mmap.mmap:
+        """Shared mapping of a file, readable and writable."""
+        return mmap.mmap(descriptor, size)
+
+    def map_read_only(self, path: Path) -> memoryview:
+        """Mapping of a whole file that cannot be written through."""
+        with path.open("rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def allocate(self, descriptor: int, position: int, size: int) -> None:
+        """Give a range of a file its room on the disk, so that writing to its mapping cannot fail (with SIGBUS)."""
+        os.posix_fallocate(descriptor, position, size)
+
+    def write_at(self, descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
+        """Write all of ``data``."""
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(descriptor, view, position)
+            view, position = view[written:], position + written
+
+    def read_at(self, path: Path, size: int, position: int) -> bytes:
+        """Up to ``size`` bytes of a file."""
+        with path.open("rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, position)
+
+    def clear_behind(self, path: Path, position: int) -> None:
+        """Make all bytes of a file from ``position`` on zero; those that are holes already cost nothing."""
+        with path.open("r+b", buffering=0) as file:
+            descriptor = file.fileno()
+            size = os.fstat(descriptor).st_size
+            while position < size:
+                try:
+                    position = os.lseek(descriptor, position, os.SEEK_DATA)
+                except OSError as error:
+                    if error.errno == errno.ENXIO:  # only holes follow
+                        return
+                    raise
+                data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
+                if data.count(0) != len(data):
+                    self.write_at(descriptor, bytes(len(data)), position)
+                position += len(data)
+
+    def sync(self, descriptor: int) -> None:
+        """Return when the file's bytes, mapped ones too, are on the disk."""
+        os.fdatasync(descriptor)
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when names made or removed in a directory are on the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """Close a descriptor."""
+        os.close(descriptor)
+
+    def replace_file(self, path: Path, data: bytes) -> None:
+        """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory."""
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            try:
+                os.fchmod(descriptor, 0o644)
+                self.write_at(descriptor, data, 0)
+                self.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            Path(temporary).replace(path)
+        except OSError:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        self.sync_directory(path.parent)
+
+    def usage(self, path: Path) -> tuple[int, int]:
+        """Used and usable-plus-used bytes of the disk that holds ``path``.
+
+        Source: store specification §12.3 (room reserved for the superuser counts as neither).
+        """
+        found = shutil.disk_usage(path)
+        used = found.total - os.statvfs(path).f_bfree * os.statvfs(path).f_frsize
+        return used, used + found.free

@@ -1,0 +1,76 @@
+"""What a record means for the queues: which unit it adds to which queue.
+
+Source: store specification §4.2, §8.3, §9, §14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from broker_core.errors import UsageError
+from broker_core.message.properties import (
+    DELAY,
+    INNER_MULTI_DISPATCH,
+    INNER_MULTI_QUEUE_OFFSET,
+    TAGS,
+    find_property,
+    find_property_bytes,
+    property_marker,
+)
+from broker_core.message.tags import tags_code
+
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+LMQ_PREFIX = "%LMQ%"
+
+_TAGS = property_marker(TAGS)
+_DELAY = property_marker(DELAY)
+_MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNKNOWN_LEVEL_MS = 1_000
+
+
+class DelayLevels:
+    """Delay levels of a store.
+
+    Args:
+        text: As in ``messageDelayLevel``: ``1s 5s 10s …``, level 1 first.
+
+    Raises:
+        UsageError: An entry is no whole number followed by s, m, h or d.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.delays_ms = [_parse_delay(entry, text) for entry in text.split()]
+
+    def delay_ms(self, level: int) -> int:
+        """Delay of a level; one above the last is the last."""
+        if not self.delays_ms:
+            return _UNKNOWN_LEVEL_MS
+        return self.delays_ms[min(level, len(self.delays_ms)) - 1]
+
+
+def _parse_delay(entry: str, text: str) -> int:
+    number, unit = entry[:-1], entry[-1]
+    if unit not in _UNIT_MS or not number.isdecimal():
+        raise UsageError(f"messageDelayLevel “{text}”: “{entry}” is no delay; write for example 10s, 5m, 2h or 1d")
+    return int(number) * _UNIT_MS[unit]
+
+
+def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, levels: DelayLevels) -> int:
+    """Third field of the consume queue unit: hash of the tag, or when a delayed message is due."""
+    if topic == SCHEDULE_TOPIC:
+        level = find_property_bytes(properties, _DELAY)
+        if level is not None and level.isdigit() and int(level) > 0:
+            return store_timestamp_ms + levels.delay_ms(int(level))
+    return tags_code(find_property_bytes(properties, _TAGS))
+
+
+def further_queues(queue_id: int, properties: bytes) -> Iterator[tuple[str, int, int]]:
+    """Topic, queue id and queue offset of the queues, beside its own, that a multi-dispatch record is in."""
+    if _MULTI_DISPATCH not in properties:
+        return
+    names = (find_property(properties, INNER_MULTI_DISPATCH) or "").split(",")
+    offsets = (find_property(properties, INNER_MULTI_QUEUE_OFFSET) or "").split(",")
+    for name, offset in zip(names, offsets, strict=False):
+        if name and offset.isdecimal():
+            yield name, 0 if name.startswith(LMQ_PREFIX) else queue_id, int(offset)

@@ -1,0 +1,551 @@
+"""The store: one directory of RocketMQ's files, for one owner.
+
+    put       commit log record → consume queue unit (in memory) → arrival listeners
+    behind    sync of the log → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
+    open      lock → recovery (`broker_core.store.recovery`) → abort file → threads
+    close     threads → sync, queues, checkpoint → abort file away → lock
+
+Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
+memory), then those inside `CommitLog`. Nothing is called back under a lock.
+
+Does not expire messages, deliver delayed ones or check transactions; knows no network.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from broker_core.config import StoreConfig
+from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError, UsageError
+from broker_core.message.model import MessageToStore
+from broker_core.message.properties import PROPERTIES_BYTES_MAX
+from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags, topic_field
+from broker_core.message.sys_flag import enters_queue
+from broker_core.store.batch_put import BatchDraft, legal_members
+from broker_core.store.checkpoint import read_checkpoint
+from broker_core.store.commit_log import CommitLog, file_size_on_disk
+from broker_core.store.consume_queue import UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
+from broker_core.store.disk import Disk
+from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.flush import FlushService, FlushTargets
+from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
+from broker_core.store.paths import StorePaths, is_topic_name
+from broker_core.store.queue_table import QueueKey, QueueTable
+from broker_core.store.queue_writer import QueueWriter
+from broker_core.store.reading import (
+    BatchLimits,
+    TagsFilter,
+    early_answer,
+    machine_memory_bytes,
+    offset_by_time,
+    scan,
+    store_time,
+    units_to_scan,
+)
+from broker_core.store.recovery import Progress, Recovery
+from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, StoreStats
+from broker_core.store.write_gate import Refusal, WriteGate
+
+RECORD_OVERHEAD_MAX = 64 * 1024
+"""What a record may have beside its body, at most (§2.8)."""
+
+COMMIT_LOG_FILE_BYTES_MIN = 4096
+FILE_BYTES_MAX = (1 << 31) - 1
+
+_REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
+_ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
+
+_log = logging.getLogger(__name__)
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class _Queue(NamedTuple):
+    """A consume queue with what a put to it needs."""
+
+    queue: ConsumeQueue
+    topic: TopicField
+
+
+class MessageStore:
+    """An open store. Made by `open`; methods may be called from any thread unless they say otherwise."""
+
+    def __init__(
+        self, config: StoreConfig, paths: StorePaths, disk: Disk, clock: Callable[[], int], ownership: StoreOwnership | None
+    ) -> None:
+        self.config = config
+        self.read_only = ownership is None
+        self._paths = paths
+        self._disk = disk
+        self._clock = clock
+        self._ownership = ownership
+        self._lock = threading.Lock()
+        self._gate = WriteGate()
+        if self.read_only:
+            self._gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
+        self._levels = DelayLevels(config.message_delay_level)
+        self._limits = BatchLimits(config, machine_memory_bytes())
+        file_bytes = file_size_on_disk(paths.commit_log, config.commit_log_file_bytes)
+        self._commit_log = CommitLog(paths.commit_log, file_bytes, disk, read_only=self.read_only)
+        self._queues = QueueTable(paths, config.consume_queue_file_bytes_rounded, disk, read_only=self.read_only)
+        self._put_queues: dict[QueueKey, _Queue] = {}
+        self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
+        self._listeners: tuple[Callable[[Arrival], None], ...] = ()
+        self._checkpoint = read_checkpoint(paths.checkpoint)
+        self._writer = QueueWriter(
+            paths,
+            self._commit_log,
+            self._queues,
+            checkpoint=self._checkpoint,
+            gate=self._gate,
+            disk=disk,
+            memory_lock=self._lock,
+        )
+        targets = FlushTargets(
+            self._writer.write_queues, self._writer.write_checkpoint, self._check_disk_use, self._sync_failed
+        )
+        self._flush_service = FlushService(self._commit_log, config, targets)
+        self._is_open = False
+
+    # ---- opening and closing -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        config: StoreConfig,
+        *,
+        clock: Callable[[], int] = wall_clock_ms,
+        read_only: bool = False,
+        progress: Progress | None = None,
+        disk: Disk | None = None,
+    ) -> MessageStore:
+        """Open, and recover if need be; a missing directory is made.
+
+        Args:
+            config: Where the store is and how it is served. File sizes are those of new stores; an existing one keeps its own.
+            clock: Store time, in milliseconds.
+            read_only: Change nothing in the directory and take no lock; puts are refused.
+            progress: Told of a long recovery: what, bytes done, bytes in all.
+            disk: For tests.
+
+        Raises:
+            ForeignStoreError: The directory belongs to something else.
+            StorePermissionError: It cannot be read or written.
+            StoreLockedError: Another process has it open; names its process id.
+            CorruptStoreError: Its files do not fit together.
+            StoreFullError: There is no room to open it.
+            StoreError: Another fault of the operating system.
+            UsageError: A setting cannot be used.
+        """
+        _check_sizes(config)
+        paths = StorePaths(config.root)
+        check_directory(config.root, read_only=read_only)
+        ownership = None
+        try:
+            if not read_only:
+                config.root.mkdir(parents=True, exist_ok=True)
+                ownership = StoreOwnership(paths)
+            store = cls(config, paths, disk or Disk(), clock, ownership)
+            store._start(progress or _no_progress)
+        except OSError as error:
+            _release(ownership)
+            raise open_failed(config.root, error) from error
+        except OrbitError:
+            _release(ownership)
+            raise
+        return store
+
+    def _start(self, progress: Progress) -> None:
+        clean = not self._paths.abort.exists()
+        self._queues.load()
+        recovery = Recovery(
+            self._commit_log,
+            self._queues,
+            self._checkpoint,
+            self._levels,
+            check_crc=self.config.check_crc_on_recover,
+            progress=progress,
+        )
+        recovery.run(clean=clean)
+        self._writer.last_store_ms = recovery.last_store_ms
+        self._is_open = True
+        if self.read_only:
+            return
+        self._writer.dirty.update(queue for queue in self._queues if queue.unwritten_bytes)
+        for directory in (self._paths.commit_log, self._paths.consume_queue, self._paths.config):
+            directory.mkdir(exist_ok=True)
+        self._paths.abort.touch()
+        self._disk.sync_directory(self._paths.root)
+        self._check_disk_use()
+        self._flush_service.start()
+
+    def close(self) -> None:
+        """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
+
+        Raises:
+            StoreError: The last writes failed. The store is closed all the same.
+        """
+        if not self._is_open:
+            return
+        self._is_open = False
+        with self._lock:
+            self._gate.refuse(Refusal.CLOSED, f"the store {self._paths.root} is closed")
+        self._flush_service.close()
+        try:
+            if not self.read_only and not self._gate.holds(Refusal.SYNC_FAILED):
+                self._finish()
+        except OSError as error:
+            raise StoreError(
+                f"the store {self._paths.root} could not be closed in good order ({error}); the next start recovers it",
+                path=str(self._paths.root),
+            ) from error
+        finally:
+            self._commit_log.close()
+            _release(self._ownership)
+
+    def _finish(self) -> None:
+        self._writer.write_checkpoint()
+        if self._gate.holds(Refusal.QUEUE_SPACE):
+            _log.warning("the queues are not complete on the disk; the next start completes them from the log")
+            return
+        self._paths.abort.unlink(missing_ok=True)
+        self._disk.sync_directory(self._paths.root)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # ---- putting -------------------------------------------------------------------------------------------------------
+
+    @property
+    def write_refusal(self) -> str:
+        """Why puts are refused, in words for the user; empty while they are taken."""
+        return self._gate.text
+
+    def put(self, message: MessageToStore) -> PutResult:
+        """Store one message.
+
+        It is in the log and its queue when this returns, but durable only when `when_durable` says so. A status other than
+        ``PUT_OK`` means that nothing was stored; for `PutStatus.SERVICE_NOT_AVAILABLE`, `write_refusal` says why.
+        """
+        target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
+        if target is None:
+            return _ILLEGAL
+        properties = message.properties
+        if len(properties) > PROPERTIES_BYTES_MAX:
+            return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
+        if len(message.body) > self._body_bytes_unchecked and not self._size_is_legal(message, target.topic):
+            return _ILLEGAL
+        queue = target.queue
+        sys_flag = host_flags(message)
+        in_queue = enters_queue(sys_flag)
+        with self._lock:
+            if self._gate.is_shut:
+                return _REFUSED
+            now_ms = self._clock()
+            queue_offset = queue.max_offset if in_queue else 0
+            try:
+                physical_offset, size = self._commit_log.append(message, target.topic, sys_flag, queue_offset, now_ms)
+            except OSError as error:
+                return self._no_space(error)
+            self._writer.last_store_ms = now_ms
+            if in_queue:
+                code = unit_tags_code(message.topic, properties, now_ms, self._levels)
+                queue.append(physical_offset, size, code)
+                queue.last_store_ms = now_ms
+                self._writer.dirty.add(queue)
+        if self._gate.text:
+            self._gate.withdraw(Refusal.LOG_SPACE)
+        if in_queue:
+            for listener in self._listeners:
+                listener(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
+            if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+                self._write_ahead()
+        return PutResult(PutStatus.PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,))
+
+    def put_batch(self, message: MessageToStore) -> PutResult:
+        """Store a batch: all of its messages, contiguous in one file, or none.
+
+        Args:
+            message: ``body`` is the framed batch; ``properties`` are added to those of each member.
+        """
+        target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
+        members = legal_members(message, self.config.max_message_bytes)
+        if target is None or members is None:
+            return _ILLEGAL
+        if any(len(member.properties) > PROPERTIES_BYTES_MAX for member in members):
+            return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
+        draft = BatchDraft(message, target.topic, members)
+        if not self._commit_log.fits(draft.total_bytes):
+            return _ILLEGAL
+        queue = target.queue
+        with self._lock:
+            if self._gate.is_shut:
+                return _REFUSED
+            now_ms = self._clock()
+            try:
+                start = self._commit_log.make_room(draft.total_bytes)
+            except OSError as error:
+                return self._no_space(error)
+            arrivals, block = draft.lay_out(
+                physical_offset=start, queue_offset=queue.max_offset, now_ms=now_ms, levels=self._levels
+            )
+            self._commit_log.append_block(block)
+            self._writer.last_store_ms = queue.last_store_ms = now_ms
+            for arrival in arrivals:
+                queue.append(arrival.physical_offset, arrival.record_bytes, arrival.tags_code)
+            self._writer.dirty.add(queue)
+        if self._gate.text:
+            self._gate.withdraw(Refusal.LOG_SPACE)
+        for listener in self._listeners:
+            for arrival in arrivals:
+                listener(arrival)
+        if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            self._write_ahead()
+        offsets = [arrival.physical_offset for arrival in arrivals]
+        return PutResult(PutStatus.PUT_OK, start, len(block), arrivals[0].queue_offset, now_ms, len(members), offsets)
+
+    def _put_queue(self, message: MessageToStore) -> _Queue | None:
+        """Queue of a first put to it; None if its name or number cannot be."""
+        topic = message.topic
+        if not is_topic_name(topic) or not 0 <= message.queue_id < 1 << 31:
+            return None
+        with self._lock:
+            found = _Queue(self._queues.get_or_add(topic, message.queue_id), topic_field(topic.encode()))
+            self._put_queues[topic, message.queue_id] = found
+            return found
+
+    def _size_is_legal(self, message: MessageToStore, topic: TopicField) -> bool:
+        size = FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
+        return len(message.body) <= self.config.max_message_bytes and self._commit_log.fits(size)
+
+    def _no_space(self, error: OSError) -> PutResult:
+        text = (
+            f"the commit log in {self._paths.commit_log} cannot grow: {error.strerror}. Free some room on the disk; "
+            "messages are taken again as soon as there is some"
+        )
+        if not self._gate.holds(Refusal.LOG_SPACE):
+            _log.warning("%s", text)
+        self._gate.refuse(Refusal.LOG_SPACE, text)
+        return _REFUSED
+
+    def add_arrival_listener(self, listener: Callable[[Arrival], None]) -> None:
+        """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns."""
+        self._listeners = (*self._listeners, listener)
+
+    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
+        """Have the log synced up to an offset, together with whoever else waits.
+
+        Args:
+            physical_end: Offset behind the record, ``physical_offset + wrote_bytes`` of its put.
+            done: Called once: with True when the bytes are durable, with False when the sync failed or took longer than
+                ``syncFlushTimeout``. Runs in a thread of the store, or in this one if there is nothing to wait for.
+        """
+        self._flush_service.when_durable(physical_end, done)
+
+    # ---- reading -------------------------------------------------------------------------------------------------------
+
+    def get_messages(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        *,
+        accepts: TagsFilter | None = None,
+        max_bytes: int | None = None,
+    ) -> GetResult:
+        """Records of a queue from ``offset`` on, raw, with the statuses and next offsets of RocketMQ.
+
+        Args:
+            topic: Name as stored.
+            queue_id: Number.
+            offset: Queue offset.
+            max_count: Records at most; the transfer settings bound it further.
+            accepts: Decides by tags code; None takes all.
+            max_bytes: Bytes at most, beside the transfer settings; one record is always given.
+        """
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            early = early_answer(queue, offset)
+            if early is not None:
+                return early
+            assert queue is not None
+            units = queue.units(offset, units_to_scan(max_count))
+        bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
+        return scan(
+            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts
+        )
+
+    def record_at(self, physical_offset: int) -> memoryview | None:
+        """The record that starts at an offset of the log, None where none does."""
+        return self._commit_log.record(physical_offset)
+
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """First offset of a queue that is kept; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.min_offset if queue else 0
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message of a queue gets; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.max_offset if queue else 0
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int, *, upper: bool = False) -> int:
+        """First offset stored at or after a time, or with ``upper`` the last at or before it; 0 for an unknown queue."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return 0
+        with self._lock:
+            return offset_by_time(self._commit_log, queue, timestamp_ms, upper=upper)
+
+    def store_time(self, topic: str, queue_id: int, offset: int) -> int:
+        """Store time of one message, -1 where there is none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return -1
+        with self._lock:
+            return store_time(self._commit_log, queue, offset)
+
+    def queues(self) -> list[tuple[str, int]]:
+        """Topic and queue id of every queue that has, or had, messages."""
+        return [key for key, queue in list(self._queues.by_key.items()) if queue.max_offset]
+
+    def last_store_time(self, topic: str, queue_id: int) -> int:
+        """Store time of a queue's last message, -1 where not known. From memory."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.last_store_ms if queue else -1
+
+    @property
+    def commit_log_min_offset(self) -> int:
+        """Physical offset of the first byte that is kept."""
+        return self._commit_log.min_offset
+
+    @property
+    def commit_log_max_offset(self) -> int:
+        """Physical offset behind the last record."""
+        return self._commit_log.end
+
+    @property
+    def flushed_offset(self) -> int:
+        """Physical offset up to which the log is on the disk."""
+        return self._commit_log.flushed
+
+    def stats(self) -> StoreStats:
+        """Figures of the store and its disk.
+
+        Raises:
+            StoreError: The disk cannot be asked.
+        """
+        try:
+            used, total = self._disk.usage(self._paths.root)
+        except OSError as error:
+            raise StoreError(f"the disk of {self._paths.root} cannot be asked for its use: {error.strerror}") from error
+        queue_bytes = sum((queue.max_offset - queue.min_offset) * UNIT_BYTES for queue in self._queues)
+        return StoreStats(
+            commit_log_min_offset=self._commit_log.min_offset,
+            commit_log_max_offset=self._commit_log.end,
+            flushed_offset=self._commit_log.flushed,
+            queue_count=len(self._queues.by_key),
+            store_bytes=self._commit_log.bytes_on_disk() + queue_bytes,
+            disk_used_bytes=used,
+            disk_total_bytes=total,
+            refusal=self.write_refusal,
+        )
+
+    def remove_topic(self, topic: str) -> None:
+        """Delete a topic's queues; its records stay in the log, and a new topic of that name numbers from 0.
+
+        Raises:
+            StoreReadOnlyError: The store was opened read-only.
+            StoreError: Files cannot be deleted, or the store could not be flushed.
+        """
+        if self.read_only:
+            raise StoreReadOnlyError(self.write_refusal)
+        with self._writer.write_lock, self._lock:
+            for key in [key for key in self._queues.by_key if key[0] == topic]:
+                queue = self._queues.by_key.pop(key)
+                self._put_queues.pop(key, None)
+                self._writer.dirty.discard(queue)
+                try:
+                    queue.remove()
+                except OSError as error:
+                    raise StoreError(f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=topic) from error
+        self.flush()  # or a crash would make recovery believe that the queues were lost
+
+    # ---- flushing ------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Bring everything to the disk, the checkpoint last.
+
+        Raises:
+            StoreReadOnlyError: Opened read-only, or an earlier sync failed.
+            StoreError: It failed now; the store takes no more puts.
+        """
+        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+            raise StoreReadOnlyError(self.write_refusal)
+        try:
+            self._writer.write_checkpoint()
+        except OSError as error:
+            self._flush_service.fail(error)
+            raise StoreError(self.write_refusal) from error
+
+    def _write_ahead(self) -> None:
+        """Write queues in the thread of a put, when the background does not keep up."""
+        try:
+            self._writer.write_queues()
+        except OSError as error:
+            self._flush_service.fail(error)
+
+    def _sync_failed(self, error: OSError) -> None:
+        text = (
+            f"the store {self._paths.root} could not be written to the disk ({error.strerror}); it takes no more messages, so "
+            "that none is acknowledged and then lost. Check the disk, then start again: everything acknowledged so far is kept"
+        )
+        with self._lock:
+            self._gate.refuse(Refusal.SYNC_FAILED, text)
+        _log.error("%s", text)
+
+    def _check_disk_use(self) -> None:
+        used, total = self._disk.usage(self._paths.root)
+        percent = -(-used * 100 // total) if total else 0
+        limit = self.config.disk_warning_percent
+        if percent <= limit:
+            self._gate.withdraw(Refusal.DISK_USE)
+            return
+        text = (
+            f"the disk of {self._paths.root} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); "
+            f"{(total - used) / 1e9:.1f} GB are free. Free some room; messages are taken again within seconds"
+        )
+        if not self._gate.holds(Refusal.DISK_USE):
+            _log.warning("%s", text)
+        self._gate.refuse(Refusal.DISK_USE, text)
+
+
+def _check_sizes(config: StoreConfig) -> None:
+    """File sizes must hold a record or a unit, and be positions of 32 bits, as fillers and other brokers have them."""
+    for key, value, least in (
+        ("mappedFileSizeCommitLog", config.commit_log_file_bytes, COMMIT_LOG_FILE_BYTES_MIN),
+        ("mappedFileSizeConsumeQueue", config.consume_queue_file_bytes, UNIT_BYTES),
+    ):
+        if not least <= value <= FILE_BYTES_MAX:
+            raise UsageError(f"{key} is {value:,}; it can be {least:,} to {FILE_BYTES_MAX:,} bytes", key=key)
+
+
+def _no_progress(what: str, done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def _release(ownership: StoreOwnership | None) -> None:
+    if ownership is not None:
+        ownership.release()

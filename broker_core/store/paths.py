@@ -1,0 +1,79 @@
+"""Names inside a store directory.
+
+    abort  checkpoint  lock  orbit.owner  orbit.queues
+    commitlog/<20 digits>
+    consumequeue/<topic>/<queue id>/<20 digits>
+    index/<17 digits>
+    config/<name>.json  config/<name>.json.bak
+
+``orbit.owner`` and ``orbit.queues`` are ours; a real broker leaves them alone.
+
+Source: store specification §1.1, §1.2.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+OFFSET_NAME_DIGITS = 20
+
+_OFFSET_NAME = re.compile(r"\d{20}")
+_QUEUE_ID = re.compile(r"\d{1,9}")
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+TOPIC_CHARACTERS_MAX = 255
+
+
+def offset_name(offset: int) -> str:
+    """File name of a base offset."""
+    return f"{offset:0{OFFSET_NAME_DIGITS}d}"
+
+
+def offset_files(directory: Path) -> list[tuple[Path, int]]:
+    """Files named by offset in one directory, by ascending base offset; other names are passed over.
+
+    A missing directory has none.
+    """
+    if not directory.is_dir():
+        return []
+    names = (entry.name for entry in directory.iterdir())
+    return [(directory / name, int(name)) for name in sorted(names) if _OFFSET_NAME.fullmatch(name)]
+
+
+def is_topic_name(topic: str) -> bool:
+    """Whether a topic name may become a directory name: letters, digits, ``%``, ``|``, ``_`` and ``-``."""
+    return len(topic) <= TOPIC_CHARACTERS_MAX and _TOPIC.fullmatch(topic) is not None
+
+
+def queue_directories(consume_queue_directory: Path) -> list[tuple[str, int, Path]]:
+    """Topic, queue id and directory of each consume queue on disk, by topic and queue id."""
+    if not consume_queue_directory.is_dir():
+        return []
+    found = [
+        (topic.name, int(queue.name), queue)
+        for topic in consume_queue_directory.iterdir()
+        if topic.is_dir()
+        for queue in topic.iterdir()
+        if _QUEUE_ID.fullmatch(queue.name) and queue.is_dir()
+    ]
+    return sorted(found, key=lambda entry: entry[:2])
+
+
+class StorePaths:
+    """Where things are under one store root."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.abort = root / "abort"
+        self.checkpoint = root / "checkpoint"
+        self.lock = root / "lock"
+        self.owner = root / "orbit.owner"
+        self.queue_manifest = root / "orbit.queues"
+        self.commit_log = root / "commitlog"
+        self.consume_queue = root / "consumequeue"
+        self.index = root / "index"
+        self.config = root / "config"
+
+    def queue(self, topic: str, queue_id: int) -> Path:
+        """Directory of one consume queue."""
+        return self.consume_queue / topic / str(queue_id)

@@ -1,0 +1,172 @@
+"""Reading a queue: the status table of a get, and the search by time. Works on a log and a queue, changes neither.
+
+Source: store specification §11.1, §11.2, §11.5 (boundaries of 5.1 and later).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from broker_core.config import StoreConfig
+from broker_core.message.record import store_timestamp_ms
+from broker_core.store.commit_log import CommitLog
+from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
+from broker_core.store.results import GetResult, GetStatus
+
+TagsFilter = Callable[[int], bool]
+
+EXT_ADDRESS_MAX = -2147483649
+"""A tags code of this or less is an address in a consume queue extension; the tag is not known then."""
+
+_SCANNED_UNITS_MIN = 800
+
+
+class BatchLimits:
+    """When a get has collected enough.
+
+    Args:
+        config: The four transfer settings.
+        memory_bytes: Memory of the machine; what lies further back in the log counts as on disk.
+    """
+
+    def __init__(self, config: StoreConfig, memory_bytes: int) -> None:
+        self._config = config
+        self.memory_reach_bytes = memory_bytes * config.access_in_memory_max_ratio_percent // 100
+
+    def is_full(self, *, count: int, total_bytes: int, next_bytes: int, max_count: int, max_bytes: int, on_disk: bool) -> bool:
+        """Whether the next record must not be added; the first one always may."""
+        if not count:
+            return False
+        config = self._config
+        if on_disk:
+            bytes_limit, count_limit = config.max_transfer_bytes_on_disk, config.max_transfer_count_on_disk
+        else:
+            bytes_limit, count_limit = config.max_transfer_bytes_in_memory, config.max_transfer_count_in_memory
+        return count >= min(max_count, count_limit) or total_bytes + next_bytes > min(bytes_limit, max_bytes)
+
+
+def machine_memory_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def early_answer(queue: ConsumeQueue | None, offset: int) -> GetResult | None:
+    """Answer of a get that needs no unit: the upper rows of the table. None where the queue must be scanned."""
+    if queue is None or queue.max_offset == 0:
+        return _nothing(GetStatus.NO_MESSAGE_IN_QUEUE, 0, queue)
+    if offset < queue.min_offset:
+        return _nothing(GetStatus.OFFSET_TOO_SMALL, queue.min_offset, queue)
+    if offset == queue.max_offset:
+        return _nothing(GetStatus.OFFSET_OVERFLOW_ONE, offset, queue)
+    if offset > queue.max_offset:
+        return _nothing(GetStatus.OFFSET_OVERFLOW_BADLY, queue.max_offset, queue)
+    return None
+
+
+def _nothing(status: GetStatus, next_offset: int, queue: ConsumeQueue | None) -> GetResult:
+    bounds = (queue.min_offset, queue.max_offset) if queue else (0, 0)
+    return GetResult(status, [], next_offset, *bounds, total_bytes=0, suggest_slave=False)
+
+
+def units_to_scan(max_count: int) -> int:
+    """Units a get looks at before it gives up on finding a match."""
+    return max(_SCANNED_UNITS_MIN, max_count)
+
+
+def scan(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    units: bytes,
+    limits: BatchLimits,
+    *,
+    max_count: int,
+    max_bytes: int,
+    accepts: TagsFilter | None,
+) -> GetResult:
+    """Collect the records of units that were read at ``offset``; the last row of the table."""
+    if not units:
+        return _nothing(GetStatus.OFFSET_FOUND_NULL, queue.next_file_offset(offset), queue)
+    status = GetStatus.NO_MATCHED_MESSAGE
+    records: list[memoryview] = []
+    total_bytes = consumed = last_physical = 0
+    skip_until = -1
+    log_end, reach = log.end, limits.memory_reach_bytes
+    for physical, size, tags_code in UNIT.iter_unpack(units):
+        last_physical = physical
+        if physical < skip_until:
+            consumed += 1
+            continue
+        if limits.is_full(
+            count=len(records), total_bytes=total_bytes, next_bytes=size, max_count=max_count, max_bytes=max_bytes,
+            on_disk=log_end - physical > reach,
+        ):  # fmt: skip
+            break
+        consumed += 1
+        if accepts is not None and tags_code > EXT_ADDRESS_MAX and not accepts(tags_code):
+            continue
+        record = log.slice(physical, size)
+        if record is None:
+            if not records:
+                status = GetStatus.MESSAGE_WAS_REMOVING
+            skip_until = physical - physical % log.file_bytes + log.file_bytes
+            continue
+        records.append(record)
+        total_bytes += size
+        status = GetStatus.FOUND
+        skip_until = -1
+    return GetResult(
+        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, log_end - last_physical > reach
+    )
+
+
+def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
+    """Store time of one message of a queue; -1 where it cannot be read."""
+    unit = queue.unit(offset)
+    if unit is None:
+        return -1
+    record = log.slice(unit.physical_offset, unit.record_bytes)
+    return -1 if record is None else store_timestamp_ms(record)
+
+
+def offset_by_time(log: CommitLog, queue: ConsumeQueue, timestamp_ms: int, *, upper: bool) -> int:
+    """First offset stored at or after a time; with ``upper`` the last one at or before it.
+
+    The answer lies between min and max offset: a time after the last message gives the max offset (lower bound) or the last
+    message (upper bound), a time before the first gives the min offset.
+    """
+    wanted = timestamp_ms + 1 if upper else timestamp_ms
+    low, high = queue.min_offset, queue.max_offset
+    while low < high:
+        middle = (low + high) // 2
+        if store_time(log, queue, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, queue.min_offset) if upper else low
+
+
+def first_offset_at(queue: ConsumeQueue, physical_offset: int) -> int:
+    """First queue offset whose record starts at or behind a place in the log; the max offset where none does.
+
+    Source: store specification §4.4 (blanks count as before everything), §4.5 (as 5.x corrects it).
+    """
+    low, high = queue.min_offset, queue.max_offset
+    # Mostly the answer is one of the ends, and each look costs a read of the file.
+    if low == high or _is_before(queue, high - 1, physical_offset):
+        return high
+    if not _is_before(queue, low, physical_offset):
+        return low
+    while low < high:
+        middle = (low + high) // 2
+        if _is_before(queue, middle, physical_offset):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _is_before(queue: ConsumeQueue, offset: int, physical_offset: int) -> bool:
+    unit = queue.unit(offset)
+    return unit is None or unit.physical_offset < physical_offset or unit.record_bytes == PRE_BLANK_SIZE

@@ -1,0 +1,111 @@
+"""What the store answers: put and get results, arrivals, figures.
+
+Source: store specification §8.8, §11.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class PutStatus(Enum):
+    """How a put ended; names as RocketMQ spells them."""
+
+    PUT_OK = "PUT_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
+    CREATE_MAPPED_FILE_FAILED = "CREATE_MAPEDFILE_FAILED"
+    MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
+    PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
+    UNKNOWN_ERROR = "UNKNOWN_ERROR"
+
+
+class PutResult(NamedTuple):
+    """Where a message went. A named tuple: one is made for each put.
+
+    Attributes:
+        status: `PutStatus.PUT_OK` means stored; every other value means nothing was written.
+        physical_offset: Of the (first) record; -1 where nothing was written.
+        wrote_bytes: Of all records of the put.
+        queue_offset: Of the (first) record; 0 for prepared and rollback types.
+        store_timestamp_ms: One for the whole put.
+        message_count: 1, or the members of the batch.
+        physical_offsets: Of each member of a batch; for a single message the one offset.
+    """
+
+    status: PutStatus
+    physical_offset: int = -1
+    wrote_bytes: int = 0
+    queue_offset: int = -1
+    store_timestamp_ms: int = -1
+    message_count: int = 0
+    physical_offsets: Sequence[int] = ()
+
+
+class GetStatus(Enum):
+    """How a get ended; names as RocketMQ spells them."""
+
+    FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+    OFFSET_FOUND_NULL = "OFFSET_FOUND_NULL"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+
+
+class GetResult(NamedTuple):
+    """What a get found.
+
+    Attributes:
+        records: Whole records as stored, slices of the mapped file; drop them soon, they hold its mapping.
+        next_offset: Where to go on.
+        suggest_slave: The rest lies further back than the memory reaches.
+    """
+
+    status: GetStatus
+    records: list[memoryview]
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    total_bytes: int
+    suggest_slave: bool
+
+
+class Arrival(NamedTuple):
+    """A message has entered a consume queue."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    tags_code: int
+    store_timestamp_ms: int
+    physical_offset: int
+    record_bytes: int
+
+
+class QueueUnit(NamedTuple):
+    """One unit of a consume queue."""
+
+    physical_offset: int
+    record_bytes: int
+    tags_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Figures of the whole store. Bytes, but for ``queue_count``; ``refusal`` is empty while writes are taken."""
+
+    commit_log_min_offset: int
+    commit_log_max_offset: int
+    flushed_offset: int
+    queue_count: int
+    store_bytes: int
+    disk_used_bytes: int
+    disk_total_bytes: int
+    refusal: str

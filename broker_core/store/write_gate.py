@@ -1,0 +1,53 @@
+"""Whether the store takes messages, and if not, why, in words for the user."""
+
+from __future__ import annotations
+
+import threading
+from enum import IntEnum
+
+
+class Refusal(IntEnum):
+    """Kinds of reasons, the most lasting first: that one is told."""
+
+    READ_ONLY = 0
+    SYNC_FAILED = 1
+    CLOSED = 2
+    DISK_USE = 3
+    QUEUE_SPACE = 4
+    LOG_SPACE = 5
+    """The log could not grow for one put; the next one tries again."""
+
+
+class WriteGate:
+    """Reasons to refuse puts. Changed by whichever thread finds one; ``is_shut`` is read by each put."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reasons: dict[Refusal, str] = {}
+        self.is_shut = False
+        """Puts are refused without being tried."""
+
+    def refuse(self, kind: Refusal, text: str) -> None:
+        """Give a reason; it replaces an earlier one of its kind."""
+        with self._lock:
+            self._reasons = {**self._reasons, kind: text}
+            self._judge()
+
+    def withdraw(self, kind: Refusal) -> None:
+        """A reason holds no more."""
+        with self._lock:
+            self._reasons = {other: text for other, text in self._reasons.items() if other is not kind}
+            self._judge()
+
+    def holds(self, kind: Refusal) -> bool:
+        """Whether there is a reason of this kind."""
+        return kind in self._reasons
+
+    @property
+    def text(self) -> str:
+        """The foremost reason; empty while puts are taken."""
+        reasons = self._reasons
+        return reasons[min(reasons)] if reasons else ""
+
+    def _judge(self) -> None:
+        self.is_shut = any(kind is not Refusal.LOG_SPACE for kind in self._reasons)
