@@ -1,0 +1,138 @@
+"""The connecting side of remoting: one connection per address, opened when first needed.
+
+Does not retry and does not choose addresses; that is the business of whoever asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.remoting.connection import Connection, Handler, end_all
+from broker_core.remoting.frame import RemotingCommand
+
+logger = logging.getLogger(__name__)
+
+
+def refuse_request(connection: Connection, command: RemotingCommand) -> RemotingCommand:  # noqa: ARG001  a Handler
+    """Answer a peer's request as not supported: the handler of a client that serves nothing."""
+    return command.not_supported()
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Split ``host:port``; an IPv6 host may stand in brackets.
+
+    Raises:
+        NetworkError: It is no such address.
+    """
+    host, colon, port = address.strip().rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+        raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
+    return host.strip("[]"), int(port)
+
+
+async def connect(
+    address: str,
+    *,
+    handler: Handler = refuse_request,
+    limits: RemotingLimits | None = None,
+) -> Connection:
+    """Open a connection to ``host:port``.
+
+    Args:
+        address: Where to.
+        handler: Serves requests the peer makes of us.
+        limits: Bounds of the connection.
+
+    Raises:
+        NetworkError: The address cannot be reached in time.
+    """
+    bounds = RemotingLimits() if limits is None else limits
+    host, port = parse_address(address)
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(bounds.connect_timeout_ms / 1000):
+            _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port)
+    except TimeoutError as error:
+        text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
+        raise NetworkError(text, address=address) from error
+    except OSError as error:
+        text = f"cannot connect to {address} ({error.strerror or error}): is a server running there?"
+        raise NetworkError(text, address=address) from error
+    return connection
+
+
+class ConnectionPool:
+    """Keeps one connection per address for a client.
+
+    Args:
+        handler: Serves requests that peers make of us.
+        limits: Bounds of each connection.
+    """
+
+    def __init__(self, *, handler: Handler = refuse_request, limits: RemotingLimits | None = None) -> None:
+        self._handler = handler
+        self._limits = RemotingLimits() if limits is None else limits
+        self._connections: dict[str, Connection] = {}
+        self._opening: dict[str, asyncio.Task[Connection]] = {}
+        self._closed = False
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses with an open connection."""
+        return list(self._connections)
+
+    async def get(self, address: str) -> Connection:
+        """Return the connection to ``address``, opening it when there is none.
+
+        Raises:
+            NetworkError: The address cannot be reached, or the pool is closed.
+        """
+        connection = self._connections.get(address)
+        if connection is not None and not connection.is_closed:
+            return connection
+        if self._closed:
+            raise ConnectionLostError(f"no connection to {address}: the client is closed", address=address)
+        task = self._opening.get(address)
+        if task is None:
+            task = asyncio.create_task(self._open(address), name=f"connect {address}")
+            self._opening[address] = task
+            task.add_done_callback(lambda _: self._opening.pop(address, None))
+        # Several callers wait for one attempt; one that is cancelled must not cancel it for the others.
+        return await asyncio.shield(task)
+
+    async def request(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
+        """Send a request to ``address`` and return its response, whatever its code.
+
+        Raises:
+            NetworkError: Not reachable, lost, or no answer in time.
+            FrameError: The command does not fit a frame.
+        """
+        connection = await self.get(address)
+        return await connection.request(command, timeout_ms)
+
+    async def send_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send a request that is not answered; raises `NetworkError` when ``address`` cannot be reached."""
+        (await self.get(address)).send_oneway(command)
+
+    async def close(self) -> None:
+        """End all connections and attempts. Safe to call again."""
+        self._closed = True
+        for task in list(self._opening.values()):
+            task.cancel()
+        await asyncio.gather(*self._opening.values(), return_exceptions=True)
+        await end_all(list(self._connections.values()), "the client closes")
+        self._connections.clear()
+
+    async def _open(self, address: str) -> Connection:
+        connection = await connect(address, handler=self._handler, limits=self._limits)
+        self._connections[address] = connection
+        connection.on_closed(lambda lost: self._forget(address, lost))
+        return connection
+
+    def _forget(self, address: str, lost: Connection) -> None:
+        if self._connections.get(address) is lost:
+            del self._connections[address]
+            logger.info("connection to %s ended: %s", address, lost.close_reason)

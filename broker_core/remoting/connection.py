@@ -1,0 +1,349 @@
+"""One remoting connection on asyncio, the same for both ends.
+
+Commands in go to a handler; answers of the peer are paired with our requests by their opaque. Commands out of one turn
+of the loop leave in one write. It does not know what any request code means, and does not reconnect.
+
+Threads: every method belongs to the loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import ConnectionLostError, FrameError, NetworkError, RemoteError
+from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
+from broker_core.remoting.frame import ONEWAY_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[["Connection", RemotingCommand], RemotingCommand | None]
+"""Serves one request: the response, or None when it is sent later with `Connection.send` (or never, for one-way)."""
+
+_TLS_HANDSHAKE = 0x16
+_OPAQUE_MASK = 0x7FFFFFFF
+_UNSENT_PARTS_MAX = 512
+_CLOSE_SECONDS = 2.0
+
+
+class RequestTimeoutError(NetworkError):
+    """No answer came within the time given for it."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection to one peer.
+
+    Args:
+        handler: Serves the peer's requests; called on the loop, must not block. An `OrbitError` of kind `RemoteError`
+            that it raises becomes a response with that error's code, any other exception SYSTEM_ERROR.
+        limits: Bounds of buffers and times.
+        on_open: Called once when the connection stands.
+
+    Attributes:
+        remote_address: ``host:port`` of the peer.
+        language: Language the peer gave in its last request.
+        version: `MQVersion` ordinal the peer gave in its last command; 0 before the first.
+        serialize_type: Header encoding of the peer's last command, used for requests of ours.
+        last_active: Loop time of the last byte in or out.
+        requests_in: Requests received so far.
+    """
+
+    __slots__ = (
+        "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
+        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "close_reason", "language",
+        "last_active", "local_address", "remote_address", "requests_in", "serialize_type", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: RemotingLimits,
+        *,
+        on_open: Callable[[Connection], None] | None = None,
+    ) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._on_open = on_open
+        self._loop = asyncio.get_running_loop()
+        self._decoder = FrameDecoder(limits.frame_bytes_max)
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[Buffer] = []
+        self._flush_scheduled = False
+        self._in_read = False
+        self._reading_paused = False
+        self._pending: dict[int, asyncio.Future[RemotingCommand]] = {}
+        self._opaque = 0
+        self._close_callbacks: list[Callable[[Connection], None]] = []
+        self.remote_address = "unknown"
+        self.local_address = "unknown"
+        self.language = LanguageCode.OTHER
+        self.version = 0
+        self.serialize_type = SerializeType.JSON
+        self.last_active = self._loop.time()
+        self.requests_in = 0
+        self.close_reason = ""
+
+    # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._transport is None or self._transport.is_closing()
+
+    @property
+    def pending_requests(self) -> int:
+        """Requests of ours that wait for their answer."""
+        return len(self._pending)
+
+    def on_closed(self, callback: Callable[[Connection], None]) -> None:
+        """Have ``callback`` called once when the connection ends; at once on the next turn if it has ended."""
+        if self._transport is None and self.close_reason:
+            self._loop.call_soon(callback, self)
+        else:
+            self._close_callbacks.append(callback)
+
+    def send(self, command: RemotingCommand) -> bool:
+        """Send a response, or a one-way request that carries its own opaque.
+
+        Returns:
+            False when the connection has ended: the command is dropped, as the peer can no longer take it.
+
+        Raises:
+            FrameError: The command does not fit a frame.
+        """
+        if self.is_closed:
+            return False
+        self._unsent += encode_parts(command)
+        if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_oneway(self, command: RemotingCommand) -> bool:
+        """Send a request that is not answered; see `send`."""
+        command.flag = ONEWAY_FLAG
+        command.opaque = self._next_opaque()
+        return self.send(command)
+
+    def request(self, command: RemotingCommand, timeout_ms: int | None = None) -> asyncio.Future[RemotingCommand]:
+        """Send a request; the future gives its response, whatever its code.
+
+        Cancelling the future forgets the request; an answer that still comes is dropped.
+
+        Raises:
+            ConnectionLostError: Through the future: the connection ended before the answer.
+            RequestTimeoutError: Through the future: no answer within ``timeout_ms``.
+            NetworkError: Through the future: too many requests wait for their answers already.
+        """
+        answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
+        if self.is_closed:
+            answer.set_exception(self._lost_error())
+            return answer
+        if len(self._pending) >= self._limits.pending_requests_max:
+            answer.set_exception(self._too_many_error())
+            return answer
+        opaque = command.opaque = self._next_opaque()
+        self._pending[opaque] = answer
+        try:
+            self.send(command)
+        except FrameError as error:
+            del self._pending[opaque]
+            answer.set_exception(error)
+            return answer
+        limit_ms = self._limits.request_timeout_ms if timeout_ms is None else timeout_ms
+        timer = self._loop.call_later(limit_ms / 1000, self._time_out, opaque, command.code, limit_ms)
+
+        def settle(_: asyncio.Future[RemotingCommand]) -> None:
+            timer.cancel()
+            self._pending.pop(opaque, None)
+
+        answer.add_done_callback(settle)
+        return answer
+
+    def close(self, reason: str = "closed by this side") -> None:
+        """End the connection after what is unsent has been handed to the system. Safe to call again."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self.close_reason = self.close_reason or reason
+        self._flush()
+        self._transport.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended."""
+        ended = asyncio.Event()
+        self.on_closed(lambda _: ended.set())
+        await ended.wait()
+
+    def abort(self, reason: str) -> None:
+        """End the connection at once, dropping what is unsent."""
+        if self._transport is not None:
+            self.close_reason = self.close_reason or reason
+            self._unsent = []
+            self._transport.abort()
+
+    # ── asyncio.Protocol ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
+        self.remote_address = _address_text(transport.get_extra_info("peername"))
+        self.local_address = _address_text(transport.get_extra_info("sockname"))
+        self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.last_active = self._loop.time()
+        self._in_read = True
+        try:
+            for command in self._decoder.feed(data):
+                self._take(command)
+                if len(self._unsent) > _UNSENT_PARTS_MAX:
+                    # A read full of pulls could ask for gigabytes; this way the bound on unsent bytes sees them.
+                    self._flush()
+                if self.is_closed:
+                    return
+        except FrameError as error:
+            self._break_off(error, data)
+        finally:
+            self._in_read = False
+            self._flush()
+
+    def pause_writing(self) -> None:
+        # A peer that does not read its answers is not served further, or its answers would fill the memory.
+        if not self.is_closed and not self._reading_paused:
+            assert self._transport is not None
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self.last_active = self._loop.time()
+        if self._reading_paused and not self.is_closed:
+            assert self._transport is not None
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._unsent = []
+        self.close_reason = self.close_reason or (f"lost: {exc}" if exc else "closed by the peer")
+        for answer in list(self._pending.values()):
+            if not answer.done():
+                answer.set_exception(self._lost_error())
+        self._pending.clear()
+        callbacks, self._close_callbacks = self._close_callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, command: RemotingCommand) -> None:
+        self.version = command.version
+        self.serialize_type = command.serialize_type
+        if command.is_response:
+            answer = self._pending.pop(command.opaque, None)
+            if answer is not None and not answer.done():
+                answer.set_result(command)
+            return
+        self.language = command.language
+        self.requests_in += 1
+        response = self._serve(command)
+        if response is not None and not command.is_oneway:
+            self._send_response(command, response)
+
+    def _serve(self, command: RemotingCommand) -> RemotingCommand | None:
+        try:
+            return self._handler(self, command)
+        except RemoteError as error:
+            code = error.context.get("code")
+            return command.reply(code if isinstance(code, int) else ResponseCode.SYSTEM_ERROR, error.message)
+        except Exception as error:
+            logger.exception("request %d from %s failed", command.code, self.remote_address)
+            return command.reply(ResponseCode.SYSTEM_ERROR, _fault_remark(error))
+
+    def _send_response(self, command: RemotingCommand, response: RemotingCommand) -> None:
+        try:
+            self.send(response)
+        except FrameError as error:
+            logger.exception("the answer to request %d of %s cannot be sent", command.code, self.remote_address)
+            self.send(command.reply(ResponseCode.SYSTEM_ERROR, error.message))
+
+    def _flush_later(self) -> None:
+        self._flush_scheduled = False
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._unsent or self._transport is None:
+            return
+        parts = self._unsent
+        self._unsent = []
+        self.last_active = self._loop.time()
+        # Joined, not writelines: 33 parts of 256 KiB join in 20 µs, the transport keeps no view of a file's map, and
+        # writelines of Python 3.12.0 to 3.13.0 never tells that its buffer is full.
+        self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        waiting = self._transport.get_write_buffer_size()
+        if waiting > self._limits.unsent_bytes_max:
+            self._give_up(waiting)
+
+    def _give_up(self, waiting_bytes: int) -> None:
+        reason = f"{waiting_bytes:,} bytes wait for it to read, more than the {self._limits.unsent_bytes_max:,} allowed"
+        logger.warning("connection of %s is closed: %s", self.remote_address, reason)
+        self.abort(reason)
+
+    def _break_off(self, error: FrameError, data: bytes) -> None:
+        reason = error.message
+        if self.requests_in == 0 and data[:1] == bytes([_TLS_HANDSHAKE]):
+            reason = "it starts a TLS handshake, and this port speaks plain text: switch TLS off in the client"
+        logger.warning("connection of %s is closed: %s", self.remote_address, reason)
+        self.close(reason)
+
+    def _time_out(self, opaque: int, code: int, limit_ms: int) -> None:
+        answer = self._pending.pop(opaque, None)
+        if answer is not None and not answer.done():
+            text = f"{self.remote_address} did not answer request {code} within {limit_ms:,} ms"
+            answer.set_exception(RequestTimeoutError(text, address=self.remote_address, code=code))
+
+    def _lost_error(self) -> ConnectionLostError:
+        why = self.close_reason or "not connected"
+        return ConnectionLostError(f"the connection to {self.remote_address} ended ({why})", address=self.remote_address)
+
+    def _too_many_error(self) -> NetworkError:
+        return NetworkError(
+            f"{len(self._pending):,} requests to {self.remote_address} wait for an answer already: send more slowly",
+            address=self.remote_address,
+        )
+
+    def _next_opaque(self) -> int:
+        self._opaque = (self._opaque + 1) & _OPAQUE_MASK
+        return self._opaque
+
+
+async def end_all(connections: Sequence[Connection], reason: str) -> None:
+    """Close connections and wait until they are gone; those whose peer does not read are aborted after 2 s."""
+    for connection in connections:
+        connection.close(reason)
+    waiting = [asyncio.ensure_future(connection.wait_closed()) for connection in connections]
+    if not waiting:
+        return
+    _, late = await asyncio.wait(waiting, timeout=_CLOSE_SECONDS)
+    for connection in connections if late else ():
+        connection.abort(reason)
+    await asyncio.gather(*waiting)
+
+
+def _address_text(address: object) -> str:
+    if isinstance(address, tuple) and len(address) >= 2:
+        host, port = address[0], address[1]
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+    return "unknown"
+
+
+def _fault_remark(error: Exception) -> str:
+    """The text of an exception and the place it came from (Source: spec remoting §1.10)."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f", {Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,409 @@
+"""Remoting frames: bytes ↔ `RemotingCommand`, with both header encodings.
+
+Sans-I/O: takes bytes, gives values. Knows no socket, no event loop, no request code and what its fields mean.
+
+    offset size  field
+    0      4     total   bytes that follow (4 + header + body)
+    4      1     serialize type   0 JSON, 1 ROCKETMQ
+    5      3     header length
+    8      ..    header
+    ..     ..    body
+
+Source: spec remoting §1.1 to §1.5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring as _quote
+from struct import Struct
+from struct import error as StructError  # noqa: N812  the module's own name is lower case
+from typing import Any, Final
+
+from broker_core.errors import FrameError
+from broker_core.remoting.codes import MQ_VERSION, LanguageCode, ResponseCode, SerializeType
+
+Buffer = bytes | bytearray | memoryview
+
+FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
+RESPONSE_FLAG: Final = 1
+ONEWAY_FLAG: Final = 2
+
+_PREFIX = Struct(">II")
+_LENGTH = Struct(">I")
+assert _PREFIX.size == 8
+
+# ROCKETMQ binary header (Source: spec remoting §1.3), big-endian
+#   code            int16
+#   language        int8
+#   version         int16
+#   opaque          int32
+#   flag            int32
+#   remark length   int32   then the remark in UTF-8
+#   ext length      int32   then pairs until exhausted: int16 key length, key, int32 value length, value
+_BINARY_FIXED = Struct(">hbhiii")
+_BINARY_INT = Struct(">i")
+_BINARY_KEY = Struct(">h")
+_LETTER_PAIR = Struct(">hBi")  # a pair up to its value, if its key is one byte long
+_ASCII_LETTERS = 128
+assert _BINARY_FIXED.size + _BINARY_INT.size == 21
+
+_LANGUAGES = {str(language.name): language for language in LanguageCode}
+_LANGUAGES_BY_NUMBER = {int(language): language for language in LanguageCode}
+_LANGUAGE_NAMES = {int(language): str(language.name) for language in LanguageCode}
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+_decode_json = json.JSONDecoder().decode
+_NO_BODY: Final = b""
+
+
+class RemotingCommand:
+    """One request or response. Cheap to build: tens of thousands pass per second.
+
+    Attributes:
+        code: Request code, or response code when `is_response`.
+        ext_fields: Header fields, always text to text.
+        body: Bytes after the header.
+        body_slices: More body, sent after ``body`` without being copied; only for sending.
+        opaque: Pairs a response with its request.
+        flag: Bit 0 response, bit 1 one-way.
+        remark: The human text of an error.
+        language: Sender's language; an unknown one is `LanguageCode.OTHER`.
+        version: Sender's `MQVersion` ordinal.
+        serialize_type: Header encoding of the frame it came in or goes out with.
+    """
+
+    __slots__ = (
+        "body", "body_slices", "code", "ext_fields", "flag", "language", "opaque", "remark", "serialize_type", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        code: int,
+        ext_fields: dict[str, str] | None = None,
+        body: Buffer = _NO_BODY,
+        *,
+        body_slices: Sequence[Buffer] = (),
+        opaque: int = 0,
+        flag: int = 0,
+        remark: str | None = None,
+        language: LanguageCode = LanguageCode.PYTHON,
+        version: int = MQ_VERSION,
+        serialize_type: SerializeType = SerializeType.JSON,
+    ) -> None:
+        self.code = code
+        self.ext_fields = {} if ext_fields is None else ext_fields
+        self.body = body
+        self.body_slices = body_slices
+        self.opaque = opaque
+        self.flag = flag
+        self.remark = remark
+        self.language = language
+        self.version = version
+        self.serialize_type = serialize_type
+
+    @property
+    def is_response(self) -> bool:
+        """Whether it answers a request of ours."""
+        return bool(self.flag & RESPONSE_FLAG)
+
+    @property
+    def is_oneway(self) -> bool:
+        """Whether its sender expects no answer."""
+        return bool(self.flag & ONEWAY_FLAG)
+
+    def reply(
+        self,
+        code: int = ResponseCode.SUCCESS,
+        remark: str | None = None,
+        ext_fields: dict[str, str] | None = None,
+        body: Buffer = _NO_BODY,
+        *,
+        body_slices: Sequence[Buffer] = (),
+    ) -> RemotingCommand:
+        """Build the response to this request: same opaque, same header encoding."""
+        return RemotingCommand(
+            code,
+            ext_fields,
+            body,
+            body_slices=body_slices,
+            opaque=self.opaque,
+            flag=RESPONSE_FLAG,
+            remark=remark,
+            serialize_type=self.serialize_type,
+        )
+
+    def not_supported(self) -> RemotingCommand:
+        """Build the response for a request code that nobody here serves (Source: spec remoting §1.10)."""
+        return self.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {self.code} not supported")
+
+    def __repr__(self) -> str:
+        kind = "response" if self.is_response else "oneway" if self.is_oneway else "request"
+        remark = f" remark={self.remark!r}" if self.remark else ""
+        size = len(self.body) + sum(map(len, self.body_slices))
+        return f"<RemotingCommand {kind} code={self.code} opaque={self.opaque} ext={self.ext_fields}{remark} body={size} B>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RemotingCommand):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable value
+
+
+class FrameDecoder:
+    """Cuts a byte stream into commands.
+
+    Args:
+        frame_bytes_max: Largest total accepted; a stream that claims more is broken.
+    """
+
+    __slots__ = ("_buffer", "_frame_bytes_max", "_total_bytes_in")
+
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._buffer = bytearray()
+        self._frame_bytes_max = frame_bytes_max
+        self._total_bytes_in = 0
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of a frame that is not complete yet."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> Iterator[RemotingCommand]:
+        """Take the next bytes of the stream and yield each command they complete.
+
+        The iterator must be exhausted before the next call. After an error the stream cannot go on: the decoder has
+        lost its place.
+
+        Raises:
+            FrameError: Frame too large, header longer than its frame, unknown serialize type, undecodable header.
+                Commands before the broken one have been yielded.
+        """
+        # Whole frames are decoded from the received bytes; only a cut frame goes through the buffer.
+        self._total_bytes_in += len(data)
+        source: bytes | bytearray = data
+        if self._buffer:
+            self._buffer += data
+            source = self._buffer
+        position, available = 0, len(source)
+        while available - position >= 4:
+            (total,) = _LENGTH.unpack_from(source, position)
+            if not 4 <= total <= self._frame_bytes_max:
+                raise FrameError(self._bad_total_text(total, position, available), total=total)
+            if available - position - 4 < total:
+                break
+            yield decode_frame(source, position, total)
+            position += 4 + total
+        self._buffer = bytearray(source[position:]) if position or source is data else self._buffer
+
+    def _bad_total_text(self, total: int, position: int, available: int) -> str:
+        at = self._total_bytes_in - (available - position)
+        return (
+            f"the frame at byte {at} of the connection claims {total:,} bytes, allowed are 4 to {self._frame_bytes_max:,}:"
+            " the peer does not speak the RocketMQ remoting protocol, or sent a message that is too large"
+        )
+
+
+def decode_frame(source: bytes | bytearray, position: int, total: int) -> RemotingCommand:
+    """Decode the complete frame at ``position``.
+
+    Args:
+        source: Holds the frame.
+        position: Where its length word starts.
+        total: Value of that word, 4 to the limit; ``position + 4 + total`` lies within ``source``.
+
+    Raises:
+        FrameError: The header is longer than the frame or cannot be decoded.
+    """
+    _, word = _PREFIX.unpack_from(source, position)
+    header_length = word & 0xFFFFFF
+    if header_length > total - 4:
+        raise FrameError(f"a header of {header_length:,} bytes does not fit a frame of {total:,} bytes", total=total)
+    header_start = position + 8
+    body_start = header_start + header_length
+    header = bytes(source[header_start:body_start])
+    kind = word >> 24
+    if kind == SerializeType.JSON:
+        command = _decode_json_header(header)
+    elif kind == SerializeType.ROCKETMQ:
+        command = _decode_binary_header(header)
+    else:
+        raise FrameError(f"serialize type {kind} is unknown, known are 0 (JSON) and 1 (ROCKETMQ)", serialize_type=kind)
+    if body_start < position + 4 + total:
+        command.body = bytes(source[body_start : position + 4 + total])
+    return command
+
+
+def encode_parts(command: RemotingCommand) -> list[Buffer]:
+    """Encode a frame as buffers to be written one after another; body and slices are not copied.
+
+    Raises:
+        FrameError: It would exceed what a peer accepts, or a value does not fit the binary header.
+    """
+    if command.serialize_type == SerializeType.ROCKETMQ:
+        header = _encode_binary_header(command)
+    else:
+        header = _encode_json_header(command)
+    body_bytes = len(command.body)
+    for part in command.body_slices:
+        body_bytes += len(part)
+    total = 4 + len(header) + body_bytes
+    if total > FRAME_BYTES_MAX:
+        raise FrameError(f"a frame of {total:,} bytes is more than the {FRAME_BYTES_MAX:,} that peers accept", total=total)
+    head = _PREFIX.pack(total, (command.serialize_type << 24) | len(header)) + header
+    if not body_bytes:
+        return [head]
+    parts: list[Buffer] = [head]
+    if command.body:
+        parts.append(command.body)
+    parts.extend(command.body_slices)
+    return parts
+
+
+def encode_command(command: RemotingCommand) -> bytes:
+    """Encode a frame as one piece of bytes; raises as `encode_parts`."""
+    return b"".join(encode_parts(command))
+
+
+def _decode_json_header(header: bytes) -> RemotingCommand:
+    try:
+        fields = _decode_json(header.decode())
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"the JSON header cannot be read ({error}): {_excerpt(header)}") from error
+    if type(fields) is not dict:
+        raise FrameError(f"the JSON header is not an object: {_excerpt(header)}")
+    get = fields.get
+    language = get("language")
+    remark = get("remark")
+    return RemotingCommand(
+        _integer(get("code", 0), "code"),
+        _text_fields(get("extFields")),
+        opaque=_integer(get("opaque", 0), "opaque"),
+        flag=_integer(get("flag", 0), "flag"),
+        version=_integer(get("version", 0), "version"),
+        language=_LANGUAGES.get(language, LanguageCode.OTHER) if type(language) is str else _language_of(language),
+        remark=remark if remark is None or type(remark) is str else _text(remark),
+    )
+
+
+def _integer(value: object, name: str) -> int:
+    if type(value) is str and len(value) <= 11:  # fastjson reads a number in quotes as a number
+        try:
+            value = int(value)
+        except ValueError as error:
+            raise FrameError(f"header field {name} is {value!r}, not a number") from error
+    if type(value) is not int or not _INT32_MIN <= value <= _INT32_MAX:
+        raise FrameError(f"header field {name} is {str(value)[:80]!r}, not a 32-bit number")
+    return value
+
+
+def _language_of(value: object) -> LanguageCode:
+    return _LANGUAGES_BY_NUMBER.get(value, LanguageCode.OTHER) if type(value) is int else LanguageCode.OTHER
+
+
+def _text_fields(fields: object) -> dict[str, str]:
+    """Make every value text: C++ and Node clients put native numbers and booleans there (Source: spec remoting §1.5)."""
+    if fields is None:
+        return {}
+    if type(fields) is not dict:
+        raise FrameError(f"header field extFields is {str(fields)[:80]!r}, not an object")
+    for value in fields.values():
+        if type(value) is not str:
+            return {key: _text(value) for key, value in fields.items() if value is not None}
+    return fields
+
+
+def _text(value: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    if value is True or value is False:
+        return "true" if value else "false"
+    return value if type(value) is str else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _excerpt(header: bytes) -> str:
+    return f"{header[:80]!r}{'…' if len(header) > 80 else ''}"
+
+
+def _encode_json_header(command: RemotingCommand) -> bytes:
+    # By hand with the C string quoter: 2 µs for a send answer, json.dumps takes 6.
+    fields = command.ext_fields
+    ext = ",".join([f"{_quote(key)}:{_quote(value)}" for key, value in fields.items()]) if fields else ""
+    remark = f'"remark":{_quote(command.remark)},' if command.remark is not None else ""
+    text = (
+        f'{{"code":{int(command.code)},"extFields":{{{ext}}},"flag":{command.flag},'
+        f'"language":"{_LANGUAGE_NAMES[command.language]}","opaque":{command.opaque},{remark}'
+        f'"serializeTypeCurrentRPC":"JSON","version":{command.version}}}'
+    )
+    return text.encode("utf-8", "replace")
+
+
+def _decode_binary_header(header: bytes) -> RemotingCommand:
+    try:
+        code, language, version, opaque, flag, remark_length = _BINARY_FIXED.unpack_from(header)
+        remark, position = _binary_text(header, _BINARY_FIXED.size, remark_length)
+        (ext_length,) = _BINARY_INT.unpack_from(header, position)
+        fields = _binary_fields(header, position + _BINARY_INT.size, ext_length)
+    except (StructError, UnicodeDecodeError) as error:
+        raise FrameError(f"the binary header cannot be read ({error}): {_excerpt(header)}") from error
+    return RemotingCommand(
+        code,
+        fields,
+        opaque=opaque,
+        flag=flag,
+        version=version,
+        language=_language_of(language),
+        remark=remark or None,
+        serialize_type=SerializeType.ROCKETMQ,
+    )
+
+
+def _binary_text(header: bytes, position: int, length: int) -> tuple[str, int]:
+    end = position + length
+    if length < 0 or end > len(header):
+        raise FrameError(f"a text of {length:,} bytes at {position} runs out of a binary header of {len(header):,} bytes")
+    return header[position:end].decode(), end
+
+
+def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
+    end = position + length
+    if length < 0 or end > len(header):
+        raise FrameError(f"ext fields of {length:,} bytes run out of a binary header of {len(header):,} bytes")
+    fields: dict[str, str] = {}
+    text = header.decode("latin-1")  # one character a byte, so that positions stay what they are
+    while position < end:
+        # Sends name their fields by one letter: each then takes one unpack and one slice, 5 µs a send instead of 10.
+        if position + _LETTER_PAIR.size <= end:
+            key_length, letter, value_length = _LETTER_PAIR.unpack_from(header, position)
+            start = position + _LETTER_PAIR.size
+            if key_length == 1 and letter < _ASCII_LETTERS and 0 <= value_length <= end - start:
+                position = start + value_length
+                value = text[start:position]
+                fields[chr(letter)] = value if value.isascii() else header[start:position].decode()
+                continue
+        (key_length,) = _BINARY_KEY.unpack_from(header, position)
+        key, position = _binary_text(header, position + _BINARY_KEY.size, key_length)
+        (value_length,) = _BINARY_INT.unpack_from(header, position)
+        fields[key], position = _binary_text(header, position + _BINARY_INT.size, value_length)
+    if position > end:
+        raise FrameError(f"ext fields of {length:,} bytes end in the middle of a pair")
+    return fields
+
+
+def _encode_binary_header(command: RemotingCommand) -> bytes:
+    remark = (command.remark or "").encode("utf-8", "replace")
+    ext = _encode_binary_fields(command.ext_fields)
+    try:
+        fixed = _BINARY_FIXED.pack(command.code, command.language, command.version, command.opaque, command.flag, len(remark))
+    except StructError as error:
+        raise FrameError(f"code {command.code} does not fit a binary header ({error}); use JSON headers") from error
+    return b"".join((fixed, remark, _BINARY_INT.pack(len(ext)), ext))
+
+
+def _encode_binary_fields(fields: Mapping[str, str]) -> bytes:
+    parts: list[bytes] = []
+    for name, text in fields.items():
+        key, value = name.encode("utf-8", "replace"), text.encode("utf-8", "replace")
+        if len(key) > 0x7FFF:
+            raise FrameError(f"a header field name of {len(key):,} bytes is more than the 32,767 that the format holds")
+        parts += (_BINARY_KEY.pack(len(key)), key, _BINARY_INT.pack(len(value)), value)
+    return b"".join(parts)

@@ -1,0 +1,347 @@
+"""Connections over loopback: pairing, times, order, limits, and what a broken peer costs."""
+
+import asyncio
+import logging
+
+import pytest
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import ConnectionLostError, FrameError, NetworkError, RemoteError
+from broker_core.remoting.client import connect
+from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
+from broker_core.remoting.connection import Connection, RequestTimeoutError
+from broker_core.remoting.frame import FRAME_BYTES_MAX, FrameDecoder, RemotingCommand, encode_command
+from broker_core.remoting.server import RemotingServer
+from tests.support.remoting_peer import eventually
+
+ECHO, FAIL, REFUSE, SILENT, HUGE, ASK_BACK = 1, 2, 3, 4, 5, 6
+
+
+class Server:
+    """Serves the codes above; remembers connections and what came."""
+
+    def __init__(self, **limits: int) -> None:
+        self.connections: list[Connection] = []
+        self.server = RemotingServer(
+            "127.0.0.1", 0, self.serve, limits=RemotingLimits(**limits), on_connected=self.connections.append
+        )
+        self.seen: list[int] = []
+        self.silent: list[tuple[Connection, RemotingCommand]] = []
+
+    async def __aenter__(self):
+        await self.server.start()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.server.stop()
+
+    def serve(self, connection, command):
+        self.seen.append(command.code)
+        if command.code == ECHO:
+            return command.reply(ext_fields=command.ext_fields, body=command.body)
+        if command.code == FAIL:
+            raise ValueError("no such thing")
+        if command.code == REFUSE:
+            raise RemoteError("not for you", code=16)
+        if command.code == HUGE:
+            return command.reply(body_slices=[bytes(1024 * 1024)] * 17)
+        if command.code == SILENT:
+            self.silent.append((connection, command))
+            return None
+        return command.not_supported()
+
+    async def raw(self):
+        return await asyncio.open_connection("127.0.0.1", self.server.port)
+
+
+async def read_commands(reader, count):
+    decoder, commands = FrameDecoder(), []
+    while len(commands) < count:
+        data = await asyncio.wait_for(reader.read(65536), 10)
+        assert data, "the connection ended"
+        commands += decoder.feed(data)
+    return commands
+
+
+async def close_writer(writer):
+    writer.close()
+    await writer.wait_closed()
+
+
+def test_a_request_gets_its_own_answer_when_answers_come_in_another_order():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            slow = connection.request(RemotingCommand(SILENT))
+            quick = await connection.request(RemotingCommand(ECHO, {"a": "b"}, b"body"))
+            assert (quick.ext_fields, quick.body, slow.done()) == ({"a": "b"}, b"body", False)
+            held_by, held = server.silent[0]
+            held_by.send(held.reply(remark="late"))
+            assert (await slow).remark == "late"
+            assert connection.pending_requests == 0
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_many_requests_in_one_write_are_answered_in_one_turn():
+    async def run():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            writer.write(b"".join(encode_command(RemotingCommand(ECHO, opaque=number)) for number in range(100)))
+            answers = await read_commands(reader, 100)
+            assert [answer.opaque for answer in answers] == list(range(100))
+            await close_writer(writer)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", list(SerializeType))
+def test_answers_use_the_header_encoding_of_their_request(kind):
+    async def run():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            request = RemotingCommand(ECHO, opaque=1, serialize_type=kind, language=LanguageCode.GO, version=317)
+            writer.write(encode_command(request))
+            (answer,) = await read_commands(reader, 1)
+            assert answer.serialize_type == kind
+            seen = server.connections[0]
+            assert (seen.language, seen.version, seen.serialize_type) == (LanguageCode.GO, 317, kind)
+            await close_writer(writer)
+
+    asyncio.run(run())
+
+
+def test_faults_of_a_handler_become_answers_and_the_connection_lives_on(caplog):
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            failed = await connection.request(RemotingCommand(FAIL))
+            refused = await connection.request(RemotingCommand(REFUSE))
+            unknown = await connection.request(RemotingCommand(999))
+            huge = await connection.request(RemotingCommand(HUGE))
+            assert failed.code == ResponseCode.SYSTEM_ERROR
+            assert failed.remark.startswith("ValueError: no such thing, test_connection.py:")
+            assert (refused.code, refused.remark) == (16, "not for you")
+            assert (unknown.code, unknown.remark) == (3, " request type 999 not supported")
+            assert (huge.code, "16,777,216" in huge.remark) == (ResponseCode.SYSTEM_ERROR, True)
+            assert (await connection.request(RemotingCommand(ECHO))).code == 0
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+    assert "request 2 from 127.0.0.1:" in caplog.text
+
+
+def test_oneway_requests_are_never_answered():
+    async def run():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            oneways = [RemotingCommand(code, opaque=1, flag=2) for code in (ECHO, FAIL, REFUSE, 999)]
+            writer.write(b"".join(map(encode_command, [*oneways, RemotingCommand(ECHO, opaque=2)])))
+            assert [answer.opaque for answer in await read_commands(reader, 1)] == [2]
+            await close_writer(writer)
+
+    asyncio.run(run())
+
+
+def test_both_ends_may_ask_with_the_same_opaque():
+    async def run():
+        async with Server() as server:
+            served = []
+
+            def serve(_connection, command):
+                served.append(command.opaque)
+                return command.reply(remark="from the client")
+
+            connection = await connect(server.server.address, handler=serve)
+            waiting = connection.request(RemotingCommand(SILENT))
+            await eventually(lambda: server.silent)
+            back = await server.connections[0].request(RemotingCommand(ASK_BACK))
+            assert (back.remark, served, waiting.done()) == ("from the client", [1], False)
+            held_by, held = server.silent[0]
+            assert held.opaque == 1
+            held_by.send(held.reply())
+            assert (await waiting).code == 0
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_a_request_without_an_answer_times_out_and_its_late_answer_is_dropped():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            with pytest.raises(RequestTimeoutError, match=f"did not answer request {SILENT} within 20 ms"):
+                await connection.request(RemotingCommand(SILENT), 20)
+            held_by, held = server.silent[0]
+            held_by.send(held.reply())
+            assert (await connection.request(RemotingCommand(ECHO))).code == 0
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_requests_fail_when_their_connection_ends():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            waiting = connection.request(RemotingCommand(SILENT))
+            await eventually(lambda: server.silent)
+            server.connections[0].close()
+            with pytest.raises(ConnectionLostError, match="closed by the peer"):
+                await waiting
+            with pytest.raises(ConnectionLostError):
+                await connection.request(RemotingCommand(ECHO))
+            assert connection.send(RemotingCommand(ECHO)) is False
+
+    asyncio.run(run())
+
+
+def test_requests_that_wait_are_bounded():
+    async def run():
+        async with Server() as server:
+            limits = RemotingLimits(pending_requests_max=2)
+            connection = await connect(server.server.address, limits=limits)
+            waiting = [connection.request(RemotingCommand(SILENT)) for _ in range(2)]
+            with pytest.raises(NetworkError, match="2 requests"):
+                await connection.request(RemotingCommand(ECHO))
+            waiting[0].cancel()
+            await eventually(lambda: connection.pending_requests == 1)
+            assert (await connection.request(RemotingCommand(ECHO))).code == 0
+            waiting[1].cancel()
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_too_large_fails_alone():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            with pytest.raises(FrameError):
+                await connection.request(RemotingCommand(ECHO, body=bytes(FRAME_BYTES_MAX)))
+            assert (await connection.request(RemotingCommand(ECHO))).code == 0
+            connection.close()
+            await connection.wait_closed()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("garbage", "logged"),
+    [
+        (b"\xff\xff\xff\xff", "claims 4,294,967,295 bytes"),
+        (b"GET / HTTP/1.1\r\n\r\n", "does not speak the RocketMQ remoting protocol"),
+        (b"\x16\x03\x01\x02\x00\x01\x00", "it starts a TLS handshake, and this port speaks plain text"),
+        (b"\x00\x00\x00\x06\x09\x00\x00\x02{}", "serialize type 9"),
+    ],
+)
+def test_a_broken_frame_ends_that_connection_only(garbage, logged, caplog):
+    async def run():
+        async with Server() as server:
+            healthy = await connect(server.server.address)
+            reader, writer = await server.raw()
+            writer.write(garbage)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert (await healthy.request(RemotingCommand(ECHO))).code == 0
+            assert len(server.server.connections) == 1
+            healthy.close()
+            await close_writer(writer)
+            await healthy.wait_closed()
+
+    asyncio.run(run())
+    assert logged in caplog.text
+
+
+def test_answers_to_what_came_before_a_broken_frame_are_sent():
+    async def run():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            writer.write(encode_command(RemotingCommand(ECHO, opaque=9)) + b"\xff\xff\xff\xff")
+            assert [answer.opaque for answer in await read_commands(reader, 1)] == [9]
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            await close_writer(writer)
+
+    asyncio.run(run())
+
+
+def test_a_peer_that_does_not_read_is_not_served_further_and_in_the_end_given_up(caplog):
+    async def run():
+        async with Server(unsent_bytes_high=64 * 1024, unsent_bytes_max=8 * 1024 * 1024) as server:
+            _, writer = await server.raw()
+            request = encode_command(RemotingCommand(ECHO, body=bytes(512 * 1024)))
+            for _ in range(40):
+                writer.write(request)
+            await eventually(lambda: server.connections and server.connections[0]._reading_paused)
+            served = len(server.seen)
+            assert served < 40
+            peer = server.connections[0]
+            for _ in range(9):
+                peer.send(RemotingCommand(0, body=bytes(1024 * 1024), flag=1))
+            await eventually(lambda: peer.is_closed)
+            assert len(server.seen) == served
+            writer.transport.abort()
+
+    asyncio.run(run())
+    assert "bytes wait for it to read, more than the 8,388,608 allowed" in caplog.text
+
+
+def test_one_read_cannot_ask_for_more_than_the_bound(caplog):
+    big = [bytes(1024)] * 32
+
+    async def run():
+        def serve(_connection, command):
+            served.append(command.opaque)
+            return command.reply(body_slices=big)
+
+        served = []
+        limits = RemotingLimits(unsent_bytes_max=1024 * 1024)
+        server = RemotingServer("127.0.0.1", 0, serve, limits=limits)
+        await server.start()
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_command(RemotingCommand(1)) * 5_000)
+        await eventually(lambda: served and not server.connections)
+        assert len(served) < 600
+        writer.transport.abort()
+        await server.stop()
+
+    asyncio.run(run())
+    assert "more than the 1,048,576 allowed" in caplog.text
+
+
+def test_callbacks_run_once_when_a_connection_ends_also_those_added_later():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            ended = []
+            connection.on_closed(lambda c: ended.append(("early", c)))
+            connection.close("enough")
+            connection.close("again")
+            await connection.wait_closed()
+            connection.on_closed(lambda c: ended.append(("late", c)))
+            await asyncio.sleep(0)
+            assert ended == [("early", connection), ("late", connection)]
+            assert connection.close_reason == "enough"
+
+    asyncio.run(run())
+
+
+def test_nothing_is_logged_when_peers_come_and_go(caplog):
+    caplog.set_level(logging.WARNING)
+
+    async def run():
+        async with Server() as server:
+            for _ in range(3):
+                connection = await connect(server.server.address)
+                await connection.request(RemotingCommand(ECHO))
+                connection.close()
+                await connection.wait_closed()
+            await eventually(lambda: not server.server.connections)
+
+    asyncio.run(run())
+    assert not caplog.records
