@@ -1,0 +1,120 @@
+"""Clients come, stay and go: heartbeats, goodbyes, members, orderly locks.
+
+Source: spec broker §7, §10, remoting §2.2.7, §2.2.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker_core.broker import names
+from broker_core.broker.clients import Client
+from broker_core.broker.heartbeat import parse_heartbeat
+from broker_core.broker.peer import Peer
+from broker_core.broker.state import BrokerState
+from broker_core.errors import RequestRefusedError
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.fields import text_field
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import JsonValue, MessageQueue, as_message_queue, emit, parse_object
+
+LOCK_QUEUES_MAX = 100_000
+
+
+class ClientProcessor:
+    """Serves HEART_BEAT, UNREGISTER_CLIENT, GET_CONSUMER_LIST_BY_GROUP, CHECK_CLIENT_CONFIG and the queue locks.
+
+    Args:
+        state: What processors share.
+        group_changed: Told of a consumer group whose members or subscriptions changed.
+    """
+
+    def __init__(self, state: BrokerState, *, group_changed: Callable[[str], None] = lambda _group: None) -> None:
+        self._state = state
+        self._group_changed = group_changed
+
+    def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Register a client's groups; creates group configs and retry topics as they are first seen."""
+        heartbeat = parse_heartbeat(command.body)
+        now_ms = self._state.clock()
+        language = command.language.name
+        client = Client(heartbeat.client_id, peer.remote_address, language, command.version, now_ms)
+        for data in heartbeat.consumers:
+            config = self._state.groups.find(data.group)
+            if config is None:
+                fault = names.group_name_fault(data.group) or "it is unknown and autoCreateSubscriptionGroup is false"
+                remark = f"the consumer group[{data.group}] cannot be used: {fault}"
+                raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+            if config.retry_queues > 0 and names.topic_name_fault(names.retry_topic(data.group)) is None:
+                self._state.topics.ensure(names.retry_topic(data.group), queues=config.retry_queues)
+            if self._state.consumers.register(peer, client, data):
+                self.notify_members(data.group)
+        for group in heartbeat.producer_groups:
+            self._state.producers.register(peer, client, group)
+        return command.reply()
+
+    def unregister(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Take a client out of its groups; C++ clients send the unused group as an empty text."""
+        producer_group = command.ext_fields.get("producerGroup")
+        consumer_group = command.ext_fields.get("consumerGroup")
+        if producer_group:
+            self._state.producers.unregister(peer, producer_group)
+        if consumer_group and self._state.consumers.unregister(peer, consumer_group):
+            self.notify_members(consumer_group)
+        return command.reply()
+
+    def disconnected(self, peer: Peer) -> None:
+        """Take a connection that ended out of all groups."""
+        self._state.producers.connection_lost(peer)
+        for group in self._state.consumers.connection_lost(peer):
+            self.notify_members(group)
+
+    def notify_members(self, group: str) -> None:
+        """Tell all members of a group that its members or subscriptions changed, so that they divide the queues anew."""
+        self._group_changed(group)
+        config = self._state.groups.get(group)
+        members = self._state.consumers.group(group)
+        if members is None or (config is not None and not config.notify_members):
+            return
+        for peer in list(members.members):
+            fields = {"consumerGroup": group}
+            peer.send_oneway(
+                RemotingCommand(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields, serialize_type=peer.serialize_type)
+            )
+
+    def consumer_list(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Client ids of a group's members."""
+        name = text_field(command.ext_fields, "consumerGroup")
+        group = self._state.consumers.group(name)
+        if group is None:
+            return command.reply(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {name}")
+        return command.reply(body=emit({"consumerIdList": group.client_ids}))
+
+    def check_client_config(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Say before a consumer starts whether its filter can be served: tags can, other expressions cannot."""
+        data = parse_object(command.body).get("subscriptionData")
+        kind = data.get("expressionType") if isinstance(data, dict) else None
+        if kind in (None, "", "TAG"):
+            return command.reply()
+        return command.reply(ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
+
+    def lock_queues(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Lock queues for an orderly consumer; answers those that it holds now."""
+        group, client_id, queues = _lock_request(parse_object(command.body))
+        locked = self._state.locks.lock(group, client_id, queues, now_ms=self._state.clock())
+        return command.reply(body=emit({"lockOKMQSet": locked}))
+
+    def unlock_queues(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Give queues of an orderly consumer free."""
+        group, client_id, queues = _lock_request(parse_object(command.body))
+        self._state.locks.unlock(group, client_id, queues)
+        return command.reply()
+
+
+def _lock_request(body: dict[str, JsonValue]) -> tuple[str, str, list[MessageQueue]]:
+    group, client_id, items = body.get("consumerGroup"), body.get("clientId"), body.get("mqSet")
+    if not group or not client_id or not isinstance(items, list) or len(items) > LOCK_QUEUES_MAX:
+        remark = f"a lock request needs consumerGroup, clientId and an mqSet of at most {LOCK_QUEUES_MAX:,} queues"
+        raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+    queues = [queue for queue in map(as_message_queue, items) if queue is not None]
+    return str(group), str(client_id), queues

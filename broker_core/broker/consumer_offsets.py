@@ -1,0 +1,85 @@
+"""How far each group has consumed: the table behind ``consumerOffset.json`` (Source: spec store §7.5, broker §12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from broker_core.errors import CodecError
+
+SEPARATOR = "@"
+
+
+class ConsumerOffsets:
+    """``topic@group`` → queue id → offset of the next message to consume.
+
+    Attributes:
+        changes: Grows with every change; equal numbers mean nothing to write.
+    """
+
+    def __init__(self) -> None:
+        self._table: dict[str, dict[int, int]] = {}
+        self.changes = 0
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset, also to a smaller one: a reset is a commit."""
+        queues = self._table.setdefault(topic + SEPARATOR + group, {})
+        if queues.get(queue_id) != offset:
+            queues[queue_id] = offset
+            self.changes += 1
+
+    def get(self, group: str, topic: str, queue_id: int) -> int:
+        """The stored offset, -1 if there is none."""
+        return self._table.get(topic + SEPARATOR + group, {}).get(queue_id, -1)
+
+    def topics_of(self, group: str) -> list[str]:
+        """Topics for which a group has offsets."""
+        return [topic for topic, known in self._pairs() if known == group]
+
+    def groups_of(self, topic: str) -> list[str]:
+        """Groups that have offsets in a topic."""
+        return [group for known, group in self._pairs() if known == topic]
+
+    def groups(self) -> set[str]:
+        """All groups with an offset."""
+        return {group for _topic, group in self._pairs()}
+
+    def items(self) -> list[tuple[str, str, dict[int, int]]]:
+        """All offsets as ``(topic, group, {queue id: offset})``; the dictionaries are the live ones, not to be changed."""
+        return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
+
+    def remove_group(self, group: str) -> None:
+        """Forget all offsets of a group."""
+        self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
+
+    def remove_topic(self, topic: str) -> None:
+        """Forget all offsets in a topic."""
+        self._remove([known + SEPARATOR + group for known, group in self._pairs() if known == topic])
+
+    def _remove(self, keys: list[str]) -> None:
+        for key in keys:
+            del self._table[key]
+            self.changes += 1
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        # Neither topics nor groups may contain the separator, so the first one divides.
+        return [(topic, group) for topic, _, group in (key.partition(SEPARATOR) for key in self._table)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of ``consumerOffset.json``; queue ids as text, which every reader takes."""
+        return {"offsetTable": {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}}
+
+    def load(self, value: Mapping[str, Any]) -> None:
+        """Take over ``consumerOffset.json``.
+
+        Raises:
+            CodecError: A queue id or an offset is not a number.
+        """
+        table = value.get("offsetTable")
+        for key, queues in table.items() if isinstance(table, Mapping) else ():
+            if SEPARATOR not in str(key) or not isinstance(queues, Mapping):
+                continue
+            try:
+                self._table[str(key)] = {int(queue): int(offset) for queue, offset in queues.items()}
+            except (TypeError, ValueError) as error:
+                raise CodecError(f"consumerOffset.json holds no numbers for {key}: {str(queues)[:200]}") from error

@@ -1,0 +1,117 @@
+"""Request code → processor: what the broker serves. Everything else answers REQUEST_CODE_NOT_SUPPORTED."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker_core.broker.broker_info import BrokerInfoProcessor
+from broker_core.broker.client_processor import ClientProcessor
+from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.group_processor import GroupProcessor
+from broker_core.broker.offset_processor import OffsetProcessor
+from broker_core.broker.peer import Peer
+from broker_core.broker.pull_processor import PullProcessor
+from broker_core.broker.send_back_processor import SendBackProcessor
+from broker_core.broker.send_processor import SendProcessor
+from broker_core.broker.state import BrokerState
+from broker_core.broker.topic_processor import TopicProcessor
+from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+
+Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
+
+
+class Dispatcher:
+    """Serves the broker's requests, command in, answer out; no sockets.
+
+    Args:
+        state: What processors share.
+        durable: Holds the answers to sends back until their message is on disk; None answers at once.
+        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
+        group_changed: Told of a consumer group whose members or subscriptions changed.
+
+    Attributes:
+        send: Also used for sends from the console.
+        pull: Holds pulls; needs its `PullProcessor.tick` once a second.
+        clients: Notifies members of groups.
+        topics: Also used for topics made in the console.
+    """
+
+    def __init__(
+        self,
+        state: BrokerState,
+        durable: DurableAnswers | None,
+        *,
+        memory_bytes: int,
+        group_changed: Callable[[str], None] = lambda _group: None,
+    ) -> None:
+        self.send = SendProcessor(state, durable)
+        self.pull = PullProcessor(state)
+        self.clients = ClientProcessor(state, group_changed=group_changed)
+        self.topics = TopicProcessor(state)
+        self._send_back = SendBackProcessor(state, durable)
+        self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
+        self._groups = GroupProcessor(state)
+        self._info = BrokerInfoProcessor(state)
+        self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
+        state.store.add_arrival_listener(self.pull.arrived)
+
+    def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Serve one request; None when its answer comes later. What is wrong with a request becomes the answer's remark."""
+        serve = self._serve.get(command.code)
+        if serve is None:
+            return command.not_supported()
+        try:
+            return serve(peer, command)
+        except RequestRefusedError as refusal:
+            return command.reply(refusal.code, refusal.message)
+        except CodecError as error:
+            return command.reply(ResponseCode.SYSTEM_ERROR, error.message)
+
+    def disconnected(self, peer: Peer) -> None:
+        """Forget a connection that ended."""
+        self.send.forget(peer)
+        self.pull.forget(peer)
+        self.clients.disconnected(peer)
+
+    def _table(self) -> dict[RequestCode, Serve]:
+        return {
+            RequestCode.SEND_MESSAGE: self.send.handle,
+            RequestCode.SEND_MESSAGE_V2: self.send.handle,
+            RequestCode.SEND_BATCH_MESSAGE: self.send.handle,
+            RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back.handle,
+            RequestCode.PULL_MESSAGE: self.pull.handle,
+            RequestCode.LITE_PULL_MESSAGE: self.pull.handle,
+            RequestCode.HEART_BEAT: self.clients.heart_beat,
+            RequestCode.UNREGISTER_CLIENT: self.clients.unregister,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: self.clients.consumer_list,
+            RequestCode.CHECK_CLIENT_CONFIG: self.clients.check_client_config,
+            RequestCode.LOCK_BATCH_MQ: self.clients.lock_queues,
+            RequestCode.UNLOCK_BATCH_MQ: self.clients.unlock_queues,
+            RequestCode.QUERY_CONSUMER_OFFSET: self._offsets.query_consumer_offset,
+            RequestCode.UPDATE_CONSUMER_OFFSET: self._offsets.update_consumer_offset,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: self._offsets.all_consumer_offsets,
+            RequestCode.GET_MAX_OFFSET: self._offsets.max_offset,
+            RequestCode.GET_MIN_OFFSET: self._offsets.min_offset,
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._offsets.offset_by_time,
+            RequestCode.GET_EARLIEST_MSG_STORETIME: self._offsets.earliest_store_time,
+            RequestCode.VIEW_MESSAGE_BY_ID: self._offsets.view_message,
+            RequestCode.UPDATE_AND_CREATE_TOPIC: self.topics.create,
+            RequestCode.DELETE_TOPIC_IN_BROKER: self.topics.delete,
+            RequestCode.GET_ALL_TOPIC_CONFIG: self.topics.all,
+            RequestCode.GET_TOPIC_CONFIG: self.topics.one,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self.topics.system_topics,
+            RequestCode.GET_TOPIC_STATS_INFO: self.topics.stats,
+            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.topics.consumers_of,
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._groups.create,
+            RequestCode.DELETE_SUBSCRIPTIONGROUP: self._groups.delete,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._groups.all,
+            RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: self._groups.one,
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: self._groups.consumer_connections,
+            RequestCode.GET_PRODUCER_CONNECTION_LIST: self._groups.producer_connections,
+            RequestCode.GET_ALL_PRODUCER_INFO: self._groups.all_producers,
+            RequestCode.GET_CONSUME_STATS: self._groups.progress,
+            RequestCode.GET_BROKER_RUNTIME_INFO: self._info.runtime,
+            RequestCode.GET_BROKER_CONFIG: self._info.settings,
+        }

@@ -1,0 +1,59 @@
+"""Answers that wait until their message is on disk (SYNC_FLUSH).
+
+The store's flush thread reports; the answers are sent on the loop, all that became durable together in one wake-up: a group
+commit of a hundred puts costs one call into the loop, not a hundred.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+Answer = Callable[[bool], None]
+
+
+class DurableStore(Protocol):
+    """The part of the store that this needs."""
+
+    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
+
+
+class DurableAnswers:
+    """Calls back on the loop when bytes of the commit log are on disk.
+
+    Args:
+        store: Reports durability from its flush thread.
+        loop: Where callbacks run.
+    """
+
+    def __init__(self, store: DurableStore, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+        self._ready: deque[tuple[Answer, bool]] = deque()
+        self._scheduled = False
+
+    def wait(self, physical_end: int, answer: Answer) -> None:
+        """Have ``answer`` called on the loop: True when all below ``physical_end`` is on disk, False when that failed."""
+        self._store.when_durable(physical_end, lambda durable: self._report(answer, durable=durable))
+
+    async def wait_for(self, physical_end: int) -> bool:
+        """Wait until everything below ``physical_end`` is on disk; False when that failed."""
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self.wait(physical_end, lambda durable: None if future.done() else future.set_result(durable))
+        return await future
+
+    def _report(self, answer: Answer, *, durable: bool) -> None:
+        # Runs on the flush thread. Append first, then look: `_deliver` clears the mark before it empties the queue, so an
+        # answer is either taken by the run that is under way or starts one of its own.
+        self._ready.append((answer, durable))
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._scheduled = False
+        while self._ready:
+            answer, durable = self._ready.popleft()
+            answer(durable)

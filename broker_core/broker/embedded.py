@@ -1,0 +1,386 @@
+"""`EmbeddedBroker`: name server, broker and store in one process, started and stopped as one.
+
+    start   ports → store opened and recovered (in a thread) → tables loaded → requests served → registered
+    stop    unregistered → requests refused → held pulls answered → connections ended → tables written → store closed
+
+Everything but opening and closing the store runs on one event loop; the store's own threads sync to disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+from broker_core.broker.clients import Consumers, Producers
+from broker_core.broker.config_files import ConfigFiles
+from broker_core.broker.consumer_offsets import ConsumerOffsets
+from broker_core.broker.counters import Counters
+from broker_core.broker.dispatcher import Dispatcher
+from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.group_table import GroupTable
+from broker_core.broker.peer import Peer
+from broker_core.broker.queue_locks import QueueLocks
+from broker_core.broker.registration_link import RegistrationLink
+from broker_core.broker.send_processor import header_for_console
+from broker_core.broker.state import BrokerState
+from broker_core.broker.topic_table import TopicTable
+from broker_core.config import BrokerConfig, RemotingLimits
+from broker_core.errors import NetworkError, RequestRefusedError, StoreError
+from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
+from broker_core.message.message_id import UniqueIdGenerator, offset_message_id
+from broker_core.message.model import HostAddress
+from broker_core.message.properties import UNIQUE_KEY
+from broker_core.nameserver.kv_config import KvConfig
+from broker_core.nameserver.registration import TopicConfig
+from broker_core.nameserver.server import NameServer
+from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.server import RemotingServer
+from broker_core.store.message_store import MessageStore, wall_clock_ms
+from broker_core.store.reading import machine_memory_bytes
+from broker_core.store.results import PutStatus
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[str, int, int], None]
+
+TOPICS_FILE = "topics.json"
+GROUPS_FILE = "subscriptionGroup.json"
+OFFSETS_FILE = "consumerOffset.json"
+KV_FILE = "kvConfig.json"
+
+TICK_SECONDS = 1.0
+CLIENT_SCAN_SECONDS = 10
+
+_ANY_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  only compared with
+
+
+class EmbeddedBroker:
+    """A broker with a name server and a store of its own.
+
+    Args:
+        config: Identity, addresses and settings; port 0 takes a free one.
+        clock: Time in ms since the epoch.
+        limits: Bounds of client connections.
+        topics_changed: Told of topics that came, changed or went, by name.
+        group_changed: Told of a consumer group whose members or subscriptions changed.
+
+    Attributes:
+        name_server_address: ``host:port`` that clients are given; known after `start`.
+        broker_address: ``host:port`` of the broker, as routes name it; known after `start`.
+        store: The open store; known after `start`.
+        topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
+            only through requests.
+    """
+
+    name_server_address: str
+    broker_address: str
+    store: MessageStore
+    consumers: Consumers[Peer]
+    producers: Producers[Peer]
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Callable[[], int] = wall_clock_ms,
+        limits: RemotingLimits | None = None,
+        topics_changed: Callable[[list[str]], None] = lambda _names: None,
+        group_changed: Callable[[str], None] = lambda _group: None,
+    ) -> None:
+        self.config = config
+        self._clock = clock
+        self._tell_topics = topics_changed
+        self._tell_group = group_changed
+        self.topics = TopicTable(config, clock=clock, changed=self._topics_changed)
+        self.groups = GroupTable(auto_create=config.auto_create_group, clock=clock, changed=self._groups_changed)
+        self.offsets = ConsumerOffsets()
+        self.consumers = Consumers()
+        self.producers = Producers()
+        self.locks = QueueLocks()
+        self.counters = Counters(now_ms=clock())
+        self._files = ConfigFiles(config.store.root / "config")
+        self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
+        self._name_server = NameServer(config.bind_host, config.name_server_port, clock=clock, kv=self._kv, limits=limits)
+        self._server = RemotingServer(
+            config.bind_host, config.listen_port, self._handle, limits=limits, on_connected=self._connected
+        )
+        self._dispatcher: Dispatcher | None = None
+        self._link: RegistrationLink | None = None
+        self._durable: DurableAnswers | None = None
+        self._unique_ids: UniqueIdGenerator | None = None
+        self._opening: asyncio.Future[MessageStore] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticks = 0
+        self._written_offset_changes = 0
+        self._unavailable = "the broker is starting"
+
+    # ---- start ----
+
+    async def start(self, progress: Progress | None = None) -> None:
+        """Start everything; when this returns, clients are served.
+
+        The ports are taken first, so that a port in use is told before a long recovery; requests that come meanwhile are
+        refused.
+
+        Args:
+            progress: Told of a long recovery on the loop: what, bytes done, bytes in all.
+
+        Raises:
+            PortInUseError: Another program listens on one of the ports.
+            NetworkError: An address cannot be bound or resolved.
+            StoreError: The store cannot be opened; see `MessageStore.open` for its kinds.
+        """
+        try:
+            await self._name_server.start()
+            await self._server.start()
+            self._set_addresses()
+            self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
+            # Shielded: a start that is cancelled must still learn of the open store, to close it.
+            self.store = await asyncio.shield(self._opening)
+            self._unavailable = "the broker is stopping"
+            await self._serve()
+        except BaseException:
+            await self.stop()
+            raise
+
+    def _set_addresses(self) -> None:
+        advertised = _bracketed(self.config.advertised_host)
+        self.broker_address = f"{advertised}:{self._server.port}"
+        host = advertised if self.config.bind_host in _ANY_HOSTS else _bracketed(self.config.bind_host)
+        self.name_server_address = f"{host}:{self._name_server.port}"
+
+    def _open_store(self, progress: Progress) -> MessageStore:
+        return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
+
+    async def _serve(self) -> None:
+        self._load_tables()
+        loop = asyncio.get_running_loop()
+        store_host = await _host_address(self.config.advertised_host, self._server.port)
+        if self.config.store.flush_disk_type == "SYNC_FLUSH":
+            self._durable = DurableAnswers(self.store, loop)
+        state = BrokerState(
+            config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
+            store=self.store,
+            topics=self.topics,
+            groups=self.groups,
+            offsets=self.offsets,
+            consumers=self.consumers,
+            producers=self.producers,
+            locks=self.locks,
+            counters=self.counters,
+            clock=self._clock,
+            store_host=store_host,
+        )
+        memory_bytes = machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100
+        self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
+        self._files.start()
+        self._dispatcher = Dispatcher(state, self._durable, memory_bytes=memory_bytes, group_changed=self._tell_group)
+        link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
+        link = RegistrationLink(
+            self.config,
+            name_server=f"{_bracketed(link_host)}:{self._name_server.port}",
+            broker_address=self.broker_address,
+            topics=self.topics,
+        )
+        self._link = link
+        await link.start()
+        self._timer = loop.call_later(TICK_SECONDS, self._tick)
+
+    def _load_tables(self) -> None:
+        tables = {
+            TOPICS_FILE: (self.topics.load, self.topics.to_json),
+            GROUPS_FILE: (self.groups.load, self.groups.to_json),
+            OFFSETS_FILE: (self.offsets.load, self.offsets.to_json),
+            KV_FILE: (self._kv.load, self._kv.to_json),
+        }
+        for name, (load, snapshot) in tables.items():
+            self._files.serve(name, snapshot)
+            load(self._files.read(name))
+        self._written_offset_changes = self.offsets.changes
+        self._restore_topics()
+        self._files.mark(TOPICS_FILE)
+        self._files.mark(GROUPS_FILE)
+
+    def _restore_topics(self) -> None:
+        """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""
+        queues: dict[str, int] = {}
+        for topic, queue_id in self.store.queues():
+            queues[topic] = max(queues.get(topic, 0), queue_id + 1)
+        for topic, count in queues.items():
+            if topic not in self.topics and not self.topics.is_system(topic):
+                logger.warning(
+                    "topic %s has messages but no entry in %s; it is entered with %d queues", topic, TOPICS_FILE, count
+                )
+                self.topics.put(TopicConfig(topic, count, count))
+
+    # ---- stop ----
+
+    async def stop(self) -> None:
+        """Stop everything, with all of it on disk. Safe to call again, and after a failed start."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._link is not None:
+            await self._link.stop()
+        dispatcher, self._dispatcher = self._dispatcher, None
+        if dispatcher is not None:
+            dispatcher.pull.answer_all()
+            await self._answer_durable()
+        await self._server.stop()
+        await self._name_server.stop()
+        if dispatcher is not None:
+            self._mark_offsets()
+            await self._files.stop()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            (store,) = await asyncio.gather(opening, return_exceptions=True)
+            if isinstance(store, MessageStore):
+                await asyncio.to_thread(store.close)
+
+    async def _answer_durable(self) -> None:
+        """Let sends that wait for the disk have their answers."""
+        if self._durable is not None:
+            try:
+                await asyncio.to_thread(self.store.flush)
+            except StoreError as error:
+                logger.warning("the last messages are not on disk: %s", error)
+        # One turn for the answers of the flush thread, one for the connections to write them.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    # ---- requests ----
+
+    @property
+    def connections(self) -> int:
+        """Open client connections of the broker."""
+        return len(self._server.connections)
+
+    @property
+    def held_pulls(self) -> int:
+        """Pulls that wait for a message."""
+        return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
+
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        dispatcher = self._dispatcher
+        return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
+
+    def _refuse(self, _connection: Connection, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._unavailable}")
+
+    def _connected(self, connection: Connection) -> None:
+        connection.on_closed(self._disconnected)
+
+    def _disconnected(self, connection: Connection) -> None:
+        if self._dispatcher is not None:
+            self._dispatcher.disconnected(connection)
+
+    async def put_from_console(self, message: SendMessage) -> SendReceipt:
+        """Store a message as a producer's send would, with the same checks; returns when a send would be answered.
+
+        Raises:
+            RequestRefusedError: A check failed or the store does not take it; says why.
+        """
+        dispatcher = self._dispatcher
+        if dispatcher is None or self._unique_ids is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        now_ms = self._clock()
+        properties = {UNIQUE_KEY: self._unique_ids.next_id(), **message.properties}
+        header = header_for_console(message.topic, message.queue_id, properties, message.flag, now_ms)
+        target = dispatcher.send.admit(header)
+        host = dispatcher.send.store_host
+        result = dispatcher.send.store(header, target, message.body, host)
+        if result.status is not PutStatus.PUT_OK:
+            self.counters.put_failed += 1
+            raise RequestRefusedError(dispatcher.send.put_remark(result), code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        self.counters.put(target.topic, result.message_count, result.wrote_bytes)
+        if self._durable is not None and not await self._durable.wait_for(result.physical_offset + result.wrote_bytes):
+            remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
+            raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)
+        return SendReceipt(
+            offset_message_id(host, result.physical_offset), target.queue_id, result.queue_offset, result.store_timestamp_ms
+        )
+
+    def create_topic(self, topic: CreateTopic) -> None:
+        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
+
+        Raises:
+            RequestRefusedError: Its name, its queues or its permission cannot be used.
+        """
+        if self._dispatcher is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        known = self.topics.get(topic.topic)
+        base = TopicConfig(topic.topic, topic.read_queues, topic.write_queues) if known is None else known
+        self._dispatcher.topics.put(
+            replace(base, read_queues=topic.read_queues, write_queues=topic.write_queues, permission=topic.permission)
+        )
+
+    # ---- timers and changes ----
+
+    def _tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+        self._ticks += 1
+        now_ms = self._clock()
+        self.counters.sample(now_ms)
+        if self._dispatcher is not None:
+            self._dispatcher.pull.tick()
+        if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:
+            self._mark_offsets()
+        if self._ticks % CLIENT_SCAN_SECONDS == 0:
+            self._scan_clients(now_ms)
+
+    def _scan_clients(self, now_ms: int) -> None:
+        self.locks.expire(now_ms)
+        for peer in self.consumers.silent(now_ms) | self.producers.silent(now_ms):
+            if isinstance(peer, Connection):
+                peer.close("no heartbeat came for too long")
+
+    def _mark_offsets(self) -> None:
+        if self.offsets.changes != self._written_offset_changes:
+            self._written_offset_changes = self.offsets.changes
+            self._files.mark(OFFSETS_FILE)
+
+    def _topics_changed(self, names: list[str]) -> None:
+        self._files.mark(TOPICS_FILE)
+        if self._link is not None:
+            self._link.topics_changed(names)
+        self._tell_topics(names)
+
+    def _groups_changed(self) -> None:
+        self._files.mark(GROUPS_FILE)
+
+
+def _on_loop(progress: Progress | None) -> Progress:
+    """Bring progress from the thread that opens the store to the loop."""
+    if progress is None:
+        return lambda _what, _done, _total: None
+    loop = asyncio.get_running_loop()
+    return lambda what, done, total: _call_on_loop(loop, progress, what, done, total)
+
+
+def _call_on_loop(loop: asyncio.AbstractEventLoop, progress: Progress, what: str, done: int, total: int) -> None:
+    loop.call_soon_threadsafe(progress, what, done, total)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+async def _host_address(host: str, port: int) -> HostAddress:
+    """The broker's address as records hold it; a name is resolved."""
+    try:
+        return HostAddress(ipaddress.ip_address(host.strip("[]")).packed, port)
+    except ValueError:
+        pass
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        text = f"the address brokerIP1={host} that clients are told cannot be resolved ({error.strerror}): give an IP address"
+        raise NetworkError(text, host=host) from error
+    return HostAddress(ipaddress.ip_address(found[0][4][0]).packed, port)

@@ -1,0 +1,25 @@
+"""The other end of a connection, as far as request processors see it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from broker_core.remoting.codes import LanguageCode, SerializeType
+from broker_core.remoting.frame import RemotingCommand
+
+
+class Peer(Protocol):
+    """A client's connection: `broker_core.remoting.connection.Connection`, or a recorder in tests. Hashable by identity."""
+
+    remote_address: str
+    language: LanguageCode
+    version: int
+    serialize_type: SerializeType
+
+    def send(self, command: RemotingCommand) -> bool:
+        """Send a response; False when the connection has ended."""
+
+    def send_oneway(self, command: RemotingCommand) -> bool:
+        """Send a request that is not answered."""
+
+    def __hash__(self) -> int: ...

@@ -1,0 +1,264 @@
+"""Pulls: checks, reading, holding until a message comes (Source: spec broker §5, remoting §2.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import NoReturn
+
+from broker_core.broker import names
+from broker_core.broker.peer import Peer
+from broker_core.broker.pull_holds import HeldPull, PullHolds
+from broker_core.broker.state import BrokerState
+from broker_core.broker.subscription import Subscription, parse_subscription
+from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.nameserver.registration import PERM_READ
+from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.fields import int_field, long_field, text_field
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.store.results import Arrival, GetResult, GetStatus
+
+FLAG_COMMIT_OFFSET = 1
+FLAG_SUSPEND = 2
+FLAG_SUBSCRIPTION = 4
+
+SUSPEND_MS_MAX = 300_000
+"""Longest time a pull is held, whatever the client asks for."""
+
+BEHIND_TICK_MS = 5_000
+"""How often held pulls are checked for messages that their filter does not want (Source: spec broker §5.4)."""
+
+PULL_MESSAGES_MAX = 10_000
+"""Largest count that a client may ask for; the store's own limits are smaller as a rule."""
+
+_PARSED_EXPRESSIONS = 4096
+
+_CODES = {
+    GetStatus.FOUND: ResponseCode.SUCCESS,
+    GetStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    GetStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    GetStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    GetStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+_EMPTY_QUEUE = (GetStatus.NO_MATCHED_LOGIC_QUEUE, GetStatus.NO_MESSAGE_IN_QUEUE)
+
+
+@dataclass(frozen=True, slots=True)
+class PullHeader:
+    """What a consumer asks for."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    count_max: int
+    flags: int
+    commit_offset: int
+    suspend_ms: int
+    expression: str | None
+    expression_type: str | None
+    subscription_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pull:
+    """A pull that passed all checks."""
+
+    command: RemotingCommand
+    header: PullHeader
+    accepts: Callable[[int], bool] | None
+
+
+def parse_pull_header(command: RemotingCommand) -> PullHeader:
+    """Read the header of a pull.
+
+    Raises:
+        RequestRefusedError: A mandatory field is missing or not a number.
+    """
+    fields = command.ext_fields
+    return PullHeader(
+        group=text_field(fields, "consumerGroup"),
+        topic=text_field(fields, "topic"),
+        queue_id=int_field(fields, "queueId"),
+        offset=long_field(fields, "queueOffset"),
+        count_max=min(max(int_field(fields, "maxMsgNums"), 1), PULL_MESSAGES_MAX),
+        flags=int_field(fields, "sysFlag", 0),
+        commit_offset=long_field(fields, "commitOffset", 0),
+        suspend_ms=min(max(long_field(fields, "suspendTimeoutMillis", 0), 0), SUSPEND_MS_MAX),
+        expression=fields.get("subscription"),
+        expression_type=fields.get("expressionType"),
+        subscription_version=long_field(fields, "subVersion", 0),
+    )
+
+
+class PullProcessor:
+    """Serves PULL_MESSAGE and LITE_PULL_MESSAGE.
+
+    Register `arrived` as arrival listener of the store: it runs inside of the put, so a held pull is answered in the same turn
+    of the loop in which its message was stored. Call `tick` once a second.
+    """
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._store = state.store
+        self._counters = state.counters
+        self._next_behind_ms = 0
+        self.holds = PullHolds()
+
+    def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Serve a pull on its first arrival; None when it is held."""
+        try:
+            header = parse_pull_header(command)
+            self._check(header)
+            subscription = self._subscription(header)
+        except RequestRefusedError as refusal:
+            return command.reply(refusal.code, refusal.message)
+        self._state.consumers.pulled(peer, header.group, header.topic, header.queue_id)
+        pull = _Pull(command, header, subscription.accepts())
+        if header.flags & FLAG_COMMIT_OFFSET:
+            self._state.offsets.commit(header.group, header.topic, header.queue_id, header.commit_offset)
+        result = self._read(pull)
+        code = _code(result.status, header.offset)
+        if code == ResponseCode.PULL_NOT_FOUND and header.flags & FLAG_SUSPEND and self._hold(peer, pull):
+            return None
+        return self._answer(pull, result, code)
+
+    # ---- checks ----
+
+    def _check(self, header: PullHeader) -> None:
+        state = self._state
+        if not state.config.permission & PERM_READ:
+            _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
+        group = state.groups.find(header.group)
+        if group is None:
+            remark = f"subscription group [{header.group}] does not exist, See {names.FAQ_URL} for further details."
+            _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if not group.consume_enabled:
+            _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.group}")
+        topic = state.topics.get(header.topic)
+        if topic is None:
+            remark = f"topic[{header.topic}] not exist, apply first please! See {names.FAQ_URL} for further details."
+            _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
+        if not topic.readable:
+            _refuse(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] pulling message is forbidden")
+        if not 0 <= header.queue_id < topic.read_queues:
+            remark = (
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
+                f"topicConfig.readQueueNums:[{topic.read_queues}] consumer:[{header.group}]"
+            )
+            _refuse(ResponseCode.SYSTEM_ERROR, remark)
+
+    def _subscription(self, header: PullHeader) -> Subscription:
+        if header.flags & FLAG_SUBSCRIPTION:
+            try:
+                subscription = _parsed(header.topic, header.expression, header.expression_type)
+            except CodecError as error:
+                remark = f"parse the consumer's subscription failed: {error.message}"
+                raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED) from error
+        else:
+            subscription = self._registered(header)
+        if not subscription.is_tag:
+            remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
+            _refuse(ResponseCode.SYSTEM_ERROR, remark)
+        return subscription
+
+    def _registered(self, header: PullHeader) -> Subscription:
+        """The subscription from the group's heartbeats."""
+        group = self._state.consumers.group(header.group)
+        if group is None:
+            remark = f"the consumer's group info not exist, group: {header.group}; a heartbeat must come first"
+            _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
+        config = self._state.groups.get(header.group)
+        if group.broadcasting and config is not None and not config.broadcast_enabled:
+            _refuse(ResponseCode.NO_PERMISSION, f"the consumer group[{header.group}] can not consume by broadcast way")
+        subscription = group.subscriptions.get(header.topic)
+        if subscription is None:
+            remark = f"the consumer's subscription not exist, group: {header.group}, topic: {header.topic}"
+            _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
+        if subscription.version < header.subscription_version:
+            remark = (
+                f"the consumer's subscription not latest: {subscription.version} is known, {header.subscription_version} asked"
+            )
+            _refuse(ResponseCode.SUBSCRIPTION_NOT_LATEST, remark)
+        return subscription
+
+    # ---- reading ----
+
+    def _read(self, pull: _Pull) -> GetResult:
+        header = pull.header
+        started = perf_counter()
+        result = self._store.get_messages(header.topic, header.queue_id, header.offset, header.count_max, accepts=pull.accepts)
+        self._counters.get_took(perf_counter() - started)
+        return result
+
+    def _answer(self, pull: _Pull, result: GetResult, code: ResponseCode) -> RemotingCommand:
+        header = pull.header
+        if code == ResponseCode.SUCCESS:
+            self._counters.got(header.topic, header.group, len(result.records), result.total_bytes)
+        else:
+            self._counters.get_missed += 1
+        fields = {
+            "suggestWhichBrokerId": "0",
+            "nextBeginOffset": str(result.next_offset),
+            "minOffset": str(result.min_offset),
+            "maxOffset": str(result.max_offset),
+        }
+        return pull.command.reply(code, result.status.value, fields, body_slices=result.records)
+
+    # ---- holding ----
+
+    def _hold(self, peer: Peer, pull: _Pull) -> bool:
+        header, config = pull.header, self._state.config
+        hold_ms = header.suspend_ms if config.long_polling else config.short_polling_ms
+        deadline_ms = self._state.clock() + hold_ms
+        held = HeldPull(peer, header.topic, header.queue_id, header.offset, deadline_ms, pull.accepts, pull)
+        return self.holds.hold(held)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Answer the pulls that wait for this message."""
+        for held in self.holds.arrived(arrival.topic, arrival.queue_id, arrival.queue_offset, arrival.tags_code):
+            self._answer_held(held)
+
+    def tick(self) -> None:
+        """Answer the pulls whose time is over, and now and then those whose queue moved on without a message for them."""
+        now_ms = self._state.clock()
+        for held in self.holds.due(now_ms):
+            self._answer_held(held)
+        if now_ms >= self._next_behind_ms:
+            self._next_behind_ms = now_ms + BEHIND_TICK_MS
+            for held in self.holds.behind(self._store.max_offset):
+                self._answer_held(held)
+
+    def forget(self, peer: Peer) -> None:
+        """Drop the pulls of a connection that ended."""
+        self.holds.drop_peer(peer)
+
+    def answer_all(self) -> None:
+        """Answer every held pull: the broker stops."""
+        for held in self.holds.release_all():
+            self._answer_held(held)
+
+    def _answer_held(self, held: HeldPull) -> None:
+        pull: _Pull = held.request
+        result = self._read(pull)
+        held.peer.send(self._answer(pull, result, _code(result.status, pull.header.offset)))
+
+
+@lru_cache(maxsize=_PARSED_EXPRESSIONS)
+def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
+    # Go and C++ clients send their expression with every pull.
+    return parse_subscription(topic, expression, expression_type=expression_type)
+
+
+def _code(status: GetStatus, asked_offset: int) -> ResponseCode:
+    if status in _EMPTY_QUEUE:
+        return ResponseCode.PULL_OFFSET_MOVED if asked_offset else ResponseCode.PULL_NOT_FOUND
+    return _CODES[status]
+
+
+def _refuse(code: ResponseCode, remark: str) -> NoReturn:
+    raise RequestRefusedError(remark, code=code)

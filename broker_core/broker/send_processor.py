@@ -1,0 +1,323 @@
+"""Sends: checks, topic creation, the put, the answer (Source: spec broker §2.3, §2.8, §2.9, remoting §2.2.1).
+
+What needs machinery that is not there yet is refused, never half done: delayed messages and half messages answer
+MESSAGE_ILLEGAL.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+from broker_core.broker import names
+from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.peer import Peer
+from broker_core.broker.send_header import SendHeader, parse_send_header
+from broker_core.broker.state import BrokerState
+from broker_core.errors import CodecError, RequestRefusedError, UsageError
+from broker_core.message import properties as props
+from broker_core.message.batch import decode_batch
+from broker_core.message.message_id import offset_message_id
+from broker_core.message.model import HostAddress, MessageToStore
+from broker_core.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEED_UNWRAP, TRANSACTION_MASK
+from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
+from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.store.results import PutResult, PutStatus
+
+logger = logging.getLogger(__name__)
+
+_TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
+_NOT_STORED = re.compile(rf"(?:^|\x02)(?:{props.WAIT}|{props.CLUSTER})\x01[^\x02]*")
+_OWN_BITS = HOST_V6_MASK | NEED_UNWRAP | INNER_BATCH
+"""sysFlag bits that only a broker may set."""
+
+_CODES = {
+    PutStatus.PUT_OK: ResponseCode.SUCCESS,
+    PutStatus.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    PutStatus.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
+    PutStatus.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    PutStatus.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    PutStatus.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
+    PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
+}
+
+
+class Target(NamedTuple):
+    """Where a message goes after all checks, and with which properties."""
+
+    topic: str
+    queue_id: int
+    properties: bytes
+    wait: bool
+
+
+class SendProcessor:
+    """Serves SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE.
+
+    Args:
+        state: What processors share.
+        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
+        choose: Picks a number below its argument, for requests that leave the queue to the broker.
+    """
+
+    def __init__(
+        self, state: BrokerState, durable: DurableAnswers | None, *, choose: Callable[[int], int] = random.randrange
+    ) -> None:
+        self._state = state
+        self._store = state.store
+        self._topics = state.topics
+        self._counters = state.counters
+        self._durable = durable
+        self._choose = choose
+        self.store_host = state.store_host
+        self._own_properties = f"{props.CLUSTER}\x01{state.config.cluster_name}"
+        self._own_properties_bytes = self._own_properties.encode()
+        self._host_hex = state.store_host.packed.hex().upper()
+        self._born_hosts: dict[Peer, HostAddress] = {}
+        self._region = state.config.region_id
+        self._broker_writable = bool(state.config.permission & PERM_WRITE)
+
+    def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Serve one send; None when the answer comes once the message is on disk."""
+        started = perf_counter()
+        try:
+            header = parse_send_header(command)
+            target = self.admit(header)
+            result = self._put(peer, header, target, command)
+        except RequestRefusedError as refusal:
+            self._counters.put_failed += 1
+            return command.reply(refusal.code, refusal.message, self._extra_fields())
+        except CodecError as error:
+            self._counters.put_failed += 1
+            return command.reply(ResponseCode.MESSAGE_ILLEGAL, error.message, self._extra_fields())
+        if result.status is not PutStatus.PUT_OK:
+            self._counters.put_failed += 1
+            return command.reply(_CODES[result.status], self.put_remark(result), self._extra_fields())
+        self._counters.put(target.topic, result.message_count, result.wrote_bytes)
+        answer = command.reply(ext_fields=self._stored_fields(result, target.queue_id))
+        if self._durable is None or not target.wait:
+            now = perf_counter()
+            self._counters.put_took(now - started, now)
+            return answer
+        self._durable.wait(result.physical_offset + result.wrote_bytes, partial(self._answer, peer, command, answer, started))
+        return None
+
+    def forget(self, peer: Peer) -> None:
+        """Drop what is kept of a connection that ended."""
+        self._born_hosts.pop(peer, None)
+
+    def _answer(self, peer: Peer, command: RemotingCommand, answer: RemotingCommand, started: float, durable: bool) -> None:
+        now = perf_counter()
+        self._counters.put_took(now - started, now)
+        if not durable:
+            # A late sync leaves the message stored. After a failed one it may be lost: the producer must send it elsewhere.
+            refusal = self._store.write_refusal
+            answer.code = ResponseCode.SERVICE_NOT_AVAILABLE if refusal else ResponseCode.FLUSH_DISK_TIMEOUT
+            answer.remark = refusal or "the message is stored, the disk has not confirmed it in time"
+        if not command.is_oneway:
+            peer.send(answer)
+
+    # ---- checks, in the order that decides which code a client sees ----
+
+    def admit(self, header: SendHeader) -> Target:
+        """Check a send and say where it goes.
+
+        Raises:
+            RequestRefusedError: It may not be stored; with the code and remark for the client.
+        """
+        topic = self._topics.get(header.topic)
+        if topic is None or header.topic in names.NOT_SENDABLE_TOPICS or not self._broker_writable:
+            topic = self._checked_topic(header, topic)
+        queues = max(topic.read_queues, topic.write_queues)
+        if header.queue_id >= queues or (header.queue_id < 0 and not topic.write_queues):
+            remark = f"request queueId[{header.queue_id}] is illegal, {_describe(topic)}"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+        queue_id = header.queue_id if header.queue_id >= 0 else self._choose(topic.write_queues)
+        text = header.properties
+        name = header.topic
+        if name.startswith(names.RETRY_PREFIX) and self._is_dead(header):
+            # A message that failed for good is stored at once: a delay left in it by the client would hold it back once more.
+            name, queue_id = self._dead_letter_queue(name.removeprefix(names.RETRY_PREFIX))
+            text = _without(text, props.DELAY)
+        if header.sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text:
+            _refuse_special(header, text)
+        return Target(name, queue_id, self._stored_properties(text), f"{props.WAIT}\x01false" not in text)
+
+    def _checked_topic(self, header: SendHeader, topic: TopicConfig | None) -> TopicConfig:
+        name = header.topic
+        if not self._broker_writable and topic is not None and topic.order:
+            remark = f"the broker[{self._state.config.advertised_host}] sending message is forbidden"
+            raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
+        fault = names.topic_name_fault(name)
+        if fault is not None:
+            raise RequestRefusedError(fault, code=ResponseCode.SYSTEM_ERROR)
+        if name in names.NOT_SENDABLE_TOPICS:
+            raise RequestRefusedError(f"Sending message to topic[{name}] is forbidden.", code=ResponseCode.NO_PERMISSION)
+        if topic is None:
+            topic = self._topics.create_for_send(name, header.default_topic, header.default_topic_queues)
+        if topic is None and name.startswith(names.RETRY_PREFIX):
+            topic = self._topics.ensure(name, queues=1)
+        if topic is None:
+            remark = f"topic[{name}] not exist, apply first please! See {names.FAQ_URL} for further details."
+            raise RequestRefusedError(remark, code=ResponseCode.TOPIC_NOT_EXIST)
+        return topic
+
+    def _is_dead(self, header: SendHeader) -> bool:
+        group = header.topic.removeprefix(names.RETRY_PREFIX)
+        config = self._state.groups.find(group)
+        if config is None:
+            remark = f"subscription group not exist, {group} See {names.FAQ_URL} for further details."
+            raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+        limit = config.retry_times_max if header.reconsume_times_max is None else header.reconsume_times_max
+        return header.reconsume_times >= limit
+
+    def _dead_letter_queue(self, group: str) -> tuple[str, int]:
+        return self._topics.ensure(names.DLQ_PREFIX + group, queues=1).name, 0
+
+    def _stored_properties(self, text: str) -> bytes:
+        """The client's properties without WAIT, followed by the broker's own (Source: spec broker §2.8 step 7)."""
+        if not text:
+            return self._own_properties_bytes
+        # Clients put WAIT=true somewhere into every message: a plain replace takes 0.2 µs, the expression below 1.2.
+        text = text.replace("\x02WAIT\x01true\x02", "\x02")
+        if "WAIT\x01" in text or "CLUSTER\x01" in text:
+            text = _NOT_STORED.sub("", text).removeprefix("\x02")
+        text = text.removesuffix("\x02")
+        return f"{text}\x02{self._own_properties}".encode() if text else self._own_properties_bytes
+
+    # ---- the put ----
+
+    def _put(self, peer: Peer, header: SendHeader, target: Target, command: RemotingCommand) -> PutResult:
+        born_host = self._born_hosts.get(peer)
+        if born_host is None:
+            born_host = self._born_hosts[peer] = _host_of(peer)
+        return self.store(header, target, command.body, born_host)
+
+    def store(
+        self, header: SendHeader, target: Target, body: bytes | bytearray | memoryview, born_host: HostAddress
+    ) -> PutResult:
+        """Put an admitted message.
+
+        Raises:
+            RequestRefusedError: It has no body, or a member of a batch asks for what batches may not.
+            CodecError: The body is no batch although the header says so.
+        """
+        if not body:
+            raise RequestRefusedError("the message has no body: send at least one byte", code=ResponseCode.MESSAGE_ILLEGAL)
+        message = MessageToStore(
+            target.topic,
+            target.queue_id,
+            header.flag,
+            header.sys_flag & ~_OWN_BITS,
+            header.born_timestamp_ms,
+            born_host,
+            self._state.store_host,
+            header.reconsume_times,
+            0,
+            body,
+            target.properties,
+        )
+        if not header.batch:
+            return self._store.put(message)
+        if header.topic.startswith(names.RETRY_PREFIX):
+            raise RequestRefusedError("batch request does not support retry group", code=ResponseCode.MESSAGE_ILLEGAL)
+        _check_batch(body)
+        return self._store.put_batch(message)
+
+    def put_remark(self, result: PutResult) -> str:
+        """Why a put did not store, for the client."""
+        if result.status is PutStatus.SERVICE_NOT_AVAILABLE:
+            why = self._store.write_refusal or "the store does not take messages"
+            return f"service not available now: {why}"
+        if result.status in (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED):
+            limit = self._state.config.store.max_message_bytes
+            return (
+                f"the message is illegal, maybe msg body or properties length not matched: a body may have {limit:,} bytes "
+                f"(maxMessageSize), properties {props.PROPERTIES_BYTES_MAX:,} ({result.status.value})"
+            )
+        why = self._store.write_refusal
+        return f"the store failed: {result.status.value}{f', {why}' if why else ''}"
+
+    def _stored_fields(self, result: PutResult, queue_id: int) -> dict[str, str]:
+        if result.message_count == 1:
+            message_id = f"{self._host_hex}{result.physical_offset:016X}"
+        else:
+            host = self._state.store_host
+            message_id = ",".join([offset_message_id(host, offset) for offset in result.physical_offsets])
+        return {
+            "msgId": message_id,
+            "queueId": str(queue_id),
+            "queueOffset": str(result.queue_offset),
+            props.MESSAGE_REGION: self._region,
+            props.TRACE_ON: "true",
+        }
+
+    def _extra_fields(self) -> dict[str, str]:
+        return {props.MESSAGE_REGION: self._region, props.TRACE_ON: "true"}
+
+
+def header_for_console(topic: str, queue_id: int, properties: Mapping[str, str], flag: int, now_ms: int) -> SendHeader:
+    """Header of a message sent from the console: a producer's with the usual template topic."""
+    return SendHeader(
+        topic=topic,
+        queue_id=queue_id,
+        default_topic=names.AUTO_CREATE_TOPIC,
+        default_topic_queues=4,
+        sys_flag=0,
+        born_timestamp_ms=now_ms,
+        flag=flag,
+        properties=props.encode_properties(properties).decode(),
+        reconsume_times=0,
+        reconsume_times_max=None,
+        batch=False,
+    )
+
+
+def _describe(topic: TopicConfig) -> str:
+    return f"topic {topic.name} has {topic.read_queues} read and {topic.write_queues} write queues"
+
+
+def _without(text: str, name: str) -> str:
+    return re.sub(rf"(?:^|\x02){name}\x01[^\x02]*", "", text).removeprefix("\x02")
+
+
+def _refuse_special(header: SendHeader, text: str) -> None:
+    """Refuse half messages and delayed messages; a name inside of a value is neither."""
+    found = props.decode_properties(text.encode())
+    if header.sys_flag & TRANSACTION_MASK or found.get(props.TRANSACTION_PREPARED, "").lower() == "true":
+        remark = "transactional messages are not supported by this version of the broker; send without a transaction"
+        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+    level = found.get(props.DELAY, "0").strip()
+    timer = next((name for name in _TIMER_PROPERTIES if name in found), None)
+    if level not in ("0", "-1") or timer is not None:
+        asked = f"{timer}={found[timer]}" if timer is not None else f"{props.DELAY}={level}"
+        remark = f"delayed messages are not supported by this version of the broker ({asked}); send without a delay"
+        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+
+
+def _check_batch(body: bytes | bytearray | memoryview) -> None:
+    """Refuse members that a batch may not have; looks into them only when a forbidden name occurs at all."""
+    data = bytes(body)
+    forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *_TIMER_PROPERTIES)
+    if not any(f"{name}\x01".encode() in data for name in forbidden):
+        return
+    for number, member in enumerate(decode_batch(data)):
+        found = props.decode_properties(member.properties)
+        wrong = next((name for name in forbidden if found.get(name, "0") != "0"), None)
+        if wrong is not None:
+            remark = f"a batch may hold neither delayed nor transactional messages; member {number} has {wrong}={found[wrong]}"
+            raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+
+
+def _host_of(peer: Peer) -> HostAddress:
+    try:
+        return HostAddress.parse(peer.remote_address)
+    except UsageError:
+        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", peer.remote_address)
+        return HostAddress(bytes(4), 0)

@@ -1,0 +1,39 @@
+"""Everything the request processors share, made once by whoever starts the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker_core.broker.clients import Consumers, Producers
+from broker_core.broker.consumer_offsets import ConsumerOffsets
+from broker_core.broker.counters import Counters
+from broker_core.broker.group_table import GroupTable
+from broker_core.broker.peer import Peer
+from broker_core.broker.queue_locks import QueueLocks
+from broker_core.broker.topic_table import TopicTable
+from broker_core.config import BrokerConfig
+from broker_core.message.model import HostAddress
+from broker_core.store.message_store import MessageStore
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """Tables, store and clock of one broker. Belongs to the loop's thread.
+
+    Attributes:
+        clock: Time in ms since the epoch.
+        store_host: The broker's address, as records and offset message ids hold it.
+    """
+
+    config: BrokerConfig
+    store: MessageStore
+    topics: TopicTable
+    groups: GroupTable
+    offsets: ConsumerOffsets
+    consumers: Consumers[Peer]
+    producers: Producers[Peer]
+    locks: QueueLocks
+    counters: Counters
+    clock: Callable[[], int]
+    store_host: HostAddress

@@ -1,0 +1,310 @@
+"""What window and worker say to each other: tagged, versioned messages.
+
+On the channel a message is a msgpack array ``[tag, field, field, …]`` in a length-prefixed frame (`broker_core.ipc.framing`).
+Fields keep their order for ever; a new field comes last and has a default, so that an older peer's shorter array still
+reads and a newer peer's longer one is cut. `PROTOCOL_VERSION` changes only when that is not enough.
+
+Live figures travel as columns: a `Catalog` names topics, queues, groups and positions whenever that set changes, and each
+`Snapshot` carries arrays of the same lengths and order, valid for the catalog of the same ``revision``. An array is the raw
+little-endian bytes of its items (``i8`` = int64, ``f8`` = float64), so that ``numpy.frombuffer`` reads it without a copy.
+An unknown value is -1 in an int64 column (offsets, times, counts) and NaN in a float64 column; it is shown as unknown,
+never as zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PROTOCOL_VERSION = 1
+
+Columns = dict[str, bytes]
+
+
+# ---- worker → window, unasked ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First message of the worker."""
+
+    protocol_version: int
+    pid: int
+    orbit_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Progress of a long step (opening, recovery, stopping). ``total`` 0 = not known."""
+
+    text: str
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Name server and broker accept connections."""
+
+    name_server: str
+    broker: str
+    store_directory: str
+    cluster_name: str
+    broker_name: str
+    started_ms: int
+    startup_ms: int
+    notice: str = ""
+    """What the user should know, e.g. that another port was taken because 9876 is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The set of things that the following snapshots measure."""
+
+    revision: int
+    topics: list[str]
+    topic_read_queues: list[int]
+    topic_write_queues: list[int]
+    topic_permission: list[int]
+    topic_is_system: list[bool]
+    queue_topic: list[int]
+    """Index into ``topics`` for each queue row, queues of a topic together and in order of queue id."""
+    queue_id: list[int]
+    groups: list[str]
+    position_group: list[int]
+    """Index into ``groups`` for each position row; a position is one group's offset in one queue."""
+    position_queue: list[int]
+    """Index into the queue rows."""
+    group_is_system: list[bool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Figures at one moment. Shapes: T topics, Q queues, G groups, P positions of the catalog of ``revision``."""
+
+    revision: int
+    taken_ms: int
+    queues: Columns
+    """``min_offset``, ``max_offset``, ``last_store_ms`` — i8[Q]."""
+    topics: Columns
+    """``put_messages``, ``put_bytes``, ``got_messages``, ``got_bytes`` — i8[T], counted since the worker started."""
+    groups: Columns
+    """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline)."""
+    positions: Columns
+    """``offset`` (-1 unknown), ``next_store_ms`` (store time of the next message to consume, -1 none) — i8[P]; ``owner`` —
+    i8[P], index into ``owners`` or -1."""
+    owners: list[str]
+    totals: dict[str, float]
+    """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN
+    none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
+    disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurred:
+    """Something worth telling a person: a rebalance, a topic made, a disk filling up."""
+
+    kind: str
+    text: str
+    at_ms: int
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """The worker cannot start or go on; it ends after this."""
+
+    kind: str
+    message: str
+    context: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BrowseQueue:
+    """Message heads of one queue, from an offset on. Answer: `MessagePage`.
+
+    ``count`` is at most 1,000. ``queue_id`` -1 means the newest ``count`` messages of all queues (``start_offset`` is then
+    unused).
+    """
+
+    topic: str
+    queue_id: int
+    start_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindOffset:
+    """First offset of a queue whose store time is at or after ``timestamp_ms``. Answer: `FoundOffset`."""
+
+    topic: str
+    queue_id: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """One whole message. Answer: `MessageDetail`."""
+
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessageById:
+    """One whole message by its offset message id. Answer: `MessageDetail`."""
+
+    offset_message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Store a message as a producer's send would, with the same checks. Answer: `SendReceipt`. ``queue_id`` -1: any."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: dict[str, str]
+    flag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create or change a topic. Answer: `Done`."""
+
+    topic: str
+    read_queues: int
+    write_queues: int
+    permission: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ListMembers:
+    """Clients of a group. Answer: `Members`."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Stop cleanly. Answer: `Done`, then the worker ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A query or a command, answered by exactly one `Reply` or `Failure` with the same ``request_id``."""
+
+    request_id: int
+    body: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The answer is no longer wanted."""
+
+    request_id: int
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Heads in order of queue offset (newest first for queue -1). All lists have one item a message."""
+
+    topic: str
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    """First 200 bytes of the decompressed body."""
+    min_offset: int
+    max_offset: int
+    next_offset: int
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffset:
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDetail:
+    """Everything stored about one message. ``body`` is decompressed; ``stored_body_bytes`` is its size on disk."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    offset_message_id: str
+    store_bytes: int
+    body: bytes
+    stored_body_bytes: int
+    body_crc: int
+    flag: int
+    sys_flag: int
+    born_ms: int
+    born_host: str
+    store_ms: int
+    store_host: str
+    reconsume_times: int
+    prepared_transaction_offset: int
+    properties: dict[str, str]
+    notice: str = ""
+    """Why the body could not be decompressed, if so."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendReceipt:
+    offset_message_id: str
+    queue_id: int
+    queue_offset: int
+    store_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Parallel lists, one item a client."""
+
+    client_id: list[str]
+    address: list[str]
+    language: list[str]
+    version: list[str]
+    last_heartbeat_ms: list[int]
+    subscriptions: list[dict[str, str]]
+    """Topic → filter expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    request_id: int
+    body: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as `broker_core.errors.error_from_wire` takes it."""
+
+    request_id: int
+    kind: str
+    message: str
+    context: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+Query = BrowseQueue | FindOffset | ReadMessage | ReadMessageById | SendMessage | CreateTopic | ListMembers | Shutdown
+Answer = MessagePage | FoundOffset | MessageDetail | SendReceipt | Members | Done
+WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
+WindowMessage = Request | Cancel

@@ -1,0 +1,87 @@
+"""The name server on a socket: connections, and the timer that drops silent brokers. It keeps no files."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from broker_core.config import RemotingLimits
+from broker_core.nameserver.kv_config import KvConfig
+from broker_core.nameserver.processor import NameServerProcessor
+from broker_core.nameserver.route_info import RouteInfo
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.server import RemotingServer
+
+logger = logging.getLogger(__name__)
+
+SCAN_SECONDS = 10.0
+
+
+class NameServer:
+    """A name server for this process's broker and any foreign one that registers.
+
+    Args:
+        host: Address to bind.
+        port: Port to bind; 0 takes a free one.
+        clock: Time in ms since the epoch.
+        kv: Configuration items; whoever owns them keeps them.
+        limits: Bounds of connections.
+    """
+
+    def __init__(
+        self, host: str, port: int, *, clock: Callable[[], int], kv: KvConfig, limits: RemotingLimits | None = None
+    ) -> None:
+        self._clock = clock
+        self.routes = RouteInfo()
+        self._processor = NameServerProcessor(self.routes, kv, clock=clock)
+        self._server = RemotingServer(host, port, self._handle, limits=limits, on_connected=self._connected)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that is bound."""
+        return self._server.port
+
+    @property
+    def connections(self) -> set[Connection]:
+        """The open connections."""
+        return self._server.connections
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            PortInUseError: Another program listens on the port.
+            NetworkError: The address cannot be bound.
+        """
+        await self._server.start()
+        self._schedule_scan()
+
+    async def stop(self) -> None:
+        """Stop listening and end all connections. Safe to call again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await self._server.stop()
+
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand:
+        return self._processor.handle(connection, command)
+
+    def _connected(self, connection: Connection) -> None:
+        connection.on_closed(self._disconnected)
+
+    def _disconnected(self, connection: Connection) -> None:
+        for address in self.routes.connection_lost(connection):
+            logger.info("broker %s is gone: its connection ended", address)
+
+    def _schedule_scan(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(SCAN_SECONDS, self._scan)
+
+    def _scan(self) -> None:
+        for address, connection in self.routes.expire(self._clock()):
+            logger.warning("broker %s is dropped: it was silent for too long", address)
+            if isinstance(connection, Connection):
+                connection.close("the broker was silent for too long")
+        self._schedule_scan()

@@ -1,0 +1,221 @@
+"""Pulls: codes of every status, filters, and waiting for a message."""
+
+import pytest
+
+from broker_core.message.record import decode_record
+from broker_core.nameserver.registration import TopicConfig
+from broker_core.remoting.codes import RequestCode as Q
+from broker_core.remoting.codes import ResponseCode as R
+from tests.support.broker_bench import RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
+
+COMMIT, SUSPEND, INLINE = 1, 2, 4
+
+
+@pytest.fixture
+def peer():
+    return RecordingPeer("10.0.0.9:1000")
+
+
+def bodies(response):
+    data, found = b"".join(response.body_slices), []
+    while data:
+        message = decode_record(data)
+        found.append(message.body)
+        data = data[message.store_size :]
+    return found
+
+
+def tagged(bench, tag, body=b"x", queue_id=0):
+    return bench.put(body=body, queue_id=queue_id, properties=f"TAGS\x01{tag}")
+
+
+@pytest.mark.parametrize(
+    ("queue_id", "offset", "answer"),
+    [
+        (0, 0, (R.SUCCESS, "FOUND", 2)),
+        (0, 1, (R.SUCCESS, "FOUND", 2)),
+        (0, 2, (R.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", 2)),
+        (0, 9, (R.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", 2)),
+        (0, -1, (R.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL", 0)),
+        (1, 0, (R.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", 0)),
+        (1, 5, (R.PULL_OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", 0)),
+    ],
+)
+def test_each_status_answers_its_code_and_next_offset(bench, peer, queue_id, offset, answer):
+    code, status, next_offset = answer
+    bench.put(body=b"one")
+    bench.put(body=b"two")
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(queue_id=queue_id, offset=offset))
+    assert (response.code, response.remark) == (code, status)
+    assert response.ext_fields["nextBeginOffset"] == str(next_offset)
+    assert response.ext_fields["suggestWhichBrokerId"] == "0"
+    assert bodies(response) == ([b"one", b"two"][offset:] if code == R.SUCCESS else [])
+    if queue_id == 0:
+        assert (response.ext_fields["minOffset"], response.ext_fields["maxOffset"]) == ("0", "2")
+
+
+def test_an_answers_records_are_slices_of_the_store(bench, peer):
+    bench.put(body=b"one")
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields())
+    assert [type(record) for record in response.body_slices] == [memoryview]
+
+
+def test_a_lite_pull_is_a_pull(bench, peer):
+    bench.put(body=b"one")
+    assert bodies(bench.answer(peer, Q.LITE_PULL_MESSAGE, pull_fields(sysFlag=INLINE | 16))) == [b"one"]
+
+
+def test_only_messages_of_the_wanted_tags_come_and_the_offset_passes_the_others(bench, peer):
+    for tag in "abcab":
+        tagged(bench, tag, tag.encode())
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription="a || c"))
+    assert bodies(response) == [b"a", b"c", b"a"]
+    assert response.ext_fields["nextBeginOffset"] == "5"
+    nothing = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription="z"))
+    assert (nothing.code, nothing.ext_fields["nextBeginOffset"]) == (R.PULL_RETRY_IMMEDIATELY, "5")
+
+
+def test_tags_with_one_hash_both_pass_as_the_client_tells_them_apart(bench, peer):
+    tagged(bench, "Aa", b"1")
+    tagged(bench, "BB", b"2")
+    assert bodies(bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription="Aa"))) == [b"1", b"2"]
+
+
+def test_a_pull_passes_800_unwanted_messages_at_once(bench, peer):
+    for _ in range(1000):
+        tagged(bench, "other")
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription="wanted"))
+    assert int(response.ext_fields["nextBeginOffset"]) >= 800
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        ({"consumerGroup": "bad group"}, R.SUBSCRIPTION_GROUP_NOT_EXIST, "bad group"),
+        ({"topic": "Nowhere"}, R.TOPIC_NOT_EXIST, "topic[Nowhere]"),
+        ({"topic": "WriteOnly"}, R.NO_PERMISSION, "WriteOnly"),
+        ({"queueId": 4}, R.SYSTEM_ERROR, "queueId[4]"),
+        ({"queueId": -1}, R.SYSTEM_ERROR, "queueId[-1]"),
+        ({"queueOffset": "x"}, R.SYSTEM_ERROR, "queueOffset"),
+        ({"subscription": " || "}, R.SUBSCRIPTION_PARSE_FAILED, "||"),
+        ({"subscription": "a > 1", "expressionType": "SQL92"}, R.SYSTEM_ERROR, "SQL92"),
+        ({"sysFlag": 0}, R.SUBSCRIPTION_NOT_EXIST, "group info not exist"),
+        # the order of checks decides: group before topic before queue
+        ({"consumerGroup": "bad group", "topic": "Nowhere"}, R.SUBSCRIPTION_GROUP_NOT_EXIST, ""),
+        ({"topic": "Nowhere", "queueId": 99}, R.TOPIC_NOT_EXIST, ""),
+    ],
+)
+def test_checks_answer_their_code_and_a_reason(bench, peer, change, code, words):
+    bench.put()
+    bench.state.topics.put(TopicConfig("WriteOnly", 4, 4, permission=2))
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields() | change)
+    assert (response.code, words in response.remark) == (code, True), response.remark
+
+
+def test_the_registered_subscription_decides_and_must_be_as_new_as_the_request(bench, peer):
+    tagged(bench, "a", b"1")
+    tagged(bench, "b", b"2")
+    bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("b", 5)))
+    registered = {"sysFlag": 0, "subscription": ""}
+    assert bodies(bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=5, **registered))) == [b"2"]
+    newer = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=6, **registered))
+    assert newer.code == R.SUBSCRIPTION_NOT_LATEST
+    bench.state.topics.put(TopicConfig("Other", 1, 1))
+    assert bench.answer(peer, Q.PULL_MESSAGE, pull_fields("Other", **registered)).code == R.SUBSCRIPTION_NOT_EXIST
+
+
+def test_a_group_that_may_not_consume_gets_nothing(bench, peer):
+    bench.put()
+    config = {"groupName": "CG", "consumeEnable": False}
+    bench.answer(peer, Q.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=config)
+    assert bench.answer(peer, Q.PULL_MESSAGE, pull_fields()).code == R.NO_PERMISSION
+
+
+def held_pull(bench, peer, offset=1, **more):
+    fields = pull_fields(offset=offset, sysFlag=INLINE | SUSPEND) | more
+    assert bench.ask(peer, Q.PULL_MESSAGE, fields) is None
+    assert len(bench.dispatcher.pull.holds) == 1
+
+
+def test_a_new_message_answers_a_held_pull_inside_of_its_put(bench, peer):
+    bench.put()
+    held_pull(bench, peer)
+    bench.put(body=b"new")
+    (answer,) = peer.sent
+    assert (answer.code, answer.opaque, bodies(answer)) == (R.SUCCESS, 7, [b"new"])
+    assert len(bench.dispatcher.pull.holds) == 0
+
+
+def test_a_pull_is_held_on_a_queue_that_does_not_exist_yet(bench, peer):
+    bench.put(queue_id=1)
+    held_pull(bench, peer, offset=0)
+    bench.put(queue_id=0, body=b"first")
+    assert bodies(peer.sent[0]) == [b"first"]
+
+
+def test_messages_of_other_queues_and_tags_do_not_wake(bench, peer):
+    bench.put()
+    held_pull(bench, peer, subscription="a")
+    bench.put(queue_id=1)
+    tagged(bench, "b")
+    assert peer.sent == []
+    tagged(bench, "a", b"wanted")
+    assert bodies(peer.sent[0]) == [b"wanted"]
+
+
+def test_unwanted_messages_move_a_held_pull_on_at_the_next_tick(bench, peer):
+    bench.put()
+    bench.dispatcher.pull.tick()
+    held_pull(bench, peer, subscription="a")
+    tagged(bench, "b")
+    bench.clock.advance(4_999)
+    bench.dispatcher.pull.tick()
+    assert peer.sent == []
+    bench.clock.advance(1)
+    bench.dispatcher.pull.tick()
+    assert (peer.sent[0].code, peer.sent[0].ext_fields["nextBeginOffset"]) == (R.PULL_RETRY_IMMEDIATELY, "2")
+
+
+def test_without_messages_a_held_pull_is_answered_when_its_time_is_over(bench, peer):
+    bench.put()
+    held_pull(bench, peer, suspendTimeoutMillis=15_000)
+    bench.clock.advance(14_999)
+    bench.dispatcher.pull.tick()
+    assert peer.sent == []
+    bench.clock.advance(1)
+    bench.dispatcher.pull.tick()
+    assert (peer.sent[0].code, peer.sent[0].remark) == (R.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE")
+
+
+def test_with_long_polling_off_a_pull_is_held_for_the_short_time_only(tmp_path, peer):
+    with broker_bench(tmp_path, long_polling=False) as bench:
+        bench.put()
+        held_pull(bench, peer)
+        bench.clock.advance(1_000)
+        bench.dispatcher.pull.tick()
+        assert peer.sent[0].code == R.PULL_NOT_FOUND
+
+
+def test_the_offset_in_a_pull_is_stored_even_when_the_pull_is_held_but_not_without_its_flag(bench, peer):
+    bench.put()
+    held_pull(bench, peer, sysFlag=INLINE | SUSPEND | COMMIT, commitOffset=1)
+    assert bench.state.offsets.get("CG", "T", 0) == 1
+    bench.answer(peer, Q.PULL_MESSAGE, pull_fields(commitOffset=44))
+    assert bench.state.offsets.get("CG", "T", 0) == 1
+
+
+def test_a_connection_that_ends_leaves_no_held_pull(bench, peer):
+    bench.put()
+    held_pull(bench, peer)
+    bench.dispatcher.disconnected(peer)
+    bench.put()
+    assert (len(bench.dispatcher.pull.holds), peer.sent) == (0, [])
+
+
+def test_pulled_messages_are_counted_by_topic_and_group(bench, peer):
+    bench.put(body=b"one")
+    bench.put(body=b"two")
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields())
+    size = sum(map(len, response.body_slices))
+    topic, group = bench.state.counters.topics["T"], bench.state.counters.groups["CG"]
+    assert (topic.got_messages, topic.got_bytes) == (group.got_messages, group.got_bytes) == (2, size)
