@@ -1,0 +1,304 @@
+"""Demo traffic: a shop with a producer and the groups that consume its messages, as real clients on the real port.
+
+Nothing here reaches into a broker; it works against any RocketMQ 4.x.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.demo_shop import INVENTORY, ORDERS, PAYMENTS, POINTS, SHIPMENTS, TOPIC_QUEUES, TOPIC_SHARES, Shop
+from broker_core.client.message import Message, ReceivedMessage
+from broker_core.client.producer import Producer, wall_clock_ms
+from broker_core.client.push_consumer import ConsumeFrom, Listener, PushConsumer
+from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.message.tags import java_string_hash
+
+DEFAULT_RATE: Final = 1_200
+RATE_MAX: Final = 20_000
+DEFAULT_SEED: Final = 20_26
+
+_TICK_SECONDS = 0.05
+_BATCH_MESSAGES_MAX = 64
+_CATCH_UP_SECONDS = 1.0
+_SENDS_AT_ONCE_MAX = 64
+_TOPIC_WAIT_SECONDS = 5.0
+_COMPRESSED_FROM_BYTES = 4_096
+_PAYMENT_GROUP = "payment-settle"
+_PAYMENT_WAVE_SECONDS = 150.0
+_PAYMENT_SLOW_SECONDS = 90.0
+_PAYMENT_SLOW_SHARE = 0.6
+_PAYMENT_FAST_SHARE = 1.6
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """One consumer group of the shop."""
+
+    name: str
+    topic: str
+    expression: str = "*"
+    members: int = 1
+    concurrency: int = 4
+    batch_messages: int = 32
+
+
+GROUPS: Final = (
+    GroupPlan("order-service", ORDERS, members=2),
+    GroupPlan(_PAYMENT_GROUP, PAYMENTS, members=2, batch_messages=8),
+    GroupPlan("stock-worker", INVENTORY, members=2),
+    GroupPlan("notify-sms", SHIPMENTS, "PAID || SHIPPED"),
+    GroupPlan("points-calc", POINTS),
+)
+
+
+@dataclass(slots=True)
+class DemoTotals:
+    """What a demo has done so far."""
+
+    sent: int = 0
+    failed: int = 0
+    consumed: dict[str, int] = field(default_factory=lambda: {group.name: 0 for group in GROUPS})
+    last_failure: str = ""
+
+
+async def play(
+    name_server: str,
+    *,
+    rate: int = DEFAULT_RATE,
+    seconds: float | None = None,
+    seed: int = DEFAULT_SEED,
+    parent_pipe: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> DemoTotals:
+    """Play the shop until ``seconds`` are over, SIGTERM or SIGINT comes, or the parent is gone.
+
+    Args:
+        name_server: ``host:port``, several with ``;`` between them.
+        rate: Messages per second, 1 to 20,000.
+        seconds: How long; None goes on.
+        seed: Of all choices in the messages.
+        parent_pipe: End when standard input ends; for a program that starts this one.
+        say: Takes one line of progress each second; default standard output.
+
+    Raises:
+        UsageError: The rate is out of range, or standard input is no pipe.
+        NetworkError: The name server cannot be reached.
+        RemoteError: The topics cannot be created.
+    """
+    if not 1 <= rate <= RATE_MAX:
+        raise UsageError(f"a rate of {rate} cannot be played: give 1 to {RATE_MAX} messages per second")
+    if seconds is not None and seconds <= 0:
+        raise UsageError(f"{seconds} seconds cannot be played: give more than 0")
+    demo = _Demo(name_server, rate, Shop(seed, wall_clock_ms), say or _print_line)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(_stopped_by_signals(demo.stop))
+        if parent_pipe:
+            stack.callback((await _watch_parent(demo.stop)).close)
+        await demo.run(seconds)
+    return demo.totals
+
+
+class _Demo:
+    def __init__(self, name_server: str, rate: int, shop: Shop, say: Callable[[str], None]) -> None:
+        self.totals = DemoTotals()
+        self._name_server = name_server
+        self._rate = rate
+        self._shop = shop
+        self._say = say
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._stopped = asyncio.Event()
+        self._sends: set[asyncio.Task[None]] = set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def run(self, seconds: float | None) -> None:
+        await _create_topics(self._name_server)
+        async with contextlib.AsyncExitStack() as stack:
+            for plan in GROUPS:
+                for _ in range(plan.members):
+                    await stack.enter_async_context(self._consumer(plan))
+            producer = await stack.enter_async_context(Producer(self._name_server, "order-api"))
+            self._began = self._loop.time()
+            reporter = asyncio.create_task(self._report(), name="demo report")
+            try:
+                await self._produce(producer, seconds)
+                await asyncio.gather(*self._sends)
+            finally:
+                reporter.cancel()
+                await asyncio.gather(reporter, return_exceptions=True)
+        self._say(self._line("done"))
+
+    async def _produce(self, producer: Producer, seconds: float | None) -> None:
+        made = 0
+        start = self._began
+        while not self._stopped.is_set():
+            elapsed = self._loop.time() - start
+            if seconds is not None and elapsed >= seconds:
+                return
+            due = int(elapsed * self._rate) - made
+            if due > self._rate * _CATCH_UP_SECONDS:
+                # The broker was away or the machine asleep: go on at the rate, not with all that was missed.
+                made += due - self._rate
+                due = self._rate
+            made += due
+            await self._send_all(producer, self._shop.next_messages(due))
+            await self._pause(_TICK_SECONDS)
+
+    async def _send_all(self, producer: Producer, messages: Sequence[Message]) -> None:
+        for batch in batches(messages):
+            if len(self._sends) >= _SENDS_AT_ONCE_MAX:
+                await asyncio.wait(self._sends, return_when=asyncio.FIRST_COMPLETED)
+            task = asyncio.create_task(self._send(producer, batch))
+            self._sends.add(task)
+            task.add_done_callback(self._sends.discard)
+
+    async def _send(self, producer: Producer, batch: Sequence[Message]) -> None:
+        first = batch[0]
+        try:
+            if len(batch) == 1:
+                await producer.send(first, sharding_key=first.properties.get("sku"))
+            elif first.topic == INVENTORY:
+                queues = await producer.queues(first.topic)
+                await producer.send_batch(batch, queue=queues[_sku_hash(first) % len(queues)])
+            else:
+                await producer.send_batch(batch)
+        except (NetworkError, RemoteError) as error:
+            self.totals.failed += len(batch)
+            self.totals.last_failure = error.message
+            # A broker that is away refuses at once; without a pause the failures would eat the processor.
+            await self._pause(_TICK_SECONDS)
+        else:
+            self.totals.sent += len(batch)
+
+    def _consumer(self, plan: GroupPlan) -> PushConsumer:
+        return PushConsumer(
+            self._name_server,
+            plan.name,
+            {plan.topic: plan.expression},
+            self._listener(plan),
+            batch_messages=plan.batch_messages,
+            concurrency=plan.concurrency,
+            consume_from=ConsumeFrom.LAST_OFFSET,
+        )
+
+    def _listener(self, plan: GroupPlan) -> Listener:
+        consumed = self.totals.consumed
+
+        async def settle(messages: Sequence[ReceivedMessage]) -> None:
+            seconds_each = plan.members * plan.concurrency / self._settled_per_second()
+            await self._pause(len(messages) * seconds_each)
+            consumed[plan.name] += len(messages)
+
+        def count(messages: Sequence[ReceivedMessage]) -> None:
+            consumed[plan.name] += len(messages)
+
+        return settle if plan.name == _PAYMENT_GROUP else count
+
+    def _settled_per_second(self) -> float:
+        """Payments settled: fewer than come at first, so that a backlog builds, then more, until the next wave."""
+        payments_per_second = self._rate * TOPIC_SHARES[PAYMENTS] / 100
+        in_wave = (self._loop.time() - self._began) % _PAYMENT_WAVE_SECONDS
+        share = _PAYMENT_SLOW_SHARE if in_wave < _PAYMENT_SLOW_SECONDS else _PAYMENT_FAST_SHARE
+        return payments_per_second * share
+
+    async def _report(self) -> None:
+        sent_before = 0
+        while True:
+            await asyncio.sleep(1)
+            rate = self.totals.sent - sent_before
+            sent_before = self.totals.sent
+            self._say(self._line(f"{rate:,}/s"))
+
+    def _line(self, note: str) -> str:
+        totals = self.totals
+        consumed = ", ".join(f"{name} {count:,}" for name, count in totals.consumed.items())
+        failed = f"; failed {totals.failed:,} ({totals.last_failure})" if totals.failed else ""
+        elapsed = self._loop.time() - self._began
+        return f"{elapsed:.0f} s: sent {totals.sent:,} ({note}); consumed {consumed}{failed}"
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, but not past the end of the demo."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+
+
+def batches(messages: Sequence[Message]) -> list[list[Message]]:
+    """Put messages together that can travel together: one topic, for stock one article; long ones alone."""
+    groups: dict[tuple[str, str], list[Message]] = defaultdict(list)
+    result: list[list[Message]] = []
+    for message in messages:
+        if len(message.body) >= _COMPRESSED_FROM_BYTES:
+            result.append([message])
+        else:
+            groups[message.topic, message.properties.get("sku", "")].append(message)
+    for group in groups.values():
+        result += [group[start : start + _BATCH_MESSAGES_MAX] for start in range(0, len(group), _BATCH_MESSAGES_MAX)]
+    return result
+
+
+def _sku_hash(message: Message) -> int:
+    return abs(java_string_hash(message.properties["sku"]))
+
+
+async def _create_topics(name_server: str) -> None:
+    """Create the topics of the shop that do not exist, and wait until the name server knows them."""
+    async with AdminClient(name_server) as admin:
+        for topic in sorted(TOPIC_QUEUES.keys() - set(await admin.topics())):
+            await admin.create_topic(topic, queues=TOPIC_QUEUES[topic])
+        deadline = asyncio.get_running_loop().time() + _TOPIC_WAIT_SECONDS
+        while missing := TOPIC_QUEUES.keys() - set(await admin.topics()):
+            if asyncio.get_running_loop().time() > deadline:
+                names = ", ".join(sorted(missing))
+                raise NetworkError(f"the name server {name_server} does not know {names}: is a broker registered with it?")
+            await asyncio.sleep(_TICK_SECONDS)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+class _ParentWatch(asyncio.Protocol):
+    """Waits for the end of standard input, which comes when the parent closes it or dies."""
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        self._gone = gone
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
+        self._gone()
+
+
+async def _watch_parent(gone: Callable[[], None]) -> asyncio.ReadTransport:
+    loop = asyncio.get_running_loop()
+    try:
+        transport, _ = await loop.connect_read_pipe(lambda: _ParentWatch(gone), sys.stdin)
+    except (ValueError, OSError) as error:
+        text = f"standard input cannot be watched ({error}): --parent-pipe is for programs that start this one with a pipe"
+        raise UsageError(text) from error
+    return transport
+
+
+def _print_line(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,312 @@
+"""What producers and consumers of one program share: connections, routes, heartbeats.
+
+Does not send or consume messages. One per producer or consumer here; brokers tell them apart by client id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import itertools
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from broker_core.client.names import check_topic
+from broker_core.client.route import MASTER_ID, Route, parse_route
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import BugError, NetworkError, RemoteError, UsageError
+from broker_core.remoting.client import ConnectionPool, parse_address
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import emit
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TOPIC = "TBW102"
+DEFAULT_TOPIC_QUEUES = 4
+
+
+class HeartbeatMember(Protocol):
+    """A producer or consumer that brokers must know of."""
+
+    @property
+    def producer_group(self) -> str | None:
+        """Its group when it is a producer."""
+
+    def consumer_data(self) -> dict[str, Any] | None:
+        """ConsumerData of the heartbeat when it is a consumer."""
+
+    def group_changed(self, group: str) -> None:
+        """Called when a broker says that members of ``group`` came or went."""
+
+
+class ClientInstance:
+    """Connections and routes of one client.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        member: The producer or consumer that this serves; None for a client that is neither.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        *,
+        member: HeartbeatMember | None = None,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+    ) -> None:
+        self.config = ClientConfig() if config is None else config
+        self._member = member
+        self._pool = ConnectionPool(handler=self._serve, limits=limits)
+        self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
+        if not self._name_servers:
+            raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
+        for address in self._name_servers:
+            parse_address(address)
+        self._routes: dict[str, Route] = {}
+        self._route_locks: dict[str, asyncio.Lock] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ip = ipaddress.ip_address("127.0.0.1")
+        self._client_id: str | None = None
+        self._on_routes_changed: list[Callable[[], None]] = []
+
+    @property
+    def client_id(self) -> str:
+        """``ip@pid#number``, different for every instance; known after `start`."""
+        if self._client_id is None:
+            raise BugError("the client is not started")
+        return self._client_id
+
+    @property
+    def ip(self) -> bytes:
+        """This machine's address as the name server sees it, 4 or 16 bytes."""
+        return self._ip.packed
+
+    async def start(self) -> None:
+        """Connect to a name server and begin to refresh routes and send heartbeats.
+
+        Raises:
+            NetworkError: No name server can be reached.
+        """
+        connection = await self._name_server_connection()
+        host, _, _ = connection.local_address.rpartition(":")
+        self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+        self._client_id = f"{self._ip}@{os.getpid()}#{time.monotonic_ns()}"
+        self._every(self.config.route_refresh_interval_ms, self.refresh_routes)
+        self._every(self.config.heartbeat_interval_ms, self.heartbeat)
+
+    async def close(self) -> None:
+        """Stop all work and end all connections. Safe to call again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._pool.close()
+
+    def on_routes_changed(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called whenever a refresh finds another route than before."""
+        self._on_routes_changed.append(callback)
+
+    # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
+        """Send a request and return its response if that is a success.
+
+        Raises:
+            RemoteError: The peer answered with another code; ``context["code"]`` has it.
+            NetworkError: Not reachable, lost, or no answer in time.
+        """
+        response = await self._pool.request(address, command, timeout_ms)
+        if response.code != ResponseCode.SUCCESS:
+            raise answer_error(address, command.code, response)
+        return response
+
+    async def request(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
+        """Send a request and return its response whatever its code; raises `NetworkError`."""
+        return await self._pool.request(address, command, timeout_ms)
+
+    async def send_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send a request that is not answered; raises `NetworkError` when the address cannot be reached."""
+        await self._pool.send_oneway(address, command)
+
+    async def call_name_server(self, command: RemotingCommand) -> RemotingCommand:
+        """As `call`, to the first name server that can be reached."""
+        connection = await self._name_server_connection()
+        response = await connection.request(command)
+        if response.code != ResponseCode.SUCCESS:
+            raise answer_error(connection.remote_address, command.code, response)
+        return response
+
+    # ── routes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def route(self, topic: str, *, fresh: bool = False) -> Route | None:
+        """Return the route of a topic, from memory unless ``fresh``; None when the name server has none.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            JsonBodyError: It answers with something else.
+        """
+        known = self._routes.get(topic)
+        if known is not None and not fresh:
+            return known
+        async with self._route_locks.setdefault(topic, asyncio.Lock()):
+            # Whoever waited for the lock may find the answer already there.
+            if self._routes.get(topic) is not known:
+                return self._routes.get(topic)
+            return await self._fetch_route(topic)
+
+    async def publish_route(self, topic: str) -> Route:
+        """Return a route with queues to send to; for an unknown topic, that of the default topic.
+
+        Raises:
+            RemoteError: No broker serves the topic or would create it.
+            NetworkError: No name server answers.
+        """
+        route = await self.route(check_topic(topic))
+        if route is None:
+            template = await self._fetch_route(DEFAULT_TOPIC)
+            route = template.as_template_for(topic, DEFAULT_TOPIC_QUEUES) if template else None
+        if route is None or not route.publish_queues():
+            text = f"no broker takes messages for topic {topic}: create the topic, or switch on autoCreateTopicEnable"
+            raise RemoteError(text, code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
+        return route
+
+    async def refresh_routes(self) -> None:
+        """Ask again for every route in memory; tells who asked for it when one differs."""
+        before = dict(self._routes)
+        for topic in before:
+            await self.route(topic, fresh=True)
+        if before != self._routes:
+            for callback in self._on_routes_changed:
+                callback()
+
+    async def _fetch_route(self, topic: str) -> Route | None:
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        try:
+            response = await self.call_name_server(RemotingCommand(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
+        except RemoteError as error:
+            if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            self._routes.pop(topic, None)
+            return None
+        route = parse_route(topic, response.body)
+        if topic != DEFAULT_TOPIC:
+            self._routes[topic] = route
+        return route
+
+    # ── heartbeats ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def broker_addresses(self, *, masters_only: bool = False) -> list[str]:
+        """Addresses of all brokers in the routes in use."""
+        found = {
+            address
+            for route in self._routes.values()
+            for addresses in route.brokers.values()
+            for broker_id, address in addresses.items()
+            if not masters_only or broker_id == MASTER_ID
+        }
+        return sorted(found)
+
+    async def heartbeat(self) -> None:
+        """Tell every broker in use that this client is there. A broker that is not reached is told next time."""
+        if self._member is None:
+            return
+        group, consumer = self._member.producer_group, self._member.consumer_data()
+        body = emit(
+            {
+                "clientID": self.client_id,
+                "consumerDataSet": [consumer] if consumer else [],
+                "producerDataSet": [{"groupName": group}] if group else [],
+            }
+        )
+        for address in self.broker_addresses(masters_only=consumer is None):
+            try:
+                await self.call(address, RemotingCommand(RequestCode.HEART_BEAT, body=body))
+            except (NetworkError, RemoteError) as error:
+                logger.warning("heartbeat to broker %s failed: %s", address, error)
+
+    async def unregister(self) -> None:
+        """Tell every connected broker that this client leaves; one that is not reached will notice by itself."""
+        if self._member is None or self._client_id is None:
+            return
+        consumer = self._member.consumer_data()
+        fields = {
+            "clientID": self._client_id,
+            "producerGroup": self._member.producer_group or "",
+            "consumerGroup": str(consumer["groupName"]) if consumer else "",
+        }
+        for address in set(self.broker_addresses()) & set(self._pool.addresses):
+            try:
+                await self.call(address, RemotingCommand(RequestCode.UNREGISTER_CLIENT, dict(fields)))
+            except (NetworkError, RemoteError) as error:
+                logger.info("broker %s was not told that the client leaves: %s", address, error)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _name_server_connection(self) -> Connection:
+        """Connect to the name server that worked last, else to the next that does."""
+        failures: list[str] = []
+        for address in list(self._name_servers):
+            try:
+                connection = await self._pool.get(address)
+            except NetworkError as error:
+                failures.append(error.message)
+                continue
+            self._name_servers.remove(address)
+            self._name_servers.insert(0, address)
+            return connection
+        raise NetworkError("; ".join(failures), addresses=";".join(self._name_servers))
+
+    def _serve(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            if self._member is not None:
+                self._member.group_changed(command.ext_fields.get("consumerGroup", ""))
+            return command.reply()
+        logger.info("request %d of %s is not served by this client", command.code, connection.remote_address)
+        return command.not_supported()
+
+    def _every(self, interval_ms: int, work: Callable[[], Any]) -> None:
+        name = f"{self._client_id} {getattr(work, '__name__', 'work')}"
+        self._tasks.append(asyncio.create_task(repeat(interval_ms, work), name=name))
+
+
+async def repeat(interval_ms: int, work: Callable[[], Any], *, rounds: int | None = None) -> None:
+    """Do ``work`` every ``interval_ms``; what the network does to one round is logged and not the end.
+
+    Args:
+        interval_ms: Pause before each round.
+        work: A coroutine function.
+        rounds: Stop after so many; None goes on until cancelled.
+    """
+    for _ in itertools.count() if rounds is None else range(rounds):
+        await asyncio.sleep(interval_ms / 1000)
+        try:
+            await work()
+        except (NetworkError, RemoteError) as error:
+            logger.warning("%s failed and is tried again in %d ms: %s", work.__name__, interval_ms, error)
+        except Exception:
+            # The root of a background task: a fault of one round must not silence all later ones.
+            logger.exception("%s failed and is tried again in %d ms", work.__name__, interval_ms)
+
+
+def answer_error(address: str, request_code: int, response: RemotingCommand) -> RemoteError:
+    """The error for a response that is no success; keeps its number."""
+    request = _name_of(RequestCode, request_code)
+    answer = _name_of(ResponseCode, response.code)
+    remark = f": {response.remark}" if response.remark else ""
+    return RemoteError(f"{address} answered {request} with {answer}{remark}", code=response.code, address=address)
+
+
+def _name_of(codes: type[RequestCode | ResponseCode], number: int) -> str:
+    try:
+        return f"{codes(number).name} ({number})"
+    except ValueError:
+        return f"code {number}"

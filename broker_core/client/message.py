@@ -1,0 +1,138 @@
+"""Messages as users of the client see them, and what comes back from sending one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from broker_core.client.names import check_topic
+from broker_core.errors import UsageError
+from broker_core.message import properties as names
+from broker_core.message.body import decompress_body
+from broker_core.message.model import StoredMessage
+from broker_core.remoting.json_body import MessageQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to send.
+
+    Attributes:
+        topic: Where to.
+        body: 1 byte to ``message_bytes_max``.
+        tags: One tag, for filters of consumers; empty for none.
+        keys: Words to find the message by.
+        properties: Further properties.
+        flag: Any 32-bit number for the application.
+    """
+
+    topic: str
+    body: bytes
+    tags: str = ""
+    keys: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    flag: int = 0
+
+
+class SendStatus(StrEnum):
+    """All mean that the broker has the message; others than SEND_OK say what it is still waiting for."""
+
+    SEND_OK = "SEND_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """Where a message was stored.
+
+    Attributes:
+        status: Whether it waits for disk or slave.
+        message_id: The unique id given by this client; of a batch, comma-joined.
+        offset_message_id: The id that says where the record lies; of a batch, comma-joined.
+        queue: The queue.
+        queue_offset: Position in it; of a batch, that of the first.
+        attempts: How often it was sent; more than 1 may mean duplicates.
+    """
+
+    status: SendStatus
+    message_id: str
+    offset_message_id: str
+    queue: MessageQueue
+    queue_offset: int
+    attempts: int
+
+
+class ReceivedMessage:
+    """A message as a consumer gets it.
+
+    Attributes:
+        stored: The record, its body as stored.
+        queue: The queue it was read from; differs in topic from `topic` for messages that come back after a failure.
+        attempts: How often a listener of this consumer has had it before.
+    """
+
+    __slots__ = ("attempts", "queue", "stored")
+
+    def __init__(self, stored: StoredMessage, queue: MessageQueue) -> None:
+        self.stored = stored
+        self.queue = queue
+        self.attempts = 0
+
+    @property
+    def topic(self) -> str:
+        """The topic it was sent to."""
+        return self.stored.properties.get(names.RETRY_TOPIC, self.stored.topic)
+
+    @property
+    def tags(self) -> str | None:
+        """Its tag, if any."""
+        return self.stored.properties.get(names.TAGS)
+
+    @property
+    def keys(self) -> list[str]:
+        """Its key words."""
+        return self.stored.properties.get(names.KEYS, "").split()
+
+    @property
+    def message_id(self) -> str:
+        """The unique id its producer gave it; empty if it gave none."""
+        return self.stored.properties.get(names.UNIQUE_KEY, "")
+
+    @property
+    def queue_offset(self) -> int:
+        """Its position in `queue`."""
+        return self.stored.queue_offset
+
+    @property
+    def body(self) -> bytes:
+        """The body as it was sent; decompressed at each call.
+
+        Raises:
+            CodecError: The stored bytes do not decompress.
+        """
+        return decompress_body(self.stored.sys_flag, self.stored.body)
+
+
+def message_properties(message: Message, unique_key: str) -> bytes:
+    """Properties of a message to send, in RocketMQ's encoding.
+
+    Raises:
+        UsageError: A name or value cannot be encoded, or all together are too long.
+    """
+    check_topic(message.topic)
+    values = {**message.properties, names.UNIQUE_KEY: unique_key, names.WAIT: "true"}
+    if message.tags:
+        values[names.TAGS] = message.tags
+    if message.keys:
+        values[names.KEYS] = names.KEY_SEPARATOR.join(message.keys)
+    for name, value in values.items():
+        text = name + value
+        if not name or names.NAME_SEPARATOR in text or names.ITEM_SEPARATOR in text:
+            raise UsageError(f"property “{name[:40]}” cannot be sent: names are not empty, and \\x01 and \\x02 not allowed")
+    encoded = names.encode_properties(values)
+    if len(encoded) > names.PROPERTIES_BYTES_MAX:
+        raise UsageError(f"the properties have {len(encoded):,} bytes, at most {names.PROPERTIES_BYTES_MAX:,} can be sent")
+    return encoded

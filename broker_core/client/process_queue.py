@@ -1,0 +1,67 @@
+"""The messages of one queue that a consumer has fetched and not yet consumed. Sans-I/O.
+
+Source: spec broker §6.1, §6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker_core.client.message import ReceivedMessage
+from broker_core.config import ClientConfig
+from broker_core.remoting.json_body import MessageQueue
+
+
+class ProcessQueue:
+    """Fetched messages of one queue, and the offset up to which all are consumed.
+
+    Args:
+        queue: The queue.
+        start_offset: Where fetching begins.
+
+    Attributes:
+        next_offset: Where the next pull begins.
+        dropped: The queue belongs to someone else now; what is still being consumed counts no more.
+        committed_offset: The offset the broker was told last; None before the first time.
+    """
+
+    __slots__ = ("_bytes", "_waiting", "committed_offset", "dropped", "next_offset", "queue")
+
+    def __init__(self, queue: MessageQueue, start_offset: int) -> None:
+        self.queue = queue
+        self.next_offset = start_offset
+        self.dropped = False
+        self.committed_offset: int | None = None
+        self._waiting: dict[int, ReceivedMessage] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def committable_offset(self) -> int:
+        """The lowest offset that is not consumed: one slow message holds it, so none is lost by a crash."""
+        # Messages come in order of their offset, so the first that is left is the lowest.
+        return next(iter(self._waiting), self.next_offset)
+
+    def add(self, messages: Sequence[ReceivedMessage], next_offset: int) -> None:
+        """Take what one pull brought, in order, and where the next one begins."""
+        for message in messages:
+            self._waiting[message.queue_offset] = message
+            self._bytes += message.stored.store_size
+        self.next_offset = next_offset
+
+    def remove(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Forget consumed messages; those already gone do not matter."""
+        for message in messages:
+            if self._waiting.pop(message.queue_offset, None) is not None:
+                self._bytes -= message.stored.store_size
+
+    def has_room(self, config: ClientConfig) -> bool:
+        """Whether more may be fetched under the bounds of ``config``."""
+        span = self.next_offset - self.committable_offset
+        return (
+            len(self._waiting) < config.queue_messages_max
+            and self._bytes < config.queue_bytes_max
+            and span < config.queue_span_max
+        )

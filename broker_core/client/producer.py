@@ -1,0 +1,317 @@
+"""The producer: sends messages to the queues of a topic.
+
+Does no transactions and no request-reply. Asyncio; every method belongs to the loop it was started on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, answer_error
+from broker_core.client.message import Message, SendResult, SendStatus, message_properties
+from broker_core.client.names import check_group
+from broker_core.client.route import Route
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.message.batch import BatchMember, encode_batch
+from broker_core.message.body import compress_body
+from broker_core.message.message_id import UniqueIdGenerator
+from broker_core.message.properties import DELAY, WAIT, encode_properties
+from broker_core.message.sys_flag import Compression, with_compression
+from broker_core.message.tags import java_string_hash
+from broker_core.remoting.codes import RETRYABLE_SEND_CODES, STORED_CODES, RequestCode, ResponseCode
+from broker_core.remoting.connection import RequestTimeoutError
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_GROUP = "orbit-producer"
+_LAST_ATTEMPT_SECONDS = 0.002  # less than this is no time for another attempt
+_STATUS = {
+    ResponseCode.SUCCESS: SendStatus.SEND_OK,
+    ResponseCode.FLUSH_DISK_TIMEOUT: SendStatus.FLUSH_DISK_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE: SendStatus.SLAVE_NOT_AVAILABLE,
+    ResponseCode.FLUSH_SLAVE_TIMEOUT: SendStatus.FLUSH_SLAVE_TIMEOUT,
+}
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class _Sending:
+    """One send through all its attempts."""
+
+    topic: str
+    command: RemotingCommand
+    message_id: str
+    queue: MessageQueue | None = None
+    sharding_key: str | None = None
+    last_broker: str | None = None
+
+
+class Producer:
+    """Sends messages. Use it as an async context manager, or call `start` and `close`.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        group: Producer group.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+        clock: Milliseconds since the epoch, for born timestamps and unique ids.
+        seed: For the first queue used; None takes any.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str = DEFAULT_GROUP,
+        *,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+        seed: int | None = None,
+    ) -> None:
+        self.group = check_group(group)
+        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits)
+        self._config = self._instance.config
+        self._clock = clock
+        self._random = random.Random(seed)
+        self._next_index = self._random.randrange(1 << 16)
+        self._in_flight = asyncio.Semaphore(self._config.sends_in_flight_max)
+        self._unique_ids: UniqueIdGenerator | None = None
+        self._heartbeat_seen: frozenset[str] = frozenset()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect to a name server; raises `NetworkError` when there is none."""
+        await self._instance.start()
+        number = self._random.randrange(-(1 << 31), 1 << 31)
+        self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), number, self._clock)
+
+    async def close(self) -> None:
+        """Tell brokers and end all connections; sends under way fail. Safe to call again."""
+        await self._instance.unregister()
+        await self._instance.close()
+
+    async def send(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        sharding_key: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> SendResult:
+        """Send one message and wait until the broker has it.
+
+        Run many at once for throughput: they are pipelined on one connection, up to ``sends_in_flight_max``.
+
+        Args:
+            message: What to send.
+            queue: Only to this queue; else any, in turn.
+            sharding_key: Messages with one key go to one queue.
+            timeout_ms: For all attempts together; default ``send_timeout_ms``.
+
+        Returns:
+            Where it is. After more than one attempt it may be there twice.
+
+        Raises:
+            UsageError: The message cannot be sent.
+            RemoteError: The broker refused it, or there is no route.
+            NetworkError: Not reachable, or no answer in time.
+        """
+        unique_key = self._new_id()
+        command = self._single(message, unique_key)
+        async with self._in_flight:
+            sending = _Sending(message.topic, command, unique_key, queue, sharding_key)
+            return await self._send(sending, timeout_ms)
+
+    async def send_batch(
+        self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None
+    ) -> SendResult:
+        """Send messages of one topic together to one queue, in order; else as `send`.
+
+        Raises:
+            UsageError: None at all, several topics, or a member with a delay.
+        """
+        if not messages:
+            raise UsageError("a batch needs at least one message")
+        keys = [self._new_id() for _ in messages]
+        command = self._batch(messages, keys)
+        async with self._in_flight:
+            return await self._send(_Sending(messages[0].topic, command, ",".join(keys), queue), timeout_ms)
+
+    async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
+        """Send one message without waiting for an answer: it may be lost unnoticed.
+
+        Raises:
+            UsageError: The message cannot be sent.
+            NetworkError: The broker cannot be reached.
+        """
+        command = self._single(message, self._new_id())
+        route = await self._route(message.topic)
+        chosen = queue or self._choose(route, None, avoid=None)
+        self._address_to(command, chosen)
+        await self._instance.send_oneway(_address(route, chosen), command)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Return the queues that messages of ``topic`` can go to; raises as `send`."""
+        return (await self._instance.publish_route(topic)).publish_queues()
+
+    @property
+    def producer_group(self) -> str | None:
+        """Its group, for heartbeats."""
+        return self.group
+
+    def consumer_data(self) -> dict[str, Any] | None:
+        """Nothing: it consumes nothing."""
+        return None
+
+    def group_changed(self, group: str) -> None:
+        """Nothing: it owns no queues."""
+
+    async def _send(self, sending: _Sending, timeout_ms: int | None) -> SendResult:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (self._config.send_timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        attempts_max = 1 if sending.queue else 1 + self._config.send_retries
+        for attempt in range(1, attempts_max + 1):
+            try:
+                return await self._attempt(sending, attempt, deadline)
+            except (RemoteError, NetworkError) as error:
+                refused = isinstance(error, RemoteError) and error.context.get("code") not in RETRYABLE_SEND_CODES
+                if refused or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
+                    raise
+                logger.info("send to %s is repeated: %s", sending.topic, error)
+        raise AssertionError("the loop returns or raises")
+
+    async def _attempt(self, sending: _Sending, attempt: int, deadline: float) -> SendResult:
+        route = await self._route(sending.topic)
+        queue = sending.queue or self._choose(route, sending.sharding_key, sending.last_broker)
+        sending.last_broker = queue.broker_name
+        address = _address(route, queue)
+        self._address_to(sending.command, queue)
+        left_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
+        if left_ms <= 0:
+            raise RequestTimeoutError(f"the time for sending to {queue.topic} is over before attempt {attempt}")
+        response = await self._instance.request(address, sending.command, left_ms)
+        if response.code not in STORED_CODES:
+            raise answer_error(address, sending.command.code, response)
+        return _result(response, address, sending, queue, attempt)
+
+    async def _route(self, topic: str) -> Route:
+        route = await self._instance.publish_route(topic)
+        brokers = frozenset(route.brokers)
+        if not brokers <= self._heartbeat_seen and await self._instance.route(topic) is not None:
+            self._heartbeat_seen |= brokers
+            await self._instance.heartbeat()
+        return route
+
+    def _choose(self, route: Route, sharding_key: str | None, avoid: str | None) -> MessageQueue:
+        """Take the next queue in turn; after a failure, one of another broker if there is any."""
+        queues = route.publish_queues()
+        if sharding_key is not None:
+            return queues[abs(java_string_hash(sharding_key)) % len(queues)]
+        candidates = [queue for queue in queues if queue.broker_name != avoid] or queues
+        self._next_index += 1
+        return candidates[self._next_index % len(candidates)]
+
+    def _single(self, message: Message, unique_key: str) -> RemotingCommand:
+        self._check_body(message)
+        properties = message_properties(message, unique_key)
+        body, sys_flag = message.body, 0
+        if len(body) >= self._config.compress_body_bytes:
+            compressed = compress_body(body)
+            if len(compressed) < len(body):
+                body, sys_flag = compressed, with_compression(0, Compression.ZLIB)
+        fields = self._fields(message.topic, properties, flag=message.flag, sys_flag=sys_flag, batch=False)
+        return RemotingCommand(RequestCode.SEND_MESSAGE_V2, fields, body)
+
+    def _batch(self, messages: Sequence[Message], unique_keys: Sequence[str]) -> RemotingCommand:
+        topic = messages[0].topic
+        members = []
+        for message, unique_key in zip(messages, unique_keys, strict=True):
+            self._check_body(message)
+            if message.topic != topic:
+                raise UsageError(f"a batch goes to one topic, this one to {topic} and {message.topic}: send two batches")
+            if DELAY in message.properties:
+                raise UsageError("a message with a delay cannot be in a batch: send it alone")
+            members.append(BatchMember(message.flag, message.body, message_properties(message, unique_key)))
+        body = encode_batch(members)
+        if len(body) > self._config.message_bytes_max:
+            text = f"a batch of {len(body):,} bytes is more than the {self._config.message_bytes_max:,} allowed: split it"
+            raise UsageError(text)
+        fields = self._fields(topic, encode_properties({WAIT: "true"}), flag=0, sys_flag=0, batch=True)
+        return RemotingCommand(RequestCode.SEND_BATCH_MESSAGE, fields, body)
+
+    def _fields(self, topic: str, properties: bytes, *, flag: int, sys_flag: int, batch: bool) -> dict[str, str]:
+        """Header of a send, short names (Source: spec remoting §2.2.1); queue and broker come with each attempt."""
+        return {
+            "a": self.group,
+            "b": topic,
+            "c": DEFAULT_TOPIC,
+            "d": str(DEFAULT_TOPIC_QUEUES),
+            "f": str(sys_flag),
+            "g": str(self._clock()),
+            "h": str(flag),
+            "i": properties.decode(),
+            "j": "0",
+            "k": "false",
+            "m": "true" if batch else "false",
+        }
+
+    @staticmethod
+    def _address_to(command: RemotingCommand, queue: MessageQueue) -> None:
+        command.ext_fields["e"] = str(queue.queue_id)
+        command.ext_fields["n"] = queue.broker_name
+
+    def _check_body(self, message: Message) -> None:
+        if not message.body:
+            raise UsageError(f"a message for {message.topic} has no body: give at least one byte")
+        if len(message.body) > self._config.message_bytes_max:
+            text = f"a body of {len(message.body):,} bytes is more than the {self._config.message_bytes_max:,} allowed"
+            raise UsageError(text)
+
+    def _new_id(self) -> str:
+        if self._unique_ids is None:
+            raise UsageError("the producer is not started: call start(), or use it in “async with”")
+        return self._unique_ids.next_id()
+
+
+def _address(route: Route, queue: MessageQueue) -> str:
+    address = route.address_of(queue.broker_name)
+    if address is None:
+        names = ", ".join(sorted(route.brokers))
+        raise UsageError(f"no broker {queue.broker_name} serves topic {queue.topic}; those that do: {names}")
+    return address
+
+
+def _result(response: RemotingCommand, address: str, sending: _Sending, queue: MessageQueue, attempt: int) -> SendResult:
+    fields = response.ext_fields
+    try:
+        return SendResult(
+            status=_STATUS[ResponseCode(response.code)],
+            message_id=sending.message_id,
+            offset_message_id=fields["msgId"],
+            queue=queue._replace(queue_id=int(fields["queueId"])),
+            queue_offset=int(fields["queueOffset"]),
+            attempts=attempt,
+        )
+    except (KeyError, ValueError) as error:
+        text = f"{address} took a message without saying where it is: {fields}"
+        raise RemoteError(text, code=response.code, address=address) from error
