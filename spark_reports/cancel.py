@@ -1,0 +1,62 @@
+"""Cancelling a report: signals, and the end of the parent's pipe.
+
+The first request runs what was registered (ending the Java machine, so that whatever waits for it stops waiting) and then
+raises `KeyboardInterrupt` in the main thread, which unwinds to the command line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+_Handler = Callable[[int, FrameType | None], object] | int | None
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+class Cancellation:
+    """Whether the user asked to stop, and what to do then. Made and installed in the main thread."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._actions: list[Callable[[], None]] = []
+        self._former: dict[int, _Handler] = {}
+
+    def on_request(self, action: Callable[[], None]) -> None:
+        """Have ``action`` called when the user asks to stop."""
+        self._actions.append(action)
+
+    def install(self) -> None:
+        """Listen to the signals; again after Spark has started, which puts a handler of its own in place."""
+        for number in _SIGNALS:
+            former = signal.signal(number, self._handle)
+            self._former.setdefault(number, former)
+
+    def uninstall(self) -> None:
+        """Let the signals do again what they did before."""
+        for number, former in self._former.items():
+            signal.signal(number, former)
+        self._former.clear()
+
+    def watch_parent(self) -> None:
+        """Ask to stop when standard input ends: the program that started this one is gone or wants it to leave."""
+        threading.Thread(target=_wait_for_end_of_input, name="parent-pipe", daemon=True).start()
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            return
+        self.requested = True
+        logging.disable()  # the connections to Java break now, and their library would print each one's end
+        for action in reversed(self._actions):
+            action()
+        raise KeyboardInterrupt
+
+
+def _wait_for_end_of_input() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,72 @@
+"""An archive of Spark's Java classes, ready to be mapped: it cuts a report's start to less than half.
+
+The archive is made once, on request, for one Java and one Spark, in the user's cache folder. A missing or outdated one only
+costs time: Java checks it against the class path and goes without if it does not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker_core.errors import JavaError
+from spark_reports.java import HEAP_BYTES_MIN, class_path, machine_options, spark_home
+
+DUMP_TIMEOUT_S = 300.0
+
+
+class ClassCache:
+    """The archive of one Java and one Spark installation.
+
+    Args:
+        folder: Where archives are kept.
+        java: The ``java`` program they are for.
+    """
+
+    def __init__(self, folder: Path, java: Path) -> None:
+        self._folder = folder
+        self._java = java
+        identity = f"{java.resolve()}:{java.stat().st_mtime_ns}:{class_path(spark_home())}"
+        self.path = folder / f"spark-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
+
+    def options(self) -> list[str]:
+        """Options that make Java use the archive; none if there is no archive."""
+        return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto"] if self.path.is_file() else []
+
+    def recording_options(self) -> list[str]:
+        """Options that make Java write down which classes it loads."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return [f"-XX:DumpLoadedClassList={self._list_path}"]
+
+    def build(self) -> None:
+        """Make the archive from a recorded list. Takes about half a minute of one core, at low priority.
+
+        Raises:
+            JavaError: Java could not write it.
+        """
+        partial = self.path.with_suffix(f".partial-{self._list_path.stat().st_mtime_ns}")
+        command: Sequence[str] = [
+            str(self._java), *machine_options(HEAP_BYTES_MIN), "-Xshare:dump", "-Xlog:cds=off", "-Xlog:cds+dynamic=off",
+            f"-XX:SharedClassListFile={self._list_path}", f"-XX:SharedArchiveFile={partial}", "-cp", class_path(spark_home()),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_TIMEOUT_S, check=False)
+            if done.returncode != 0 or not partial.is_file():
+                last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+                raise JavaError(f"the class archive {self.path} could not be made (exit code {done.returncode}). {last}")
+            partial.replace(self.path)
+        finally:
+            partial.unlink(missing_ok=True)
+            self._list_path.unlink(missing_ok=True)
+        self._forget_others()
+
+    @property
+    def _list_path(self) -> Path:
+        return self.path.with_suffix(".classes")
+
+    def _forget_others(self) -> None:
+        for other in self._folder.glob("spark-*.jsa"):
+            if other != self.path:
+                other.unlink(missing_ok=True)

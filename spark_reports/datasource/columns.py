@@ -1,0 +1,200 @@
+"""Arrow columns of a run of records, each made only when asked for.
+
+Knows the row schema's names and how each comes out of record heads, topics and properties; knows no files and no Spark.
+
+Source: store specification §2.1, §2.4, §2.7.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker_core.store.layout import RecordHeads
+from spark_reports.datasource.properties import PropertyColumns, cut, parts_of, text_array
+
+_TRANSACTION_BITS = 0xC
+_TRANSACTION_COMMIT = 0x8
+_BORN_HOST_V6 = 0x10
+_STORE_HOST_V6 = 0x20
+_BORN_HOST_POSITION = 48
+_STORE_HOST_POSITION_V4 = 64
+_V6_EXTRA_BYTES = 12
+
+_KIND_OF_TOPIC = {
+    "SCHEDULE_TOPIC_XXXX": "delay",
+    "rmq_sys_wheel_timer": "delay",
+    "RMQ_SYS_TRANS_HALF_TOPIC": "half",
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
+    "TRANS_CHECK_MAX_TIME_TOPIC": "given_up",
+    "RMQ_SYS_TRACE_TOPIC": "trace",
+}
+
+
+class RecordColumns:
+    """Columns of the records of one scan, optionally only of some of them.
+
+    Args:
+        buffer: The commit log file the heads were scanned in.
+        heads: Heads of consecutive records.
+        store: Store directory, for the column of that name.
+    """
+
+    def __init__(self, buffer: Any, heads: RecordHeads, store: str) -> None:  # noqa: ANN401  mmap has no buffer type
+        self._bytes: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
+        self._heads = heads
+        self._store = store
+        self._chosen: npt.NDArray[Any] = np.arange(len(heads))
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    @property
+    def store_bytes(self) -> int:
+        """Bytes of all chosen records."""
+        return int(self._head("size").sum())
+
+    def choose(self, wanted: npt.NDArray[np.bool_]) -> RecordColumns:
+        """The same columns for those of the chosen records for which ``wanted`` is true."""
+        chosen = RecordColumns(self._bytes, self._heads, self._store)
+        chosen._chosen = self._chosen[wanted]
+        return chosen
+
+    def stored_between(self, from_ms: int | None, to_ms: int | None) -> npt.NDArray[np.bool_]:
+        """For each record whether it was stored at or after ``from_ms`` and before ``to_ms``."""
+        stored = self._head("store_ms")
+        wanted = np.ones(len(stored), dtype=bool)
+        if from_ms is not None:
+            wanted &= stored >= from_ms
+        if to_ms is not None:
+            wanted &= stored < to_ms
+        return wanted
+
+    def topic_among(self, topics: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """For each record whether its topic is one of ``topics``."""
+        found: npt.NDArray[np.bool_] = pc.is_in(self._topic, value_set=pa.array(topics, pa.string())).to_numpy(
+            zero_copy_only=False
+        )
+        return found
+
+    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
+        """The columns of an Arrow schema, in its order; a column this class does not know is null."""
+        return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        make = self._MAKERS.get(field.name)
+        if make is None:
+            return pa.nulls(len(self), field.type)
+        made = make(self)
+        return made if made.type == field.type else made.cast(field.type)
+
+    def _head(self, name: str) -> npt.NDArray[Any]:
+        column: npt.NDArray[Any] = getattr(self._heads, name)
+        return column if len(self._chosen) == len(self._heads) else column[self._chosen]
+
+    def _cut(self, position: str, length: str) -> pa.Array:
+        starts = self._head(position)
+        return cut(self._bytes, starts, starts + self._head(length))
+
+    @cached_property
+    def _topic(self) -> pa.Array:
+        coded = self._cut("topic_position", "topic_bytes").dictionary_encode()
+        return text_array(coded.dictionary).take(coded.indices)
+
+    @cached_property
+    def _properties(self) -> PropertyColumns:
+        return PropertyColumns(*parts_of(self._cut("properties_position", "properties_bytes")))
+
+    def _real_topic(self) -> pa.Array:
+        return pc.coalesce(self._properties.column("REAL_TOPIC"), self._topic)
+
+    def _keys(self) -> pa.Array:
+        joined = pc.fill_null(pc.utf8_trim(self._properties.column("KEYS"), " "), "")
+        parts = pc.split_pattern(joined, " ")
+        return pc.if_else(pc.equal(joined, ""), pa.array([[]], parts.type)[0], parts)
+
+    def _delay_level(self) -> pa.Array:
+        text = self._properties.column("DELAY")
+        return pc.if_else(pc.match_substring_regex(text, r"^-?\d{1,9}$"), text, pa.scalar(None, pa.string())).cast(pa.int32())
+
+    def _kind(self) -> pa.Array:
+        coded = self._topic.dictionary_encode()
+        by_topic = pa.array([_kind_of(topic) for topic in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+        committed = pa.array((self._head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT)
+        ordered = self._properties.column("__SHARDINGKEY").is_valid()
+        plain = pc.if_else(committed, "committed", pc.if_else(ordered, "fifo", "normal"))
+        return pc.coalesce(by_topic, plain)
+
+    def _born_host(self) -> pa.Array:
+        return self._hosts(self._head("position") + _BORN_HOST_POSITION, _BORN_HOST_V6)
+
+    def _store_host(self) -> pa.Array:
+        extra = np.where(self._head("sys_flag") & _BORN_HOST_V6, _V6_EXTRA_BYTES, 0)
+        return self._hosts(self._head("position") + _STORE_HOST_POSITION_V4 + extra, _STORE_HOST_V6)
+
+    def _hosts(self, positions: npt.NDArray[np.int64], v6_flag: int) -> pa.Array:
+        wide = (self._head("sys_flag") & v6_flag) != 0
+        codes = np.zeros(len(positions), dtype=np.int64)
+        names: list[str] = []
+        for family, ip_bytes in ((~wide, 4), (wide, 16)):
+            item = np.dtype((np.void, ip_bytes + 4))
+            where = positions[family]
+            rows = self._bytes[where[:, None] + np.arange(item.itemsize)]
+            hosts, inverse = np.unique(np.ascontiguousarray(rows).view(item).ravel(), return_inverse=True)
+            codes[family] = inverse + len(names)
+            names += [_host_text(host.tobytes()) for host in hosts]
+        return pa.array(names, pa.string()).take(pa.array(codes))
+
+    def _store_name(self) -> pa.Array:
+        return pa.repeat(self._store, len(self))
+
+    _MAKERS: ClassVar[dict[str, Callable[[RecordColumns], pa.Array]]] = {
+        "store": _store_name,
+        "topic": lambda self: self._topic,
+        "real_topic": _real_topic,
+        "queue_id": lambda self: pa.array(self._head("queue_id")),
+        "queue_offset": lambda self: pa.array(self._head("queue_offset")),
+        "physical_offset": lambda self: pa.array(self._head("physical_offset")),
+        "store_time": lambda self: _times(self._head("store_ms")),
+        "born_time": lambda self: _times(self._head("born_ms")),
+        "born_host": _born_host,
+        "store_host": _store_host,
+        "body_bytes": lambda self: pa.array(self._head("body_bytes")),
+        "store_bytes": lambda self: pa.array(self._head("size")),
+        "body_crc": lambda self: pa.array(self._head("body_crc")),
+        "keys": _keys,
+        "tag": lambda self: self._properties.column("TAGS"),
+        "unique_key": lambda self: self._properties.column("UNIQ_KEY"),
+        "properties": lambda self: self._properties.maps(),
+        "sys_flag": lambda self: pa.array(self._head("sys_flag")),
+        "flag": lambda self: pa.array(self._head("flag")),
+        "delay_level": _delay_level,
+        "reconsume_times": lambda self: pa.array(self._head("reconsume")),
+        "prepared_offset": lambda self: pa.array(self._head("prepared_offset")),
+        "kind": _kind,
+        "body": lambda self: self._cut("body_position", "body_bytes"),
+    }
+
+
+def _times(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
+    return pa.array(milliseconds * 1000).cast(pa.timestamp("us", tz="UTC"))
+
+
+def _kind_of(topic: str) -> str | None:
+    if topic.startswith("%RETRY%"):
+        return "retry"
+    if topic.startswith("%DLQ%"):
+        return "dead_letter"
+    return _KIND_OF_TOPIC.get(topic)
+
+
+def _host_text(host: bytes) -> str:
+    ip, port = ipaddress.ip_address(host[:-4]), int.from_bytes(host[-4:], "big")
+    return f"[{ip}]:{port}" if ip.version == 6 else f"{ip}:{port}"

@@ -1,0 +1,105 @@
+"""Columns of the ``rocketmq-store`` data source: one row for each record of the commit log.
+
+    column            type                 meaning
+    store             string               store directory the record was read from
+    topic             string               topic as stored: for a waiting or half message an internal one
+    real_topic        string               topic the producer meant (REAL_TOPIC where present, else the topic)
+    queue_id          int                  queue of ``topic``
+    queue_offset      bigint               ordinal in that queue; 0 for half and rolled back messages
+    physical_offset   bigint               position in the commit log
+    store_time        timestamp (UTC)      broker clock, set inside the append lock
+    born_time         timestamp (UTC)      producer clock
+    born_host         string               producer address, ``ip:port``
+    store_host        string               broker address, ``ip:port``
+    body_bytes        int                  body as stored (after compression by the client)
+    store_bytes       int                  whole record
+    body_crc          int                  CRC-32 of the stored body, highest bit cleared
+    keys              array<string>        business keys; empty if none
+    tag               string               TAGS property; null if none
+    unique_key        string               client id of the message; null if none
+    properties        map<string,string>   all properties; of a repeated name the last one
+    sys_flag          int                  bits: compressed, multi-tag, transaction type, host families, compression
+    flag              int                  application flag of the producer
+    delay_level       int                  DELAY property; null if none
+    reconsume_times   int                  delivery attempts before this copy
+    prepared_offset   bigint               physical offset of the half message of a committed transaction, else 0
+    kind              string               normal, fifo, committed, delay, half, op, retry, dead_letter, given_up, trace
+    body              binary               body as stored; read only when the column is asked for
+
+Three columns turn on accounting. When ``skipped_reason`` is among the columns asked for, everything that was looked at and
+left out comes as a row of its own, all other columns null:
+
+    skipped_reason    string               why; null for messages
+    skipped_rows      bigint               records left out; 1 for a damaged place
+    skipped_bytes     bigint               their bytes
+
+so that messages + skipped rows add up to what the log holds. Without that column only messages come.
+
+Source: store specification §2.1, §2.4, §2.7.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+FORMAT = "rocketmq-store"
+
+SKIPPED_REASON = "skipped_reason"
+SKIPPED_ROWS = "skipped_rows"
+SKIPPED_BYTES = "skipped_bytes"
+SKIPPED_COLUMNS = (SKIPPED_REASON, SKIPPED_ROWS, SKIPPED_BYTES)
+
+_COLUMNS: tuple[tuple[str, DataType], ...] = (
+    ("store", StringType()),
+    ("topic", StringType()),
+    ("real_topic", StringType()),
+    ("queue_id", IntegerType()),
+    ("queue_offset", LongType()),
+    ("physical_offset", LongType()),
+    ("store_time", TimestampType()),
+    ("born_time", TimestampType()),
+    ("born_host", StringType()),
+    ("store_host", StringType()),
+    ("body_bytes", IntegerType()),
+    ("store_bytes", IntegerType()),
+    ("body_crc", IntegerType()),
+    ("keys", ArrayType(StringType())),
+    ("tag", StringType()),
+    ("unique_key", StringType()),
+    ("properties", MapType(StringType(), StringType())),
+    ("sys_flag", IntegerType()),
+    ("flag", IntegerType()),
+    ("delay_level", IntegerType()),
+    ("reconsume_times", IntegerType()),
+    ("prepared_offset", LongType()),
+    ("kind", StringType()),
+)
+
+MESSAGES = StructType([StructField(name, data_type) for name, data_type in _COLUMNS])
+"""What a read without an own schema gives: all columns but the body and the accounting."""
+
+ALL_COLUMNS = StructType(
+    [
+        *MESSAGES.fields,
+        StructField("body", BinaryType()),
+        StructField(SKIPPED_REASON, StringType()),
+        StructField(SKIPPED_ROWS, LongType()),
+        StructField(SKIPPED_BYTES, LongType()),
+    ]
+)
+
+
+def columns(*names: str) -> StructType:
+    """Schema of just these columns, for ``spark.read.schema(...)``: the reader makes no others."""
+    return StructType([ALL_COLUMNS[name] for name in names])

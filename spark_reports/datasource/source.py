@@ -1,0 +1,231 @@
+"""The ``rocketmq-store`` data source: commit-log files as a Spark table, without a broker.
+
+    spark.dataSource.register(RocketMQStoreDataSource)
+    spark.read.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
+
+Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``from_ms`` and ``to_ms`` (store time, epoch milliseconds,
+from ≤ time < to); ``topics`` (JSON list); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). The
+row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs, the
+reader makes no others. It does not decompress bodies and does not check their checksums.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from broker_core.errors import UsageError
+from broker_core.store.layout import RecordHeads, scan_records
+from spark_reports.datasource.columns import RecordColumns
+from spark_reports.datasource.plan import FileRange, ReadPlan, damage_reason, is_filler, mapped, plan_read
+from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
+
+SCAN_BYTES = 16 << 20
+"""Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
+
+OUTSIDE_RANGE = "outside the time range"
+OTHER_TOPIC = "of another topic"
+FILE_REMOVED = "file was removed by the broker's cleaning while it was read"
+
+
+class RocketMQStoreDataSource(DataSource):
+    """Spark's entry to the source; see the module for its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Format name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Columns of a read that names none."""
+        return MESSAGES
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reader for the columns of ``schema``."""
+        return StoreReader(dict(self.options), schema)
+
+
+@dataclass(frozen=True)
+class StorePartition(InputPartition):
+    """What one task reads."""
+
+    ranges: tuple[FileRange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+    topics: tuple[str, ...] = ()
+
+
+class Skipped:
+    """What a task looked at and left out: places with damage one by one, records of each other reason as a sum."""
+
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.damage: list[tuple[str, int, str, int]] = []
+
+    def add(self, reason: str, records: RecordColumns) -> None:
+        """Count records that were left out."""
+        if len(records):
+            self.rows[reason] += len(records)
+            self.bytes[reason] += records.store_bytes
+
+    def add_damage(self, part: FileRange, position: int, reason: str, byte_count: int) -> None:
+        """Count a place that could not be read."""
+        self.damage.append((part.store, part.base_offset + position, reason, byte_count))
+
+    def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
+        """Accounting rows, or None if nothing was left out."""
+        rows = [
+            {"store": store, "physical_offset": offset, SKIPPED_REASON: reason, SKIPPED_ROWS: 1, "skipped_bytes": byte_count}
+            for store, offset, reason, byte_count in self.damage
+        ]
+        rows += [
+            {SKIPPED_REASON: reason, SKIPPED_ROWS: count, "skipped_bytes": self.bytes[reason]}
+            for reason, count in self.rows.items()
+        ]
+        return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
+
+
+class StoreReader(DataSourceReader):
+    """Plans the tasks and reads one; pickled to the workers.
+
+    Args:
+        options: The read's options, see the module.
+        schema: Columns to make.
+
+    Raises:
+        UsageError: An option or a column is not known or does not fit.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
+        if unknown:
+            raise UsageError(
+                f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
+                columns=", ".join(unknown),
+            )
+        self._schema = schema
+        self._plan = options.get("plan")
+        self._roots = _roots(options)
+        self._selection = selection_of(options)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition for each group of file ranges."""
+        plan = ReadPlan.from_json(self._plan) if self._plan else plan_read(self._roots)
+        return [StorePartition(task) for task in plan.tasks] or [StorePartition(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Batches of one partition."""
+        if not isinstance(partition, StorePartition):
+            raise UsageError("this reader reads only the partitions it planned itself")
+        yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
+
+
+def _roots(options: Mapping[str, str]) -> list[str]:
+    if "paths" in options:
+        return [str(path) for path in json.loads(options["paths"])]
+    if "path" in options:
+        return [options["path"]]
+    if "plan" in options:
+        return []
+    raise UsageError("name the store to read: load(DIR), or option “paths” with a JSON list of directories")
+
+
+def selection_of(options: Mapping[str, str]) -> Selection:
+    """The selection that a read's options describe.
+
+    Raises:
+        UsageError: A time is no whole number, or the range is empty.
+    """
+    bounds: dict[str, int | None] = {}
+    for name in ("from_ms", "to_ms"):
+        text = options.get(name)
+        try:
+            bounds[name] = int(text) if text is not None else None
+        except ValueError as error:
+            raise UsageError(f"option {name} takes epoch milliseconds, not “{text}”") from error
+    from_ms, to_ms = bounds["from_ms"], bounds["to_ms"]
+    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
+        raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
+    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))))
+
+
+def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
+    skipped = Skipped()
+    for part in ranges:
+        for records in _records(part, skipped):
+            wanted = _select(records, selection, skipped)
+            if len(wanted):
+                yield wanted.batch(schema)
+    accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
+    if accounting is not None:
+        yield accounting
+
+
+def _select(records: RecordColumns, selection: Selection, skipped: Skipped) -> RecordColumns:
+    if selection.from_ms is not None or selection.to_ms is not None:
+        inside = records.stored_between(selection.from_ms, selection.to_ms)
+        skipped.add(OUTSIDE_RANGE, records.choose(~inside))
+        records = records.choose(inside)
+    if selection.topics:
+        among = records.topic_among(selection.topics)
+        skipped.add(OTHER_TOPIC, records.choose(~among))
+        records = records.choose(among)
+    return records
+
+
+def _records(part: FileRange, skipped: Skipped) -> Iterator[RecordColumns]:
+    if part.damage is not None:
+        skipped.add_damage(part, part.start, part.damage, part.byte_count)
+        return
+    try:
+        buffer = mapped(part.path)
+    except FileNotFoundError:
+        skipped.add_damage(part, part.start, FILE_REMOVED, part.byte_count)
+        return
+    for heads in _scans(buffer, part, skipped):
+        yield RecordColumns(buffer, heads, part.store)
+
+
+def _scans(buffer: mmap.mmap, part: FileRange, skipped: Skipped) -> Iterator[RecordHeads]:
+    """Scan a range in pieces; places without a record are counted, a filler ends it."""
+    position, reach = part.start, SCAN_BYTES
+    while position < part.end and not is_filler(buffer, position):
+        stop = min(part.end, position + reach)
+        heads = scan_records(buffer, part.base_offset, position, stop)
+        if not len(heads):
+            if stop == part.end:
+                skipped.add_damage(part, position, damage_reason(buffer, position), part.end - position)
+                return
+            reach *= 2  # a record larger than a piece, or much damage
+            continue
+        for gap_start, gap_end in _gaps(heads, position):
+            if is_filler(buffer, gap_start):  # what lies behind it are old bytes, whatever they look like
+                heads = scan_records(buffer, part.base_offset, position, gap_start)
+                break
+            skipped.add_damage(part, gap_start, damage_reason(buffer, gap_start), gap_end - gap_start)
+        if len(heads):
+            yield heads
+        position, reach = heads.end, SCAN_BYTES
+
+
+def _gaps(heads: RecordHeads, start: int) -> list[tuple[int, int]]:
+    """Places before and between records that hold none: start and end."""
+    ends = np.concatenate(([start], heads.position[:-1] + heads.size[:-1]))
+    return [(int(ends[index]), int(heads.position[index])) for index in np.flatnonzero(heads.position > ends)]

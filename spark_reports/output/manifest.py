@@ -1,0 +1,121 @@
+"""The manifest of a result: what was asked, what was read, what was left out and why, by what, in which time.
+
+format              1
+report, title       name and title of the catalogue
+state               "complete", or "partial" if something that belongs in the report could not be read
+created_at          ISO 8601, UTC
+parameters          topics and times as asked for
+source              stores, log files, bytes covered by the plan
+range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
+rows                looked_at = read + skipped; damaged_places; damaged_bytes
+skipped             reason, rows, bytes, damaged, store, first_offset
+headlines, findings as on the page
+tables              name, title, rows, files
+page                file name of the HTML page
+stages, seconds     time by stage, and of the whole run up to the writing of this file
+versions, master    of what made the result
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from spark_reports.catalog import ReportSpec
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.output.folder import PAGE
+from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.progress import StageTime
+from spark_reports.reports.result import ReportResult
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was read, and by what.
+
+    Args:
+        stores: Store directories as named by the user.
+        plan: What the read covered.
+        master: Spark master.
+        java_version: Of the machine that ran Spark.
+    """
+
+    stores: Sequence[str]
+    plan: ReadPlan
+    master: str
+    java_version: str
+
+
+def manifest(
+    spec: ReportSpec, parameters: ReportParameters, source: Source, result: ReportResult, *, now: datetime
+) -> dict[str, object]:
+    """The manifest without times and files, see `with_files` and `with_times`."""
+    damaged = [skip for skip in result.skipped if skip.damaged]
+    return {
+        "format": FORMAT,
+        "report": spec.name,
+        "title": spec.title,
+        "state": "complete" if result.complete else "partial",
+        "created_at": now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "parameters": {
+            "from": _time(parameters.from_ms),
+            "to": _time(parameters.to_ms),
+            "topics": list(parameters.topics),
+        },
+        "source": {
+            "stores": list(source.stores),
+            "files": list(source.plan.files),
+            "bytes": source.plan.byte_count,
+        },
+        "range": {
+            "asked": {"from": _time(parameters.from_ms), "to": _time(parameters.to_ms)},
+            "found": {"from": _time(result.found_from_ms), "to": _time(result.found_to_ms)},
+        },
+        "rows": {
+            "looked_at": result.looked_at,
+            "read": result.rows,
+            "skipped": result.looked_at - result.rows,
+            "damaged_places": sum(skip.rows for skip in damaged),
+            "damaged_bytes": sum(skip.bytes for skip in damaged),
+        },
+        "skipped": [asdict(skip) for skip in result.skipped],
+        "headlines": [asdict(headline) for headline in result.headlines],
+        "findings": list(result.findings),
+        "page": PAGE,
+        "master": source.master,
+        "versions": versions(source.java_version),
+    }
+
+
+def with_files(data: dict[str, object], result: ReportResult, files: dict[str, list[str]]) -> dict[str, object]:
+    """The manifest with its tables and their files."""
+    tables = [
+        {"name": table.name, "title": table.title, "rows": table.data.num_rows, "files": files[table.name]}
+        for table in result.tables
+    ]
+    return data | {"tables": tables}
+
+
+def with_times(data: dict[str, object], stages: Sequence[StageTime], seconds: float) -> dict[str, object]:
+    """The manifest with the times of the run."""
+    return data | {"stages": [asdict(stage) for stage in stages], "seconds": round(seconds, 3)}
+
+
+def versions(java_version: str) -> dict[str, str]:
+    """Versions of the programs behind a result."""
+    found = {"python": platform.python_version(), "java": java_version}
+    for package in ("orbit", "pyspark", "pyarrow", "plotly"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed as a package"
+    return found
+
+
+def _time(epoch_ms: int | None) -> str | None:
+    return None if epoch_ms is None else time_text(epoch_ms)

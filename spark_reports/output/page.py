@@ -1,0 +1,99 @@
+"""The HTML page of a result: one file with everything in it, which asks no network for anything.
+
+The template lies in ``resources/report_templates``; the page carries the plotly program once. It follows the reader's light
+or dark setting, and prints in light colours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jinja2
+import plotly.offline
+from markupsafe import Markup
+
+from spark_reports.reports.result import ReportResult, Table, Unit
+
+TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
+ROWS_MAX = 500
+_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def render_page(result: ReportResult, manifest: Mapping[str, object], question: str) -> str:
+    """The page as text.
+
+    Args:
+        result: What to show.
+        manifest: The run's manifest, shown at the end and used for title and state.
+        question: The question the report answers.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["value"] = format_value
+    environment.filters["exact"] = exact_value
+    environment.filters["count"] = lambda number: f"{number:,}"
+    return environment.get_template("report.html").render(
+        manifest=manifest,
+        question=question,
+        result=result,
+        tables=[_shown(table) for table in result.tables],
+        charts_json=_script_json([asdict(chart) for chart in result.charts]),
+        plotly=Markup(plotly.offline.get_plotlyjs()),  # noqa: S704  the library's own text, no input of ours
+    )
+
+
+def _shown(table: Table) -> dict[str, object]:
+    columns = list(table.units)
+    rows = [[row[column] for column in columns] for row in table.data.slice(0, ROWS_MAX).to_pylist()]
+    more = table.data.num_rows - len(rows)
+    return {"table": table, "columns": columns, "rows": rows, "more": more}
+
+
+def format_value(value: object, unit: Unit) -> str:
+    """A value as people read it."""
+    match value:
+        case None:
+            return "—"
+        case datetime():
+            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00") if unit is Unit.TIME else str(value)
+        case int() | float():
+            return _format_number(value, unit)
+        case _:
+            return str(value)
+
+
+def _format_number(value: float, unit: Unit) -> str:
+    if unit is Unit.SHARE:
+        return f"{100 * value:.1f} %"
+    if unit is Unit.RATE:
+        return f"{value:,.1f}"
+    if unit is Unit.BYTES:
+        return _format_bytes(value)
+    return f"{value:,.0f}"
+
+
+def _format_bytes(value: float) -> str:
+    for name in _BINARY_UNITS:
+        if abs(value) < 1024 or name == _BINARY_UNITS[-1]:
+            return f"{value:,.0f} B" if name == "B" else f"{value:,.1f} {name}"
+        value /= 1024
+    return ""
+
+
+def exact_value(value: object) -> str:
+    """A value as programs sort it."""
+    return value.isoformat() if isinstance(value, datetime) else "" if value is None else str(value)
+
+
+def _script_json(data: object) -> Markup:
+    """JSON that is safe inside a script element."""
+    text = json.dumps(data, ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704  escaped above

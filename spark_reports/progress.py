@@ -1,0 +1,104 @@
+"""What a report tells while it runs: one line a step, for people or for a program.
+
+JSON lines, one object each:
+
+    {"stage": "read", "title": "Read and group the messages", "done": 3, "total": 9, "rows": 310522}   a step
+    {"stage": "done", "state": "complete", "out": DIR, "html": FILE, "rows": N, "seconds": S}            the end
+    {"stage": "failed", "error": KIND, "message": TEXT}                                                  the end
+    {"stage": "cancelled"}                                                                               the end
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+from spark_reports.catalog import ReportSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """How long one stage took."""
+
+    key: str
+    title: str
+    seconds: float
+    rows: int
+
+
+class Progress:
+    """Reports stages and steps, and keeps how long each stage took. May be used from several threads.
+
+    Args:
+        spec: The report whose stages are run.
+        json_lines: JSON lines instead of text.
+        out: Where to write; standard output if None.
+    """
+
+    def __init__(self, spec: ReportSpec, *, json_lines: bool, out: TextIO | None = None) -> None:
+        self._titles = dict(spec.stages)
+        self._json = json_lines
+        self._out = out or sys.stdout
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._began = self._stage_began = time.monotonic()
+        self._rows = 0
+        self._last: tuple[int, int, int] | None = None
+        self.stages: list[StageTime] = []
+
+    @property
+    def seconds(self) -> float:
+        """Since construction."""
+        return time.monotonic() - self._began
+
+    def begin(self, stage: str, *, total: int = 1) -> None:
+        """A stage begins; the one before is finished."""
+        with self._lock:
+            self._close_stage()
+            self._stage, self._stage_began, self._rows, self._last = stage, time.monotonic(), 0, None
+        self.step(0, total)
+
+    def step(self, done: int, total: int, *, rows: int = 0) -> None:
+        """The running stage got so far; a repetition says nothing."""
+        with self._lock:
+            self._rows = max(self._rows, rows)
+            state = (done, total, self._rows)
+            if state == self._last:
+                return
+            self._last = state
+            title = self._titles[self._stage]
+            if self._json:
+                self._line({"stage": self._stage, "title": title, "done": done, "total": total, "rows": self._rows})
+            else:
+                self._say(f"{title}: {done} of {total}{f', {self._rows:,} messages' if self._rows else ''}")
+
+    def finish(self) -> None:
+        """The running stage is finished and no other follows."""
+        with self._lock:
+            self._close_stage()
+            self._stage = ""
+
+    def end(self, event: str, fields: Mapping[str, object], text: str) -> None:
+        """The run is over, one way or another."""
+        with self._lock:
+            if self._json:
+                self._line({"stage": event, **fields})
+            elif text:
+                self._say(text)
+
+    def _close_stage(self) -> None:
+        if self._stage:
+            seconds = round(time.monotonic() - self._stage_began, 3)
+            self.stages.append(StageTime(self._stage, self._titles[self._stage], seconds, self._rows))
+
+    def _line(self, fields: Mapping[str, object]) -> None:
+        self._say(json.dumps(fields, ensure_ascii=False))
+
+    def _say(self, line: str) -> None:
+        self._out.write(line + "\n")
+        self._out.flush()

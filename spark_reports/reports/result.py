@@ -1,0 +1,133 @@
+"""What a report hands to the output: findings, tables and charts, without a word on how they are shown.
+
+Charts name columns of the tables, so that picture and figures are the same by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+
+class Unit(StrEnum):
+    """How the values of a column are written."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    TIME = "time"
+    SHARE = "share"  # 0 … 1, written in percent
+    RATE = "rate"  # per second
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One large figure at the top of the page."""
+
+    value: float
+    unit: Unit
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A result table.
+
+    Args:
+        name: File name without ending.
+        title: Heading.
+        data: The rows.
+        units: Column → how its values are written; in the order columns are shown.
+        titles: Column → heading.
+        totals: Column → total shown under the table.
+        note: Sentence under the table.
+    """
+
+    name: str
+    title: str
+    data: pa.Table
+    units: Mapping[str, Unit]
+    titles: Mapping[str, str]
+    totals: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line or stack of bars."""
+
+    name: str
+    x: list[object]
+    y: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart.
+
+    Args:
+        name: Key of the chart on the page.
+        title: Heading.
+        kind: ``stack`` (bars over time, stacked) or ``bars`` (horizontal bars by name).
+        unit: Of the values.
+        series: In drawing order.
+        note: Sentence under the chart, such as the width of its bars.
+    """
+
+    name: str
+    title: str
+    kind: str
+    unit: Unit
+    series: tuple[Series, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Records that were looked at and are not in the report, by reason; or damaged places."""
+
+    reason: str
+    rows: int
+    bytes: int
+    damaged: bool
+    store: str | None = None
+    first_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult:
+    """All of one report.
+
+    Args:
+        rows: Messages in the report.
+        found_from_ms: Store time of the first of them in epoch milliseconds; None if there are none.
+        found_to_ms: Of the last.
+        skipped: What was left out.
+        headlines: Figures at the top.
+        findings: Sentences, the most important first.
+        charts: In page order.
+        tables: In page order.
+    """
+
+    rows: int
+    found_from_ms: int | None
+    found_to_ms: int | None
+    skipped: tuple[Skip, ...]
+    headlines: tuple[Headline, ...]
+    findings: tuple[str, ...]
+    charts: tuple[Chart, ...]
+    tables: tuple[Table, ...]
+
+    @property
+    def looked_at(self) -> int:
+        """Records looked at: in the report and left out for a reason other than damage."""
+        return self.rows + sum(skip.rows for skip in self.skipped if not skip.damaged)
+
+    @property
+    def complete(self) -> bool:
+        """Nothing that belongs in the report could not be read."""
+        return not any(skip.damaged for skip in self.skipped)

@@ -1,0 +1,268 @@
+"""Report ``throughput``: messages and bytes by minute, topic and tag.
+
+Counts stored records by broker time, as they lie in the log: a delayed or transactional message has one record in an
+internal topic and another one where it was delivered, and each is counted where it is. Sizes are those of stored bodies
+(compressed ones as compressed) and of whole records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from spark_reports.datasource.schema import SKIPPED_COLUMNS
+from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table, Unit
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_minute_topic_tag
+
+COLUMNS = (*MESSAGE_COLUMNS, *SKIPPED_COLUMNS)
+"""Columns to read."""
+
+CHART_TOPICS_MAX = 5
+CHART_BARS_MAX = 15
+CHART_BUCKETS_MAX = 400
+OTHER = "other"
+NO_TAG = "(no tag)"
+
+_BUCKETS = (
+    (60, "minute"),
+    (300, "5 minutes"),
+    (900, "15 minutes"),
+    (3_600, "hour"),
+    (21_600, "6 hours"),
+    (86_400, "day"),
+    (604_800, "7 days"),
+)
+_UNITS = {
+    "minute": Unit.TIME,
+    "topic": Unit.TEXT,
+    "tag": Unit.TEXT,
+    "messages": Unit.COUNT,
+    "share": Unit.SHARE,
+    "body_bytes": Unit.BYTES,
+    "store_bytes": Unit.BYTES,
+    "body_bytes_avg": Unit.BYTES,
+    "body_bytes_max": Unit.BYTES,
+    "store_bytes_max": Unit.BYTES,
+    "first_time": Unit.TIME,
+    "last_time": Unit.TIME,
+}
+_TITLES = {
+    "minute": "Minute",
+    "topic": "Topic",
+    "tag": "Tag",
+    "messages": "Messages",
+    "share": "Share",
+    "body_bytes": "Bodies",
+    "store_bytes": "Stored",
+    "body_bytes_avg": "Body, average",
+    "body_bytes_max": "Body, largest",
+    "store_bytes_max": "Record, largest",
+    "first_time": "First",
+    "last_time": "Last",
+}
+_SUMS = [("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum")]
+_EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time", "min"), ("last_time", "max")]
+
+
+def query(messages: DataFrame) -> DataFrame:
+    """What Spark computes: the traffic rows."""
+    return messages.transform(by_minute_topic_tag)
+
+
+def result(rows: pa.Table) -> ReportResult:
+    """The report from the traffic rows that `query` gave."""
+    rows = rows.combine_chunks()
+    traffic = rows.filter(pc.is_null(rows["skipped_reason"])).sort_by(
+        [("minute", "ascending"), ("topic", "ascending"), ("tag", "ascending")]
+    )
+    messages = int(pc.sum(traffic["messages"]).as_py() or 0)
+    by_topic = _grouped(traffic, ["topic"])
+    by_topic_tag = _grouped(traffic, ["topic", "tag"])
+    by_minute = _grouped(traffic, ["minute"], order="minute")
+    tables = (
+        _table("by_topic", "By topic", by_topic),
+        _table("by_topic_tag", "By topic and tag", by_topic_tag),
+        _table("by_minute", "By minute", by_minute),
+        _table("by_minute_topic_tag", "By minute, topic and tag", _with_average(traffic, messages)),
+    )
+    return ReportResult(
+        rows=messages,
+        found_from_ms=_milliseconds(pc.min(traffic["first_time"])),
+        found_to_ms=_milliseconds(pc.max(traffic["last_time"])),
+        skipped=_skips(rows),
+        headlines=_headlines(traffic, by_topic, by_minute),
+        findings=_findings(by_topic, by_topic_tag, by_minute) if messages else ("No message is stored in this range.",),
+        charts=_charts(traffic, by_topic, by_topic_tag) if messages else (),
+        tables=tables,
+    )
+
+
+def _grouped(traffic: pa.Table, keys: list[str], order: str | None = None) -> pa.Table:
+    grouped = traffic.group_by(keys).aggregate([*_SUMS, *_EXTREMES])
+    names = [name.removesuffix("_sum").removesuffix("_min") for name in grouped.column_names]
+    grouped = grouped.rename_columns([name.replace("_max_max", "_max").replace("time_max", "time") for name in names])
+    total = int(pc.sum(grouped["messages"]).as_py() or 0)
+    ordering = [(order, "ascending")] if order else [("messages", "descending"), *((key, "ascending") for key in keys)]
+    return _with_average(grouped, total).sort_by(ordering)
+
+
+def _with_average(table: pa.Table, total: int) -> pa.Table:
+    messages = table["messages"].cast(pa.float64())
+    average = pc.divide(table["body_bytes"].cast(pa.float64()), messages)
+    return table.append_column("body_bytes_avg", average).append_column("share", pc.divide(messages, float(max(total, 1))))
+
+
+def _table(name: str, title: str, data: pa.Table) -> Table:
+    shown = {column: unit for column, unit in _UNITS.items() if column in data.column_names}
+    if name == "by_minute_topic_tag":
+        shown.pop("share")
+    totals = {column: float(pc.sum(data[column]).as_py() or 0) for column in ("messages", "body_bytes", "store_bytes")}
+    return Table(name, title, data.select(list(shown)), shown, {column: _TITLES[column] for column in shown}, totals)
+
+
+def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tuple[Headline, ...]:
+    messages = float(pc.sum(traffic["messages"]).as_py() or 0)
+    bodies = float(pc.sum(traffic["body_bytes"]).as_py() or 0)
+    stored = float(pc.sum(traffic["store_bytes"]).as_py() or 0)
+    peak = _row_of_max(by_minute, "messages")
+    tags = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
+    return (
+        Headline(messages, Unit.COUNT, "messages", f"in {by_topic.num_rows} topics, {tags} topics and tags"),
+        Headline(stored, Unit.BYTES, "stored", f"{_share(bodies, stored)} are message bodies"),
+        Headline(bodies / messages if messages else 0.0, Unit.BYTES, "average body", _largest(by_topic)),
+        Headline(
+            float(peak["messages"]) / 60 if peak else 0.0,
+            Unit.RATE,
+            "messages/s in the busiest minute",
+            f"{peak['messages']:,} messages at {_clock(peak['minute'])}" if peak else "",
+        ),
+    )
+
+
+def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -> tuple[str, ...]:
+    total = int(pc.sum(by_topic["messages"]).as_py())
+    first = by_topic.slice(0, 1).to_pylist()[0]
+    heaviest = _row_of_max(by_topic, "store_bytes")
+    tagged = by_topic_tag.filter(pc.is_valid(by_topic_tag["tag"])).slice(0, 1).to_pylist()
+    peak = _row_of_max(by_minute, "messages")
+    minutes = by_minute.num_rows
+    sentences = [
+        f"{first['messages']:,} of {total:,} messages ({_share(first['messages'], total)}) are in {first['topic']}.",
+    ]
+    if heaviest and heaviest["topic"] != first["topic"]:
+        stored = int(pc.sum(by_topic["store_bytes"]).as_py())
+        sentences.append(
+            f"{heaviest['topic']} takes the most room: {_share(heaviest['store_bytes'], stored)} of the stored bytes."
+        )
+    if tagged:
+        pair = tagged[0]
+        sentences.append(f"The most frequent tag is {pair['tag']} of {pair['topic']} with {pair['messages']:,} messages.")
+    if peak and minutes > 1:
+        mean = total / minutes
+        sentences.append(
+            f"The busiest minute was {_clock(peak['minute'])} with {peak['messages']:,} messages, "
+            f"{peak['messages'] / mean:.1f} times the mean of the {minutes:,} minutes that have any."
+        )
+    return tuple(sentences)
+
+
+def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table) -> tuple[Chart, ...]:
+    seconds, width = _bucket(traffic["minute"])
+    note = f"One bar is one {width}." if width != "7 days" else "One bar is 7 days."
+    names = by_topic["topic"].to_pylist()[:CHART_TOPICS_MAX]
+    over_time = traffic.select(["minute", "topic", "messages", "store_bytes"])
+    by_tag = by_topic_tag.slice(0, CHART_BARS_MAX).to_pylist()
+    labels: list[object] = [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in by_tag]
+    return (
+        Chart(
+            "messages", "Messages over time by topic", "stack", Unit.COUNT, _stack(over_time, "messages", names, seconds), note
+        ),
+        Chart(
+            "bytes",
+            "Stored bytes over time by topic",
+            "stack",
+            Unit.BYTES,
+            _stack(over_time, "store_bytes", names, seconds),
+            note,
+        ),
+        Chart(
+            "tags",
+            "Messages by topic and tag",
+            "bars",
+            Unit.COUNT,
+            (Series("Messages", labels, [float(row["messages"]) for row in by_tag]),),
+            "" if by_topic_tag.num_rows <= CHART_BARS_MAX else f"The first {CHART_BARS_MAX} of {by_topic_tag.num_rows:,}.",
+        ),
+    )
+
+
+def _bucket(minutes: pa.ChunkedArray) -> tuple[int, str]:
+    """Width of a chart's bars in seconds and in words: the narrowest that keeps their number readable."""
+    first, last = pc.min(minutes).as_py(), pc.max(minutes).as_py()
+    span = (last - first).total_seconds() + 60
+    for seconds, name in _BUCKETS:
+        if span / seconds <= CHART_BUCKETS_MAX:
+            return seconds, name
+    return _BUCKETS[-1]
+
+
+def _stack(traffic: pa.Table, column: str, names: Sequence[str], seconds: int) -> tuple[Series, ...]:
+    at = pc.multiply(pc.divide(traffic["minute"].cast(pa.int64()), seconds * 1_000_000), seconds * 1000)
+    topic = pc.if_else(pc.is_in(traffic["topic"], value_set=pa.array(names, pa.string())), traffic["topic"], OTHER)
+    sums = (
+        pa.table({"at": at, "topic": topic, "value": traffic[column]}).group_by(["topic", "at"]).aggregate([("value", "sum")])
+    )
+    series: dict[str, dict[int, float]] = {}
+    for row in sums.sort_by("at").to_pylist():
+        series.setdefault(row["topic"], {})[row["at"]] = float(row["value_sum"])
+    order = [name for name in (*names, OTHER) if name in series]
+    return tuple(Series(name, list(series[name]), list(series[name].values())) for name in order)
+
+
+def _skips(rows: pa.Table) -> tuple[Skip, ...]:
+    skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
+        [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
+    )
+    return tuple(
+        Skip(
+            reason=row["skipped_reason"],
+            rows=row["skipped_rows"],
+            bytes=row["skipped_bytes"],
+            damaged=row["skipped_reason"] not in (OUTSIDE_RANGE, OTHER_TOPIC),
+            store=row["skipped_store"],
+            first_offset=row["skipped_offset"],
+        )
+        for row in skipped.to_pylist()
+    )
+
+
+def _row_of_max(table: pa.Table, column: str) -> dict[str, Any] | None:
+    if not table.num_rows:
+        return None
+    row: dict[str, Any] = table.slice(int(pc.index(table[column], pc.max(table[column])).as_py()), 1).to_pylist()[0]
+    return row
+
+
+def _largest(by_topic: pa.Table) -> str:
+    row = _row_of_max(by_topic, "body_bytes_max")
+    return f"the largest has {row['body_bytes_max']:,} bytes, in {row['topic']}" if row else ""
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+
+
+def _clock(moment: object) -> str:
+    assert isinstance(moment, datetime)
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _milliseconds(moment: pa.Scalar) -> int | None:
+    value = moment.as_py()
+    return None if value is None else round(value.timestamp() * 1000)

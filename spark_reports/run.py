@@ -1,0 +1,166 @@
+"""One run of a report: plan, start Spark, read, write. Knows no command line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from spark_reports.cancel import Cancellation
+from spark_reports.catalog import ReportSpec
+from spark_reports.datasource.plan import ReadPlan, plan_read
+from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
+from spark_reports.parameters import ReportParameters
+from spark_reports.progress import Progress
+from spark_reports.session import ReportSession, SparkOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_reports.reports.result import ReportResult
+
+WATCH_INTERVAL_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRun:
+    """What to run.
+
+    Args:
+        spec: Which report.
+        stores: Store directories.
+        out: Folder of the result.
+        parameters: What it covers.
+        spark: How to run Spark.
+    """
+
+    spec: ReportSpec
+    stores: tuple[str, ...]
+    out: Path
+    parameters: ReportParameters
+    spark: SparkOptions
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What Spark found, and how."""
+
+    plan: ReadPlan
+    report: ModuleType
+    rows: pa.Table
+    java_version: str
+
+
+def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -> dict[str, object]:
+    """Make a report; return its manifest.
+
+    Raises:
+        OrbitError: Something of the world is in the way; see the tree in `broker_core.errors`.
+        KeyboardInterrupt: It was cancelled; nothing is left of it.
+    """
+    check_target(run.out)
+    session = ReportSession(run.spark)
+    cancellation.on_request(session.kill)
+    try:
+        gathered = _gather(session, run, progress, cancellation)
+    except Exception as error:
+        explained = session.explain(error)
+        session.kill()
+        raise explained from error
+    except BaseException:
+        session.kill()
+        raise
+    closing = threading.Thread(
+        target=session.close, name="spark-end"
+    )  # Java takes a second to end; the page is written meanwhile
+    closing.start()
+    try:
+        return _write(run, gathered, progress)
+    finally:
+        closing.join()
+
+
+def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
+    progress.begin("plan")
+    plan = plan_read(run.stores)
+    progress.begin("java")
+    spark = session.connect()
+    cancellation.install()
+    report = importlib.import_module(f"spark_reports.reports.{run.spec.name}")
+    progress.begin("read", total=len(plan.tasks))
+    rows = _read(spark, report, plan, run.parameters, progress)
+    java_version = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
+    return _Gathered(plan, report, rows, java_version)
+
+
+def _read(
+    spark: SparkSession, report: ModuleType, plan: ReadPlan, parameters: ReportParameters, progress: Progress
+) -> pa.Table:
+    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
+
+    spark.dataSource.register(RocketMQStoreDataSource)
+    query: DataFrame = report.query(_messages(spark, report.COLUMNS, plan, parameters))
+    with _watching(spark, progress, len(plan.tasks)):
+        return query.toArrow()
+
+
+def _messages(spark: SparkSession, columns: Sequence[str], plan: ReadPlan, parameters: ReportParameters) -> DataFrame:
+    from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  as above
+    from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  as above
+
+    reader = spark.read.format(FORMAT).schema(schema_of(*columns)).option("plan", plan.to_json())
+    if parameters.from_ms is not None:
+        reader = reader.option("from_ms", str(parameters.from_ms))
+    if parameters.to_ms is not None:
+        reader = reader.option("to_ms", str(parameters.to_ms))
+    return reader.option("topics", json.dumps(parameters.topics)).load()
+
+
+def _write(run: ReportRun, gathered: _Gathered, progress: Progress) -> dict[str, object]:
+    from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
+    from spark_reports.output.page import render_page  # noqa: PLC0415  as above
+    from spark_reports.output.tables import write_table  # noqa: PLC0415  as above
+
+    result: ReportResult = gathered.report.result(gathered.rows)
+    tasks = len(gathered.plan.tasks)
+    progress.step(tasks, tasks, rows=result.rows)
+    progress.begin("write")
+    source = manifests.Source(run.stores, gathered.plan, run.spark.master, gathered.java_version)
+    facts = manifests.manifest(run.spec, run.parameters, source, result, now=datetime.now(UTC))
+    with result_folder(run.out) as folder:
+        files = {table.name: write_table(table, folder) for table in result.tables}
+        so_far = manifests.with_times(manifests.with_files(facts, result, files), progress.stages, progress.seconds)
+        (folder / PAGE).write_text(render_page(result, so_far, run.spec.question), encoding="utf-8")
+        progress.finish()
+        whole = manifests.with_times(so_far, progress.stages, progress.seconds)
+        (folder / MANIFEST).write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    return whole
+
+
+@contextlib.contextmanager
+def _watching(spark: SparkSession, progress: Progress, total: int) -> Iterator[None]:
+    """Report tasks and rows of the running query while the block runs."""
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(spark, progress, total, done), name="spark-progress")
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(spark: SparkSession, progress: Progress, total: int, done: threading.Event) -> None:
+    store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
+    while not done.wait(WATCH_INTERVAL_S):
+        with contextlib.suppress(Exception):  # the stage has not begun, or the machine was ended; the query then says why
+            stage = store.lastStageAttempt(0)
+            progress.step(min(stage.numCompleteTasks(), total), total, rows=stage.inputRecords())

@@ -1,0 +1,183 @@
+"""The Spark session of a report process: its settings, its Java machine, its end. The only place that builds one.
+
+Local by default, with nothing listening but on loopback. Another master gets the same machine as driver. Nothing starts at
+import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from broker_core.errors import OrbitError, ReportError
+from spark_reports.class_cache import ClassCache
+from spark_reports.java import JavaMachine, find_java, heap_bytes_for, python_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+_LOCAL_PARTITIONS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """How to run Spark.
+
+    Args:
+        master: Spark master; ``local[*]`` runs inside this machine.
+        heap_bytes: Largest heap of the Java machine; chosen from free memory if None.
+        java_home: A Java of the user's choice; the packaged one if None.
+        class_cache: Where prepared Java classes are kept; None to do without.
+        java_options: More options for Java.
+    """
+
+    master: str = LOCAL
+    heap_bytes: int | None = None
+    java_home: Path | None = None
+    class_cache: Path | None = None
+    java_options: tuple[str, ...] = ()
+
+
+class ReportSession:
+    """A Java machine that is starting, and the Spark session on it.
+
+    The machine starts at construction; `connect` waits for it, so that the caller can work meanwhile.
+
+    Args:
+        options: How to run Spark.
+
+    Raises:
+        JavaError: No Java, not enough memory, or it could not be started.
+    """
+
+    def __init__(self, options: SparkOptions) -> None:
+        heap_bytes = options.heap_bytes or heap_bytes_for(psutil.virtual_memory().available)
+        java = find_java(options.java_home)
+        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
+        cache = ClassCache(options.class_cache, java).options() if options.class_cache else []
+        self._spark: SparkSession | None = None
+        try:
+            self._machine = JavaMachine(
+                java,
+                settings(options.master, self._folder),
+                heap_bytes=heap_bytes,
+                folder=self._folder,
+                extra_options=[*cache, *options.java_options],
+            )
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def connect(self) -> SparkSession:
+        """Wait for the machine and return the session.
+
+        Raises:
+            JavaError: The machine did not come up.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
+            from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
+        gateway = self._machine.gateway()
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers are the first python3 on PATH
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
+        os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.secret
+        try:
+            self._spark = SparkSession.builder.getOrCreate()
+        except Exception as error:
+            raise self.explain(error) from error
+        return self._spark
+
+    def explain(self, error: Exception) -> Exception:
+        """The error to show for one that was raised while the session was at work.
+
+        Returns:
+            A `JavaError` if the machine is gone or was refused a port, a `ReportError` for what Spark itself says, else the
+            same error.
+        """
+        if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "py4j", "builtins")):
+            return error
+        if "BindException" in str(error) or "OutOfMemoryError" in str(error) or self._machine.ended_soon():
+            return self._machine.failure("ended in the middle of the work", hint=str(error))
+        if not type(error).__module__.startswith("pyspark"):
+            return error
+        lines = [
+            line.strip()
+            for line in str(error).splitlines()
+            if line.strip() and not line.lstrip().startswith(("at ", "SQLSTATE"))
+        ]
+        return ReportError(
+            f"Spark could not finish the report. It says: {lines[0] if lines else type(error).__name__} … {lines[-1]}"
+        )
+
+    def close(self) -> None:
+        """Stop Spark, end the machine and remove its folder. May be called again."""
+        spark, self._spark = self._spark, None
+        if spark is not None and self._machine.running:
+            with contextlib.suppress(Exception):  # the machine may end at this very moment; it is ended below anyway
+                spark.stop()
+        _forget_gateway()
+        self._machine.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End the machine and its Python workers at once, whatever they are doing. May be called from a signal handler."""
+        self._machine.kill()
+        self._spark = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def settings(master: str, folder: Path) -> dict[str, str]:
+    """Spark settings of a report.
+
+    Args:
+        master: Spark master.
+        folder: Private folder of this process, for shuffle files and Spark's own folders.
+    """
+    local = master.startswith("local")
+    common = {
+        "spark.master": master,
+        "spark.app.name": "Orbit report",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.executorEnv.PYTHONPATH": python_path(""),
+    }
+    if not local:
+        return common
+    return common | {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 1, _LOCAL_PARTITIONS_MAX)),
+        "spark.sql.adaptive.enabled": "false",  # its extra jobs cost more than they save on one machine
+        "spark.executor.heartbeatInterval": "1s",  # row counts of running tasks come with it
+    }
+
+
+def _forget_gateway() -> None:
+    """Let a later session of this process start a machine of its own; PySpark keeps the first one's gateway."""
+    os.environ.pop("PYSPARK_GATEWAY_PORT", None)
+    os.environ.pop("PYSPARK_GATEWAY_SECRET", None)
+    context = sys.modules.get("pyspark.core.context")
+    if context is not None:
+        gateway = context.SparkContext._gateway  # noqa: SLF001  there is no public way to let go of it
+        if gateway is not None:
+            with contextlib.suppress(Exception):  # its other end is gone
+                gateway.shutdown()
+        context.SparkContext._gateway = None  # noqa: SLF001
+        context.SparkContext._jvm = None  # noqa: SLF001

@@ -1,0 +1,20 @@
+"""One Spark session for all tests of this folder."""
+
+import warnings
+
+import pytest
+
+from spark_reports.session import ReportSession, SparkOptions
+
+
+@pytest.fixture(scope="session")
+def spark():
+    session = ReportSession(SparkOptions(master="local[2]", heap_bytes=1 << 30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark's own, at import
+        connected = session.connect()
+        from spark_reports.datasource.source import RocketMQStoreDataSource
+
+        connected.dataSource.register(RocketMQStoreDataSource)
+    yield connected
+    session.close()

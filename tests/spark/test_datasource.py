@@ -1,0 +1,70 @@
+"""The data source inside a real Spark session."""
+
+from collections import Counter
+
+import pytest
+
+from spark_reports.datasource.plan import plan_read
+from spark_reports.datasource.schema import FORMAT, MESSAGES, columns
+from spark_reports.transforms.traffic import by_minute_topic_tag
+from tests.support.golden import golden_store
+from tests.support.store_writer import StoreWriter
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    writer = StoreWriter(tmp_path / "store", file_bytes=4096)
+    for index in range(60):
+        writer.append(f"topic-{index % 3}", b"x" * index, {"TAGS": f"t{index % 2}"}, store_ms=1_700_000_000_000 + index * 4_000)
+    writer.flush()
+    return tmp_path / "store"
+
+
+def test_golden_counts_by_topic_and_tag_are_those_of_the_broker(spark, tmp_path):
+    golden = golden_store("normal")
+    expected = Counter((message.topic, message.columns["properties"].get("TAGS")) for message in golden.messages())
+    rows = spark.read.format(FORMAT).load(str(golden.unpack(tmp_path))).groupBy("topic", "tag").count().toArrow().to_pylist()
+    assert {(row["topic"], row["tag"]): row["count"] for row in rows} == expected
+
+
+def test_every_column_arrives(spark, store):
+    rows = spark.read.format(FORMAT).load(str(store)).orderBy("physical_offset").toArrow()
+    assert rows.column_names == MESSAGES.names
+    last = rows.to_pylist()[-1]
+    assert (last["topic"], last["tag"], last["body_bytes"], dict(last["properties"])) == ("topic-2", "t1", 59, {"TAGS": "t1"})
+
+
+def test_bodies_come_when_asked_for(spark, store):
+    rows = (
+        spark.read.format(FORMAT)
+        .schema(columns("body", "physical_offset"))
+        .load(str(store))
+        .orderBy("physical_offset")
+        .toArrow()
+    )
+    assert [len(body) for body in rows["body"].to_pylist()] == list(range(60))
+
+
+def test_a_plan_fixes_the_end_of_all_reads(spark, store, tmp_path):
+    plan = plan_read([store], split_bytes=1_000).to_json()
+    writer = StoreWriter(tmp_path / "other")
+    writer.append("later")
+    writer.flush()
+    (tmp_path / "other" / "commitlog" / f"{0:020d}").rename(store / "commitlog" / f"{1 << 40:020d}")
+    read = spark.read.format(FORMAT).schema(columns("topic", "queue_offset")).option("plan", plan).load()
+    assert [read.count(), read.count()] == [60, 60]
+
+
+def test_traffic_rows_count_each_minute_topic_and_tag(spark, store):
+    schema = columns("store", "topic", "tag", "store_time", "body_bytes", "store_bytes", "physical_offset", "skipped_reason",
+                     "skipped_rows", "skipped_bytes")  # fmt: skip
+    messages = spark.read.format(FORMAT).schema(schema).option("topics", '["topic-1"]').load(str(store))
+    rows = messages.transform(by_minute_topic_tag).toArrow().to_pylist()
+    read = [row for row in rows if row["skipped_reason"] is None]
+    assert sum(row["messages"] for row in read) == 20
+    assert sum(row["body_bytes"] for row in read) == sum(range(1, 60, 3))
+    assert {row["minute"].second for row in read} == {0}
+    (skipped,) = [row for row in rows if row["skipped_reason"] is not None]
+    assert (skipped["skipped_reason"], skipped["skipped_rows"], skipped["messages"]) == ("of another topic", 40, 0)

@@ -1,0 +1,165 @@
+"""The report program from command line to folder: one real run, and cancelled ones."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet
+import pytest
+
+from tests.support.golden import golden_store
+from tests.support.store_writer import StoreWriter
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def start(store, out, *words, **options):
+    command = [
+        sys.executable,
+        "-m",
+        "spark_reports",
+        "throughput",
+        "--store",
+        str(store),
+        "--out",
+        str(out),
+        "--progress",
+        "json",
+    ]
+    return subprocess.Popen([*command, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One report on the torn golden store, with a range and its progress lines."""
+    folder = tmp_path_factory.mktemp("report")
+    golden = golden_store("torn")
+    times = sorted(message.columns["storeTimestamp"] for message in golden.messages())
+    border = times[len(times) // 2]
+    with start(golden.unpack(folder), folder / "out", "--to", str(border)) as process:
+        out, err = process.communicate(timeout=150)
+    assert process.returncode == 0, err
+    return golden, border, folder / "out", [json.loads(line) for line in out.splitlines()]
+
+
+def test_the_manifest_adds_up_to_what_the_store_holds(finished):
+    golden, border, out, _ = finished
+    manifest = json.loads((out / "manifest.json").read_text())
+    times = [message.columns["storeTimestamp"] for message in golden.messages()]
+    inside = sum(time_ms < border for time_ms in times)
+    assert manifest["rows"] == {
+        "looked_at": len(times), "read": inside, "skipped": len(times) - inside, "damaged_places": 1, "damaged_bytes": 60,
+    }  # fmt: skip
+    assert manifest["state"] == "partial"
+    assert [stage["key"] for stage in manifest["stages"]] == ["plan", "java", "read", "write"]
+
+
+def test_tables_sum_to_the_manifest(finished):
+    _, _, out, _ = finished
+    manifest = json.loads((out / "manifest.json").read_text())
+    for table in manifest["tables"]:
+        rows = pyarrow.parquet.read_table(out / f"{table['name']}.parquet")
+        assert sum(rows["messages"].to_pylist()) == manifest["rows"]["read"]
+        assert (rows.num_rows, len((out / f"{table['name']}.csv").read_text().splitlines())) == (
+            table["rows"],
+            table["rows"] + 1,
+        )
+
+
+def test_progress_ends_with_the_result(finished):
+    _, _, out, lines = finished
+    assert [line["stage"] for line in lines if line.get("done") == 0] == ["plan", "java", "read", "write"]
+    assert lines[-1]["stage"] == "done"
+    assert (lines[-1]["html"], lines[-1]["state"]) == (str(out / "report.html"), "partial")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+def test_the_page_draws_its_charts_in_a_browser(finished, tmp_path):
+    _, _, out, _ = finished
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}",
+        "--enable-logging=stderr",
+    ]
+    command += ["--virtual-time-budget=5000", "--dump-dom", (out / "report.html").as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert shown.stdout.count('class="main-svg"') >= 3
+    assert "CONSOLE" not in shown.stderr
+
+
+def test_a_store_is_read_while_a_broker_writes_to_it(tmp_path):
+    writer = StoreWriter(tmp_path / "store", file_bytes=1 << 16)
+    for _ in range(500):
+        writer.append("orders", b"x" * 50)
+    writer.flush()
+    with start(tmp_path / "store", tmp_path / "out") as process:
+        while process.poll() is None:
+            writer.append("orders", b"x" * 50)
+            writer.flush()
+        err = process.stderr.read()
+    assert process.returncode == 0, err
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["state"] == "complete"
+    assert 500 <= manifest["rows"]["read"] <= writer.offsets["orders", 0]
+
+
+def wait_for_stage(process, stage):
+    for line in process.stdout:
+        if json.loads(line)["stage"] == stage:
+            return
+    pytest.fail(f"the report ended before stage {stage}: {process.stderr.read()}")
+
+
+def family(process):
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize(("stage", "way"), [("java", "signal"), ("read", "signal"), ("read", "pipe")])
+def test_a_cancelled_report_leaves_nothing(tmp_path, stage, way):
+    writer = StoreWriter(tmp_path / "store", file_bytes=1 << 22)
+    for index in range(20_000):
+        writer.append("orders", b"x" * (index % 300))
+    writer.flush()
+    (tmp_path / "temporary").mkdir()
+    environment = dict(os.environ, TMPDIR=str(tmp_path / "temporary"))
+    with start(tmp_path / "store", tmp_path / "out", "--parent-pipe", stdin=subprocess.PIPE, env=environment) as process:
+        wait_for_stage(process, stage)
+        children = family(process)
+        assert children
+        if way == "signal":
+            process.send_signal(signal.SIGTERM)
+        else:
+            process.stdin.close()
+        _, alive = psutil.wait_procs(children, timeout=20)
+        process.wait(timeout=20)
+        last = [json.loads(line) for line in process.stdout][-1]
+    assert [child for child in alive if child.is_running()] == []
+    assert (process.returncode, last) == (130, {"stage": "cancelled"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "temporary"]
+    assert list((tmp_path / "temporary").glob("orbit-report-*")) == []
+
+
+def test_java_ends_when_the_report_is_killed(tmp_path):
+    writer = StoreWriter(tmp_path / "store")
+    writer.append("orders")
+    writer.flush()
+    with start(tmp_path / "store", tmp_path / "out", env=dict(os.environ, TMPDIR=str(tmp_path))) as process:
+        wait_for_stage(process, "read")
+        children = family(process)
+        process.kill()
+        deadline = time.monotonic() + 30
+        while any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children):
+            assert time.monotonic() < deadline, "Java outlived the report"
+            time.sleep(0.05)

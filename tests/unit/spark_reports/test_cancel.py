@@ -1,0 +1,54 @@
+import os
+import signal
+import time
+
+import pytest
+
+from spark_reports.cancel import Cancellation
+
+
+def close_and_wait_for_a_signal(writing):
+    os.close(writing)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        signal.sigtimedwait([], 0.01)
+
+
+@pytest.fixture
+def cancellation():
+    import logging
+
+    cancellation = Cancellation()
+    former = signal.getsignal(signal.SIGTERM)
+    cancellation.install()
+    cancellation.install()
+    yield cancellation
+    cancellation.uninstall()
+    logging.disable(logging.NOTSET)
+    assert signal.getsignal(signal.SIGTERM) is former
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_runs_the_actions_and_unwinds(cancellation, number):
+    called = []
+    cancellation.on_request(lambda: called.append("first"))
+    cancellation.on_request(lambda: called.append("last"))
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+    assert (cancellation.requested, called) == (True, ["last", "first"])
+
+
+def test_a_second_signal_does_nothing(cancellation):
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
+
+
+def test_the_end_of_input_is_a_request(cancellation, monkeypatch):
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as end:
+        monkeypatch.setattr("sys.stdin", end)
+        cancellation.watch_parent()
+        os.write(writing, b"still here")
+        with pytest.raises(KeyboardInterrupt):
+            close_and_wait_for_a_signal(writing)

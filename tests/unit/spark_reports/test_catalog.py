@@ -1,0 +1,22 @@
+import pytest
+
+from broker_core.errors import UnknownReportError
+from spark_reports import catalog
+
+
+def test_reports_are_found_by_name():
+    assert all(catalog.find(spec.name) is spec for spec in catalog.reports())
+
+
+def test_an_unknown_report_names_those_there_are():
+    with pytest.raises(UnknownReportError, match="throughput") as caught:
+        catalog.find("nothing")
+    assert caught.value.exit_code == 2
+
+
+def test_the_catalogue_loads_neither_spark_nor_numpy():
+    import subprocess
+    import sys
+
+    code = "import sys, spark_reports.catalog; sys.exit(bool({'pyspark', 'numpy', 'pyarrow'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

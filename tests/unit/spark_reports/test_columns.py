@@ -1,0 +1,47 @@
+import pyarrow as pa
+
+from broker_core.store.layout import scan_records
+from spark_reports.datasource.columns import RecordColumns
+from tests.support.store_writer import StoreWriter
+
+
+def columns_of(root, *records):
+    writer = StoreWriter(root, file_bytes=1 << 16)
+    for topic, properties in records:
+        writer.append(topic, b"body", properties)
+    writer.flush()
+    data = (root / "commitlog" / f"{0:020d}").read_bytes()
+    return RecordColumns(data, scan_records(data, 0, 0, writer.position), str(root))
+
+
+def column(records, name, data_type):
+    return records.batch(pa.schema([(name, data_type)])).column(0).to_pylist()
+
+
+def test_chosen_records_keep_their_columns_together(tmp_path):
+    records = columns_of(tmp_path, ("a", {"TAGS": "x"}), ("b", {"TAGS": "y"}), ("a", {"TAGS": "z"}))
+    chosen = records.choose(records.topic_among(["a"]))
+    assert (column(chosen, "topic", pa.string()), column(chosen, "tag", pa.string())) == (["a", "a"], ["x", "z"])
+    twice = chosen.choose(chosen._head("queue_offset") == 1)
+    assert column(twice, "tag", pa.string()) == ["z"]
+
+
+def test_keys_are_separated_by_spaces(tmp_path):
+    records = columns_of(tmp_path, ("a", {"KEYS": "one two"}), ("a", {}), ("a", {"KEYS": " three "}))
+    assert column(records, "keys", pa.list_(pa.string())) == [["one", "two"], [], ["three"]]
+
+
+def test_a_delay_that_is_no_number_is_no_level(tmp_path):
+    records = columns_of(tmp_path, ("a", {"DELAY": "4"}), ("a", {"DELAY": "soon"}), ("a", {}))
+    assert column(records, "delay_level", pa.int32()) == [4, None, None]
+
+
+def test_the_real_topic_is_that_of_the_producer(tmp_path):
+    records = columns_of(tmp_path, ("SCHEDULE_TOPIC_XXXX", {"REAL_TOPIC": "orders"}), ("orders", {}))
+    assert column(records, "real_topic", pa.string()) == ["orders", "orders"]
+
+
+def test_hosts_are_written_with_their_port(tmp_path):
+    records = columns_of(tmp_path, ("a", {}))
+    assert column(records, "born_host", pa.string()) == ["10.0.0.7:40001"]
+    assert column(records, "store_host", pa.string()) == ["127.0.0.1:10911"]

@@ -1,0 +1,81 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker_core.errors import JavaError
+from spark_reports.java import (
+    HEAP_BYTES_MAX,
+    HEAP_BYTES_MIN,
+    JavaMachine,
+    class_path,
+    find_java,
+    heap_bytes_for,
+    python_path,
+    spark_home,
+)
+
+GIB = 1 << 30
+
+
+def test_the_packaged_java_is_found():
+    assert os.access(find_java(), os.X_OK)
+
+
+def test_a_folder_without_java_is_named(tmp_path):
+    with pytest.raises(JavaError, match=rf"no Java at {tmp_path}/bin/java\. .*--java-home"):
+        find_java(tmp_path)
+
+
+@pytest.mark.parametrize(("available", "heap"), [(GIB + 1, HEAP_BYTES_MIN), (6 * GIB, 2 * GIB), (100 * GIB, HEAP_BYTES_MAX)])
+def test_the_heap_follows_the_free_memory(available, heap):
+    assert heap_bytes_for(available) == heap
+
+
+def test_too_little_memory_is_said_first():
+    with pytest.raises(JavaError, match="needs about 1024 MiB of free memory and this machine has 300 MiB"):
+        heap_bytes_for(300 << 20)
+
+
+def test_the_class_path_is_in_a_fixed_order():
+    jars = class_path(spark_home()).split(os.pathsep)
+    assert jars == sorted(jars)
+    assert any("spark-core" in jar for jar in jars)
+
+
+def test_workers_find_our_package_first():
+    first, *others = python_path(os.pathsep.join(["/elsewhere", ""])).split(os.pathsep)
+    assert Path(first, "spark_reports").is_dir()
+    assert others == ["/elsewhere"]
+
+
+def machine_that_says(tmp_path, text, code):
+    """A program in Java's place that says something and ends."""
+    java = tmp_path / "java"
+    java.write_text(f"#!{sys.executable}\nimport sys\nsys.stderr.write({text!r})\nsys.exit({code})\n")
+    java.chmod(0o755)
+    return JavaMachine(java, {}, heap_bytes=64 << 20, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory: its heap of 64 MiB"),
+        ("Could not reserve enough space for 64KB object heap", "ran out of memory"),
+        ("java.net.BindException: Cannot assign", "refused a port on 127.0.0.1"),
+        ("Unrecognized something", r"did not start \(exit code 3\)\. Its last lines:\nUnrecognized something"),
+    ],
+)
+def test_a_machine_that_ends_says_why(tmp_path, text, said):
+    machine = machine_that_says(tmp_path, text, 3)
+    with pytest.raises(JavaError, match=said):
+        machine.gateway()
+    machine.close()
+
+
+def test_a_file_that_may_not_be_run_is_named(tmp_path):
+    java = tmp_path / "java"
+    java.write_text("x")
+    with pytest.raises(JavaError, match="could not be started: Permission denied"):
+        JavaMachine(java, {}, heap_bytes=64 << 20, folder=tmp_path)

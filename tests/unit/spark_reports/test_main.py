@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from spark_reports import __main__ as program
+from tests.support.store_writer import StoreWriter
+
+
+def run(capsys, *words):
+    code = program.main(words)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.fixture
+def store(tmp_path):
+    writer = StoreWriter(tmp_path / "store")
+    writer.append("orders")
+    writer.flush()
+    return str(tmp_path / "store")
+
+
+def test_the_list_names_every_report(capsys):
+    code, out, _ = run(capsys, "--list")
+    assert code == 0
+    assert out.startswith("throughput")
+
+
+def test_help_is_there(capsys):
+    with pytest.raises(SystemExit) as caught:
+        program.main(["--help"])
+    assert caught.value.code == 0
+    assert "--master" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, "name a report"),
+        (["nothing"], 2, "there is no report “nothing”. Reports: throughput"),
+        (["throughput"], 2, "needs --store DIR"),
+        (["throughput", "--store", "STORE", "--out", "OUT", "--from", "-1h", "--to", "-2h"], 2, "the range is empty"),
+        (["throughput", "--store", "STORE", "--out", "OUT", "--from", "yesterdayish"], 2, "is not a time"),
+        (["throughput", "--store", "STORE", "--out", "STORE"], 2, "Name a new or empty folder"),
+        (["throughput", "--store", "STORE", "--out", "/proc/none/out"], 7, "takes no new folder"),
+        (["throughput", "--store", "STORE", "--out", "OUT", "--java-home", "OUT"], 8, "there is no Java"),
+        (["throughput", "--store", "OUT", "--out", "OUT"], 3, "the directory does not exist"),
+    ],
+)
+def test_bad_input_is_refused_with_what_to_do(capsys, store, words, code, said):
+    out = f"{store}-out"
+    words = [word.replace("STORE", store).replace("OUT", out) for word in words]
+    got, _, err = run(capsys, *words)
+    assert (got, err.startswith("orbit: ")) == (code, True)
+    assert said in err
+    assert not Path(out).exists()
+
+
+def test_programs_get_the_failure_as_a_line(capsys, tmp_path):
+    words = ("throughput", "--store", str(tmp_path / "none"), "--out", str(tmp_path / "out"), "--progress", "json")
+    _, out, _ = run(capsys, *words)
+    last = json.loads(out.splitlines()[-1])
+    assert (last["stage"], last["error"]) == ("failed", "ForeignStoreError")
+    assert "does not exist" in last["message"]

@@ -1,0 +1,86 @@
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pyarrow as pa
+import pytest
+
+from spark_reports.catalog import find
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.output.manifest import Source, manifest, with_files, with_times
+from spark_reports.output.page import ROWS_MAX, format_value, render_page
+from spark_reports.parameters import ReportParameters
+from spark_reports.progress import StageTime
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table, Unit
+
+HOSTILE = "</script><img src=https://example.org/x>"
+
+
+class Links(HTMLParser):
+    """Everything in a page that makes a browser ask for something."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [(tag, value) for name, value in attrs if name in ("src", "href", "srcset", "data", "poster", "action")]
+
+
+def result_with(rows=3):
+    data = pa.table({"topic": [HOSTILE] * rows, "messages": list(range(rows))})
+    table = Table(
+        "by_topic", "By topic", data, {"topic": Unit.TEXT, "messages": Unit.COUNT}, {"topic": "Topic", "messages": "Messages"}
+    )
+    chart = Chart("messages", "Messages", "stack", Unit.COUNT, (Series(HOSTILE, [0], [1.0]),), "One bar is one minute.")
+    skips = (Skip("outside the time range", 4, 400, damaged=False), Skip("zeros", 1, 9, True, "/store", 77))
+    return ReportResult(3, 0, 60_000, skips, (Headline(3, Unit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))
+
+
+def page_of(result):
+    source = Source(["/store"], ReadPlan(files=("/store/commitlog/0",)), "local[*]", "21")
+    facts = manifest(find("throughput"), ReportParameters(), source, result, now=datetime(2026, 3, 1, tzinfo=UTC))
+    facts = with_times(with_files(facts, result, {"by_topic": []}), [StageTime("read", "Read", 1.5, 3)], 2.0)
+    return facts, render_page(result, facts, "Who?")
+
+
+def test_the_page_asks_the_network_for_nothing():
+    _, page = page_of(result_with())
+    assert {value[0] for _, value in Links(page).found} == {"#"}
+    assert "default-src 'none'" in page
+
+
+def test_names_from_messages_stay_text():
+    _, page = page_of(result_with())
+    assert HOSTILE not in page
+
+
+def test_the_manifest_adds_up_and_says_partial():
+    facts, page = page_of(result_with())
+    assert facts["state"] == "partial"
+    assert facts["rows"] == {"looked_at": 7, "read": 3, "skipped": 4, "damaged_places": 1, "damaged_bytes": 9}
+    assert facts["range"]["found"] == {"from": "1970-01-01T00:00:00.000Z", "to": "1970-01-01T00:01:00.000Z"}
+    assert "7 messages = 3 in this report + 4 left out" in page
+    assert "1 place, 9 bytes: zeros, first at physical offset 77 of /store" in page
+
+
+def test_long_tables_are_cut_and_say_so():
+    _, page = page_of(result_with(ROWS_MAX + 1_234))
+    assert "1,234 more rows in by_topic.csv" in page
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, Unit.TEXT, "—"),
+        (1234567, Unit.COUNT, "1,234,567"),
+        (512, Unit.BYTES, "512 B"),
+        (1536, Unit.BYTES, "1.5 KiB"),
+        (5 << 40, Unit.BYTES, "5.0 TiB"),
+        (0.125, Unit.SHARE, "12.5 %"),
+        (12.34, Unit.RATE, "12.3"),
+        (datetime(2026, 3, 1, 8, tzinfo=UTC), Unit.TIME, "2026-03-01 08:00"),
+    ],
+)
+def test_values_are_written_with_their_unit(value, unit, text):
+    assert format_value(value, unit) == text

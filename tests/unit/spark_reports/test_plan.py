@@ -1,0 +1,126 @@
+import struct
+
+import pytest
+
+from broker_core.errors import ForeignStoreError
+from spark_reports.datasource import plan
+from spark_reports.datasource.plan import ReadPlan, plan_read
+from tests.support.store_writer import StoreWriter
+
+
+def ranges(made):
+    return [part for task in made.tasks for part in task]
+
+
+def write(root, count, **options):
+    writer = StoreWriter(root, **options)
+    offsets = [writer.append("orders", b"x" * (index % 50)) for index in range(count)]
+    writer.flush()
+    return writer, offsets
+
+
+def test_the_plan_ends_with_the_last_whole_record(tmp_path):
+    writer, _ = write(tmp_path, 10)
+    assert [(part.start, part.end, part.damage) for part in ranges(plan_read([tmp_path]))] == [(0, writer.position, None)]
+
+
+def test_large_files_are_cut_at_record_borders(tmp_path):
+    writer, offsets = write(tmp_path, 100)
+    made = plan_read([tmp_path], split_bytes=1000)
+    parts = ranges(made)
+    assert len(parts) > 5
+    assert {part.start for part in parts} <= set(offsets)
+    assert [part.end for part in parts] == [*(part.start for part in parts[1:]), writer.position]
+
+
+def test_many_small_files_become_few_tasks(tmp_path):
+    write(tmp_path, 200, file_bytes=2048)
+    made = plan_read([tmp_path], split_bytes=8192)
+    assert len(made.files) > 2 * len(made.tasks)
+
+
+def test_a_file_made_ahead_is_not_read(tmp_path):
+    writer, _ = write(tmp_path, 5, file_bytes=4096)
+    with (tmp_path / "commitlog" / f"{4096:020d}").open("wb") as file:
+        file.truncate(4096)
+    assert plan_read([tmp_path]).byte_count == writer.position
+
+
+def test_a_torn_last_record_is_left_out_and_named(tmp_path):
+    writer, offsets = write(tmp_path, 5)
+    writer.overwrite(offsets[-1] + 60, bytes(writer.position - offsets[-1] - 60))
+    *read, torn = ranges(plan_read([tmp_path]))
+    assert [part.end for part in read] == [offsets[-1]]
+    assert (torn.start, torn.damage) == (offsets[-1], "incomplete record at the end of the log")
+
+
+def test_a_last_record_with_a_torn_body_is_left_out(tmp_path):
+    writer, offsets = write(tmp_path, 5)
+    last = writer.append("orders", b"y" * 100)
+    writer.overwrite(last + 100, bytes(40))
+    assert [part.end for part in ranges(plan_read([tmp_path])) if part.damage is None] == [last]
+    assert len(offsets) == 5
+
+
+def test_the_log_goes_on_behind_a_damaged_record(tmp_path):
+    writer, offsets = write(tmp_path, 9)
+    writer.overwrite(offsets[4] + 4, b"\0\0\0\0")
+    parts = ranges(plan_read([tmp_path]))
+    assert [(part.start, part.end, bool(part.damage)) for part in parts] == [
+        (0, offsets[4], False),
+        (offsets[4], offsets[5], True),
+        (offsets[5], writer.position, False),
+    ]
+
+
+def test_old_records_behind_the_end_are_not_read(tmp_path):
+    """Recovery cuts a log by position only: what was behind the cut is still there until it is written over."""
+    writer = StoreWriter(tmp_path)
+    writer.append("orders", store_ms=2_000)
+    end = writer.position
+    writer.append("orders", store_ms=1_000)
+    writer.append("orders", store_ms=1_000)
+    writer.overwrite(end, struct.pack(">i", 7))
+    assert max(part.end for part in ranges(plan_read([tmp_path])) if part.damage is None) == end
+
+
+def test_a_missing_file_is_named(tmp_path):
+    write(tmp_path, 200, file_bytes=2048)
+    (tmp_path / "commitlog" / f"{2048:020d}").unlink()
+    damaged = [(part.byte_count, part.damage) for part in ranges(plan_read([tmp_path])) if part.damage]
+    assert damaged == [(2048, "a log file is missing before this one")]
+
+
+def test_an_empty_store_has_no_tasks(tmp_path):
+    (tmp_path / "commitlog").mkdir()
+    assert plan_read([tmp_path]).tasks == ()
+
+
+def test_plans_travel_as_text(tmp_path):
+    write(tmp_path, 30)
+    made = plan_read([tmp_path], split_bytes=500)
+    assert ReadPlan.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(("name", "said"), [("missing", "does not exist"), (".", "no folder “commitlog”")])
+def test_a_directory_that_is_no_store_is_refused(tmp_path, name, said):
+    with pytest.raises(ForeignStoreError, match=said):
+        plan_read([tmp_path / name])
+
+
+def test_a_put_that_is_under_way_is_no_damage(tmp_path, monkeypatch):
+    """The head of a record is there before its body; a moment later both are, and records behind it."""
+    writer, offsets = write(tmp_path, 5)
+    last = writer.append("orders", b"y" * 100)
+    writer.overwrite(last + 100, bytes(40))
+    looks = []
+
+    def complete_meanwhile(_seconds):
+        looks.append(1)
+        writer.overwrite(last + 100, b"y" * 40)
+        writer.append("orders", b"z")
+        writer.flush()
+
+    monkeypatch.setattr(plan.time, "sleep", complete_meanwhile)
+    assert [(part.start, part.end, part.damage) for part in ranges(plan_read([tmp_path]))] == [(0, last, None)]
+    assert (len(looks), len(offsets)) == (1, 5)
