@@ -1,0 +1,62 @@
+"""What the worker needs of the engine to show it: the parts that sampling and queries read.
+
+`broker_core.broker.embedded.EmbeddedBroker` has them; tests give their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from broker_core.broker.clients import Consumers, Producers
+from broker_core.broker.consumer_offsets import ConsumerOffsets
+from broker_core.broker.counters import Counters
+from broker_core.broker.group_table import GroupTable
+from broker_core.broker.topic_table import TopicTable
+from broker_core.store.results import StoreStats
+
+
+class StoreFigures(Protocol):
+    """Reading side of `broker_core.store.message_store.MessageStore`, as far as figures go."""
+
+    def queues(self) -> list[tuple[str, int]]: ...
+
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def last_store_time(self, topic: str, queue_id: int) -> int: ...
+
+    def store_time(self, topic: str, queue_id: int, offset: int) -> int: ...
+
+    def stats(self) -> StoreStats: ...
+
+
+class EngineView(Protocol):
+    """The engine's tables and counters. They are read on the engine's loop only."""
+
+    @property
+    def store(self) -> StoreFigures: ...
+
+    @property
+    def topics(self) -> TopicTable: ...
+
+    @property
+    def groups(self) -> GroupTable: ...
+
+    @property
+    def offsets(self) -> ConsumerOffsets: ...
+
+    @property
+    def consumers(self) -> Consumers[Any]: ...
+
+    @property
+    def producers(self) -> Producers[Any]: ...
+
+    @property
+    def connections(self) -> int: ...
+
+    @property
+    def counters(self) -> Counters: ...
+
+    @property
+    def held_pulls(self) -> int: ...

@@ -1,0 +1,27 @@
+"""The event loop of the engine: uvloop where it exists."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop loop, or asyncio's own on systems without uvloop."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop  # noqa: PLC0415  not there on Windows
+
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
+    """Call ``stop`` with the signal's name, on the loop, at SIGTERM and SIGINT."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if sys.platform == "win32":
+            signal.signal(number, lambda n, _frame: loop.call_soon_threadsafe(stop, signal.Signals(n).name))
+        else:
+            loop.add_signal_handler(number, stop, number.name)

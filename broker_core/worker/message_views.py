@@ -1,0 +1,197 @@
+"""Stored messages as the window shows them: heads for lists, details for one. Reads the store, changes nothing.
+
+The functions here may run on any thread; each call reads a bounded number of records.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from broker_core.errors import CodecError, RecordError, UsageError
+from broker_core.ipc.schema import MessageDetail, MessagePage
+from broker_core.message.body import decompress_body
+from broker_core.message.message_id import offset_message_id
+from broker_core.message.model import StoredMessage
+from broker_core.message.properties import KEYS, TAGS, UNIQUE_KEY
+from broker_core.message.record import decode_record
+from broker_core.store.results import GetResult
+
+PAGE_MESSAGES_MAX = 1_000
+BODY_START_BYTES = 200
+BATCH_MESSAGES = 32
+"""Messages read in one go; between batches other work gets its turn."""
+
+
+class StoreReader(Protocol):
+    """Reading side of `broker_core.store.message_store.MessageStore`, as far as messages go."""
+
+    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
+
+    def record_at(self, physical_offset: int) -> memoryview | None: ...
+
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MessageHead:
+    """What a list shows of a message."""
+
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    store_ms: int
+    born_ms: int
+    body_bytes: int
+    tag: str
+    keys: str
+    unique_key: str
+    body_start: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages of one queue, in order, and where to go on."""
+
+    heads: list[MessageHead]
+    next_offset: int
+    missing: int
+    """Offsets that were passed over because their record is gone or broken."""
+
+
+def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count: int) -> Batch:
+    """Read up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
+
+    Returns:
+        At least one message or a larger offset, unless the queue ends at ``offset``.
+    """
+    result = store.get_messages(topic, queue_id, offset, min(count, BATCH_MESSAGES))
+    heads = []
+    for record in result.records:
+        try:
+            heads.append(_head(decode_record(record)))
+        except RecordError:
+            # Counted as missing: a list with a hole is of more use than none.
+            continue
+    end = min(max(result.next_offset, offset), max(result.max_offset, offset))
+    return Batch(heads, end, max(end - offset - len(heads), 0))
+
+
+def newest_first(store: StoreReader, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
+    """Messages of several queues, newest store time first; read on demand, a few of each queue at a time."""
+    batch = max(1, min(BATCH_MESSAGES, count // max(len(queue_ids), 1) + 1))
+    queues = [_backwards(store, topic, queue_id, batch) for queue_id in queue_ids]
+    return islice(heapq.merge(*queues, key=lambda head: -head.store_ms), count)
+
+
+def _backwards(store: StoreReader, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
+    end, low = store.max_offset(topic, queue_id), store.min_offset(topic, queue_id)
+    while end > low:
+        start = max(low, end - batch)
+        heads: list[MessageHead] = []
+        offset = start
+        while offset < end:
+            found = read_batch(store, topic, queue_id, offset, end - offset)
+            heads += [head for head in found.heads if head.queue_offset < end]
+            if found.next_offset <= offset:
+                break
+            offset = found.next_offset
+        yield from reversed(heads)
+        end = start
+
+
+def page_of(
+    topic: str,
+    heads: list[MessageHead],
+    *,
+    min_offset: int,
+    max_offset: int,
+    next_offset: int,
+    missing: int,
+) -> MessagePage:
+    """Put heads into columns."""
+    notice = f"{missing} messages could not be read: their records are gone or damaged" if missing else ""
+    return MessagePage(
+        topic=topic,
+        queue_id=[head.queue_id for head in heads],
+        queue_offset=[head.queue_offset for head in heads],
+        physical_offset=[head.physical_offset for head in heads],
+        store_ms=[head.store_ms for head in heads],
+        born_ms=[head.born_ms for head in heads],
+        body_bytes=[head.body_bytes for head in heads],
+        tag=[head.tag for head in heads],
+        keys=[head.keys for head in heads],
+        unique_key=[head.unique_key for head in heads],
+        body_start=[head.body_start for head in heads],
+        min_offset=min_offset,
+        max_offset=max_offset,
+        next_offset=next_offset,
+        notice=notice,
+    )
+
+
+def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
+    """One whole message.
+
+    Raises:
+        UsageError: No message starts there.
+    """
+    record = store.record_at(physical_offset)
+    if record is None:
+        raise UsageError(
+            f"there is no message at {physical_offset} of the commit log; it may have expired, or the number is not the "
+            "offset of a message",
+            physical_offset=physical_offset,
+        )
+    message = decode_record(record)
+    body, notice = _body(message)
+    return MessageDetail(
+        topic=message.topic,
+        queue_id=message.queue_id,
+        queue_offset=message.queue_offset,
+        physical_offset=message.physical_offset,
+        offset_message_id=offset_message_id(message.store_host, message.physical_offset),
+        store_bytes=message.store_size,
+        body=body,
+        stored_body_bytes=len(message.body),
+        body_crc=message.body_crc,
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        born_ms=message.born_timestamp_ms,
+        born_host=str(message.born_host),
+        store_ms=message.store_timestamp_ms,
+        store_host=str(message.store_host),
+        reconsume_times=message.reconsume_times,
+        prepared_transaction_offset=message.prepared_transaction_offset,
+        properties=message.properties,
+        notice=notice,
+    )
+
+
+def _head(message: StoredMessage) -> MessageHead:
+    body, _notice = _body(message)
+    return MessageHead(
+        queue_id=message.queue_id,
+        queue_offset=message.queue_offset,
+        physical_offset=message.physical_offset,
+        store_ms=message.store_timestamp_ms,
+        born_ms=message.born_timestamp_ms,
+        body_bytes=len(body),
+        tag=message.properties.get(TAGS, ""),
+        keys=message.properties.get(KEYS, ""),
+        unique_key=message.properties.get(UNIQUE_KEY, ""),
+        body_start=body[:BODY_START_BYTES],
+    )
+
+
+def _body(message: StoredMessage) -> tuple[bytes, str]:
+    """The body as it was sent, or as it is stored with the reason why."""
+    try:
+        return decompress_body(message.sys_flag, message.body), ""
+    except CodecError as error:
+        return message.body, str(error)

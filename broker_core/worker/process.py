@@ -1,0 +1,269 @@
+"""The worker process: the engine, the channel to the window, and an end that comes in any case.
+
+    start   channel taken → Hello → store recovered (Stage) → Ready → Catalog, then Snapshots
+    end     input ends, SIGTERM, SIGINT or Shutdown → engine stopped → exit; after 10 s by force
+
+It ends when the window does: the end of the input is the window's end, also in the middle of a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_core.config import BrokerConfig
+from broker_core.errors import BugError, OrbitError, WorkerError
+from broker_core.ipc.schema import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Failure,
+    Fatal,
+    Hello,
+    Ready,
+    Reply,
+    Request,
+    Stage,
+    WindowMessage,
+)
+from broker_core.worker.channel import ChannelReader, ChannelWriter, take_channel
+from broker_core.worker.logs import log_file_of, start_logging
+
+if TYPE_CHECKING:
+    from broker_core.broker.embedded import EmbeddedBroker
+    from broker_core.worker.queries import Queries
+    from broker_core.worker.sampler import Sampler
+
+logger = logging.getLogger(__name__)
+
+SNAPSHOT_SECONDS = 0.1
+SAMPLING_SHARE_MAX = 0.05
+"""Largest share of the loop's time that sampling may take: with very many queues snapshots come more slowly."""
+REQUESTS_MAX = 1_024
+STOP_SECONDS_MAX = 10.0
+FORCED_EXIT_CODE = 71
+_LAST_WORDS_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the worker is started with."""
+
+    config: BrokerConfig
+    orbit_version: str
+    any_port: bool = False
+    """Whether to take other ports when those of ``config`` are in use."""
+    log_directory: Path | None = None
+
+
+def run_worker(options: WorkerOptions) -> int:
+    """Run the worker until it is told to end; returns the exit code of the process."""
+    files = take_channel()
+    start_logging(log_file_of(options.config.store.root, options.log_directory))
+    worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
+    worker.say_hello()
+    # The engine is imported after the window was told that the process lives.
+    from broker_core.worker.event_loop import new_event_loop  # noqa: PLC0415
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(worker.run())
+
+
+class _Worker:
+    def __init__(self, options: WorkerOptions, *, input_fd: int, output_fd: int) -> None:
+        self._options = options
+        self._input_fd = input_fd
+        self._began = time.monotonic()
+        self._writer = ChannelWriter(output_fd, broken=lambda: self._end_soon("the window does not read any more"))
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_asked: asyncio.Event | None = None
+        self._force_timer: threading.Timer | None = None
+        self._end_lock = threading.RLock()
+        self._queries: Queries | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def say_hello(self) -> None:
+        self._writer.send(Hello(PROTOCOL_VERSION, os.getpid(), self._options.orbit_version))
+
+    async def run(self) -> int:
+        self._loop = asyncio.get_running_loop()
+        self._stop_asked = asyncio.Event()
+        self._watch_ends()
+        try:
+            code = await self._run_engine()
+        except OrbitError as error:
+            logger.error("the worker cannot go on: %s", error)  # noqa: TRY400  the message says all
+            self._writer.send(Fatal(error.kind, error.message, error.context))
+            code = error.exit_code
+        except Exception as error:
+            logger.exception("the worker failed")
+            self._writer.send(Fatal("BugError", f"the broker process failed: {error!r}; its log has the details"))
+            code = 70
+        self._force_exit_later()
+        await asyncio.to_thread(self._writer.close, _LAST_WORDS_SECONDS)
+        logger.info("ended with exit code %d", code)
+        return code
+
+    # ---- the end ----
+
+    def _watch_ends(self) -> None:
+        from broker_core.worker.event_loop import on_stop_signals  # noqa: PLC0415  after Hello
+
+        assert self._loop is not None
+        on_stop_signals(self._loop, self._end_soon)
+        reader = ChannelReader(
+            self._input_fd,
+            received=self._received,
+            ended=lambda fault: self._end_soon(f"the input ended{': ' if fault else ''}{fault}"),
+            wait_for_room=self._writer.wait_for_room,
+        )
+        reader.start()
+
+    def _end_soon(self, reason: str) -> None:
+        """Ask for the end, from any thread; the process is gone after 10 s, even if the loop hangs."""
+        with self._end_lock:
+            if self._force_timer is not None:
+                return
+            logger.info("stopping: %s", reason)
+            self._force_exit_later()
+        if self._loop is not None and self._stop_asked is not None:
+            self._loop.call_soon_threadsafe(self._stop_asked.set)
+
+    def _force_exit_later(self) -> None:
+        with self._end_lock:
+            if self._force_timer is None:
+                self._force_timer = threading.Timer(STOP_SECONDS_MAX, _exit_by_force)
+                self._force_timer.daemon = True
+                self._force_timer.start()
+
+    # ---- the engine ----
+
+    async def _run_engine(self) -> int:
+        from broker_core.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
+        from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
+        from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
+
+        config, notice = self._options.config, ""
+        if self._options.any_port:
+            config, notice = with_free_ports(config)
+        engine = EmbeddedBroker(config)
+        self._writer.send(Stage("Opening the store"))
+        if not await self._start(engine):
+            return 0
+        self._queries = queries = Queries(engine, shut_down=lambda: self._end_soon("the window asked for it"))
+        self._writer.send(self._ready(engine, config, notice))
+        try:
+            await self._serve(engine)
+        finally:
+            self._writer.send(Stage("Stopping"))
+            await self._end_requests()
+            queries.close()
+            await engine.stop()
+        return 0
+
+    async def _start(self, engine: EmbeddedBroker) -> bool:
+        """Start the engine; False when the end was asked for before it was ready."""
+        assert self._stop_asked is not None
+        starting = asyncio.create_task(engine.start(self._progress))
+        stopping = asyncio.create_task(self._stop_asked.wait())
+        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait((starting,))
+            return False
+        await starting
+        return True
+
+    def _progress(self, text: str, done: int, total: int) -> None:
+        self._writer.send(Stage(text, done, total))
+
+    def _ready(self, engine: EmbeddedBroker, config: BrokerConfig, notice: str) -> Ready:
+        return Ready(
+            name_server=engine.name_server_address,
+            broker=engine.broker_address,
+            store_directory=str(config.store.root.absolute()),
+            cluster_name=config.cluster_name,
+            broker_name=config.broker_name,
+            started_ms=time.time_ns() // 1_000_000,
+            startup_ms=round((time.monotonic() - self._began) * 1_000),
+            notice=notice,
+        )
+
+    async def _serve(self, engine: EmbeddedBroker) -> None:
+        """Send figures until the end is asked for. A snapshot is taken only when the pipe has taken the one before."""
+        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
+        from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
+
+        assert self._stop_asked is not None
+        sampler = Sampler(engine, clock=wall_clock_ms)
+        pause = 0.0
+        while not self._stop_asked.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop_asked.wait(), pause)
+            pause = SNAPSHOT_SECONDS
+            if self._writer.is_idle and not self._stop_asked.is_set():
+                began = time.perf_counter()
+                self._send_figures(sampler)
+                took = time.perf_counter() - began
+                pause = max(SNAPSHOT_SECONDS - took, took / SAMPLING_SHARE_MAX)
+
+    def _send_figures(self, sampler: Sampler) -> None:
+        catalog = sampler.catalog()
+        if catalog is not None:
+            self._writer.send(catalog)
+        self._writer.send(sampler.snapshot())
+        for event in sampler.events():
+            self._writer.send(event)
+
+    # ---- requests ----
+
+    def _received(self, message: WindowMessage) -> None:
+        """Bring a message from the reader's thread to the loop."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._take, message)
+
+    def _take(self, message: WindowMessage) -> None:
+        if isinstance(message, Cancel):
+            task = self._tasks.get(message.request_id)
+            if task is not None:
+                task.cancel()
+        elif self._queries is None:
+            self._fail(message, WorkerError("the broker is still starting, or already stopping; try again when it is ready"))
+        elif len(self._tasks) >= REQUESTS_MAX:
+            self._fail(message, WorkerError(f"{REQUESTS_MAX} requests are not answered yet; wait for some of them"))
+        else:
+            self._tasks[message.request_id] = asyncio.create_task(self._answer(self._queries, message))
+
+    async def _answer(self, queries: Queries, request: Request) -> None:
+        try:
+            self._writer.send(Reply(request.request_id, await queries.answer(request.body)))
+        except OrbitError as error:
+            self._fail(request, error)
+        except Exception as error:
+            logger.exception("request %d failed: %.500r", request.request_id, request.body)
+            self._fail(request, BugError(f"the broker process failed at this request: {error!r}; its log has the details"))
+        finally:
+            del self._tasks[request.request_id]
+
+    def _fail(self, request: Request, error: OrbitError) -> None:
+        self._writer.send(Failure(request.request_id, error.kind, error.message, error.context))
+
+    async def _end_requests(self) -> None:
+        self._queries = None
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _exit_by_force() -> None:
+    logger.error("not stopped within %d s; ending by force, the next start recovers the store", STOP_SECONDS_MAX)
+    logging.shutdown()
+    os._exit(FORCED_EXIT_CODE)

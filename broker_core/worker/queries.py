@@ -1,0 +1,162 @@
+"""Answers the window's queries and commands.
+
+Tables are read on the loop. Messages are read on a thread in small batches, so that a producer waits for a batch at most; a
+request that was given up ends at the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from typing import Protocol, TypeVar
+
+from broker_core.errors import BugError, UsageError
+from broker_core.ipc.schema import (
+    Answer,
+    BrowseQueue,
+    CreateTopic,
+    Done,
+    FindOffset,
+    FoundOffset,
+    ListMembers,
+    Members,
+    MessagePage,
+    Query,
+    ReadMessage,
+    ReadMessageById,
+    SendMessage,
+    SendReceipt,
+    Shutdown,
+)
+from broker_core.message.message_id import parse_offset_message_id
+from broker_core.remoting.codes import version_name
+from broker_core.worker.engine import EngineView, StoreFigures
+from broker_core.worker.message_views import (
+    BATCH_MESSAGES,
+    PAGE_MESSAGES_MAX,
+    MessageHead,
+    StoreReader,
+    newest_first,
+    page_of,
+    read_batch,
+    read_detail,
+)
+
+THREADS = 2
+
+_T = TypeVar("_T")
+
+
+class QueryStore(StoreFigures, StoreReader, Protocol):
+    """What queries need of the store."""
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
+
+
+class QueryEngine(EngineView, Protocol):
+    """What queries need of the engine."""
+
+    @property
+    def store(self) -> QueryStore: ...
+
+    async def put_from_console(self, message: SendMessage) -> SendReceipt: ...
+
+    def create_topic(self, topic: CreateTopic) -> None: ...
+
+
+class Queries:
+    """Answers queries about one engine. To be called on the engine's loop.
+
+    Args:
+        engine: What to ask.
+        shut_down: Called for the command to stop.
+    """
+
+    def __init__(self, engine: QueryEngine, *, shut_down: Callable[[], None]) -> None:
+        self._engine = engine
+        self._shut_down = shut_down
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
+
+    def close(self) -> None:
+        """End the threads; queries still running fail."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    async def answer(self, query: Query) -> Answer:
+        """Answer one query or carry out one command.
+
+        Raises:
+            OrbitError: It cannot be answered; the message says why.
+        """
+        match query:
+            case BrowseQueue():
+                return await self._browse(query)
+            case FindOffset(topic, queue_id, timestamp_ms):
+                return FoundOffset(await self._run(lambda: self._engine.store.offset_by_time(topic, queue_id, timestamp_ms)))
+            case ReadMessage(physical_offset):
+                return await self._run(lambda: read_detail(self._engine.store, physical_offset))
+            case ReadMessageById(message_id):
+                _host, offset = parse_offset_message_id(message_id)
+                return await self._run(lambda: read_detail(self._engine.store, offset))
+            case SendMessage():
+                return await self._engine.put_from_console(query)
+            case CreateTopic():
+                self._engine.create_topic(query)
+                return Done()
+            case ListMembers(group):
+                return self._members(group)
+            case Shutdown():
+                self._shut_down()
+                return Done()
+        raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _run(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _browse(self, query: BrowseQueue) -> MessagePage:
+        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        if query.topic not in self._engine.topics and not self._queue_ids(query.topic):
+            raise UsageError(f"there is no topic {query.topic} on this broker", topic=query.topic)
+        return await (self._browse_all(query) if query.queue_id < 0 else self._browse_one(query))
+
+    async def _browse_one(self, query: BrowseQueue) -> MessagePage:
+        store, topic, queue_id = self._engine.store, query.topic, query.queue_id
+        low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+        offset = min(max(query.start_offset, low), high)
+        heads: list[MessageHead] = []
+        missing = 0
+        while len(heads) < query.count and offset < high:
+            batch = await self._run(partial(read_batch, store, topic, queue_id, offset, query.count - len(heads)))
+            heads += batch.heads
+            missing += batch.missing
+            if batch.next_offset <= offset:
+                break
+            offset = batch.next_offset
+        return page_of(topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
+
+    async def _browse_all(self, query: BrowseQueue) -> MessagePage:
+        newest = newest_first(self._engine.store, query.topic, self._queue_ids(query.topic), query.count)
+        heads: list[MessageHead] = []
+        while batch := await self._run(lambda: list(islice(newest, BATCH_MESSAGES))):
+            heads += batch
+        return page_of(query.topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+
+    def _queue_ids(self, topic: str) -> list[int]:
+        return sorted(queue_id for known, queue_id in self._engine.store.queues() if known == topic)
+
+    def _members(self, group: str) -> Members:
+        found = self._engine.consumers.group(group)
+        clients = list(found.members.values()) if found else []
+        topics = {topic: subscription.expression for topic, subscription in found.subscriptions.items()} if found else {}
+        return Members(
+            client_id=[client.client_id for client in clients],
+            address=[client.address for client in clients],
+            language=[client.language for client in clients],
+            version=[version_name(client.version) for client in clients],
+            last_heartbeat_ms=[client.last_heartbeat_ms for client in clients],
+            # The broker keeps one subscription for all members of a group.
+            subscriptions=[topics for _client in clients],
+        )

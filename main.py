@@ -1,0 +1,238 @@
+"""Orbit's command line and composition root: every process of Orbit begins here.
+
+Nothing heavy is imported at module level: the worker and the window pay only for what they use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broker_core.config import BrokerConfig
+    from gui.bridge.options import WorkerOptions
+
+DESCRIPTION = """\
+Orbit is a desktop console for RocketMQ with a broker inside. Without a command it opens the window and starts its broker;
+point any RocketMQ client at the name server address that the window shows."""
+
+EXIT_CODES = """\
+exit codes: 0 success, 1 failure, 2 wrong arguments, 3 the store cannot be used, 4 a port or an address cannot be used,
+5 the broker process failed, 6 a broker refused, 7 the report failed, 8 Java failed, 70 a fault of Orbit itself,
+130 cancelled"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; returns the exit code of the process."""
+    from broker_core.errors import OrbitError
+
+    if argv[:1] == ["report"]:
+        # The report's own command line, with its own help.
+        from spark_reports.__main__ import main as report
+
+        return report(argv[1:])
+    arguments = _parser().parse_args(argv)
+    run: Callable[[argparse.Namespace], int] = arguments.run
+    try:
+        return run(arguments)
+    except OrbitError as error:
+        print(f"orbit: {error.message}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+# ---- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _window(arguments: argparse.Namespace) -> int:
+    from gui.app import WindowOptions, run_window
+
+    _broker_config(arguments)  # a wrong setting is told at once, not by a window
+    return run_window(WindowOptions(_worker_options(arguments), language=arguments.lang, theme=arguments.theme))
+
+
+def _broker(arguments: argparse.Namespace) -> int:
+    from broker_core.worker.headless import run_headless
+
+    return run_headless(_broker_config(arguments))
+
+
+def _worker(arguments: argparse.Namespace) -> int:
+    from broker_core.version import ORBIT_VERSION
+    from broker_core.worker.process import WorkerOptions, run_worker
+
+    config = _broker_config(arguments)
+    return run_worker(WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir))
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    import asyncio
+
+    from broker_core.client.demo import play
+
+    asyncio.run(play(arguments.ns, rate=arguments.rate, seconds=arguments.seconds, parent_pipe=arguments.parent_pipe))
+    return 0
+
+
+def _gallery(arguments: argparse.Namespace) -> int:
+    from gui.gallery import main as gallery
+
+    return gallery(arguments.out, arguments.theme, arguments.lang)
+
+
+# ---- what the arguments mean -------------------------------------------------------------------------------------------
+
+
+def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
+    from gui.bridge.options import WorkerOptions
+
+    return WorkerOptions(
+        store=_store(arguments),
+        name_server_port=arguments.ns_port,
+        broker_port=arguments.port,
+        bind=arguments.bind,
+        flush=arguments.flush,
+        settings=_settings(arguments.set),
+    )
+
+
+def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
+    from broker_core.config import BrokerConfig, FlushDiskType, StoreConfig, with_settings
+    from broker_core.worker.addresses import advertised_host
+
+    flush: FlushDiskType = "SYNC_FLUSH" if arguments.flush == "sync" else "ASYNC_FLUSH"
+    config = BrokerConfig(
+        name_server_port=arguments.ns_port,
+        listen_port=arguments.port,
+        bind_host=arguments.bind,
+        advertised_host=advertised_host(arguments.bind),
+        store=StoreConfig(root=_store(arguments), flush_disk_type=flush),
+    )
+    return with_settings(config, _settings(arguments.set))
+
+
+def _store(arguments: argparse.Namespace) -> Path:
+    if arguments.store is not None:
+        store: Path = arguments.store
+        return store.absolute()
+    import platformdirs
+
+    return platformdirs.user_data_path("orbit", appauthor=False) / "store"
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, str]:
+    from broker_core.errors import UsageError
+
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--set takes KEY=VALUE, for example --set flushDiskType=SYNC_FLUSH, not “{pair}”")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+# ---- the command line --------------------------------------------------------------------------------------------------
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_rest: object) -> None:
+        from broker_core.version import ORBIT_VERSION
+
+        print(f"orbit {ORBIT_VERSION}")
+        parser.exit()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="orbit", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    _add_broker_arguments(parser)
+    _add_look_arguments(parser)
+    parser.set_defaults(run=_window)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_broker(commands)
+    _add_worker(commands)
+    commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
+    _add_demo(commands)
+    _add_gallery(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction  # noqa: SLF001  argparse has no public name for what add_subparsers returns
+
+
+def _add_broker(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = (
+        "Run name server and broker in the foreground, without a window. When clients are served it prints one line: "
+        "ready name-server=HOST:PORT broker=HOST:PORT store=DIR. SIGTERM and SIGINT stop it with everything on disk."
+    )
+    parser = commands.add_parser("broker", help="run name server and broker without a window", description=text)
+    _add_broker_arguments(parser, command=True)
+    parser.set_defaults(run=_broker)
+
+
+def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = "The broker process of the window. It talks on its standard input and output; do not start it by hand."
+    parser = commands.add_parser("worker", description=text)
+    _add_broker_arguments(parser, command=True)
+    parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
+    parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
+    parser.set_defaults(run=_worker)
+
+
+def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = (
+        "Play the traffic of a shop against a broker: orders, payments and more, with tags and keys, and consumer groups of "
+        "which one is slow and builds a backlog."
+    )
+    parser = commands.add_parser("demo", help="play demo traffic against a broker", description=text)
+    parser.add_argument("--ns", required=True, metavar="HOST:PORT", help="address of the name server")
+    parser.add_argument("--rate", type=int, default=1_200, metavar="N", help="messages a second; default 1200")
+    parser.add_argument("--seconds", type=float, metavar="N", help="how long; default: until it is stopped")
+    parser.add_argument("--parent-pipe", action="store_true", help="stop when standard input ends")
+    parser.set_defaults(run=_demo)
+
+
+def _add_gallery(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = "Open every page on demo data, without a display, and save a picture of each: overview.png, topics.png, …"
+    parser = commands.add_parser("gallery", help="save a picture of every page", description=text)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the pictures")
+    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="colours; default light")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language; default en")
+    parser.set_defaults(run=_gallery)
+
+
+def _add_broker_arguments(parser: argparse.ArgumentParser, *, command: bool = False) -> None:
+    """Add what describes a broker. Those of a command have no defaults: what stood before the command counts."""
+
+    def add(name: str, default: object, **rest: Any) -> None:  # noqa: ANN401  as add_argument takes it
+        parser.add_argument(name, default=argparse.SUPPRESS if command else default, **rest)
+
+    add("--store", None, type=Path, metavar="DIR", help="folder of the messages; default: the user's data folder")
+    add("--ns-port", 9876, type=_port, metavar="N", help="port of the name server, 0 for any; default 9876")
+    add("--port", 10911, type=_port, metavar="N", help="port of the broker, 0 for any; default 10911")
+    add("--bind", "127.0.0.1", metavar="HOST", help="address to listen on; default 127.0.0.1, this machine only")
+    flush_help = "acknowledge a message when it is in memory (async, the default) or on the disk (sync)"
+    add("--flush", "async", choices=("async", "sync"), help=flush_help)
+    add("--set", [], action="append", metavar="KEY=VALUE", help="a broker setting by its RocketMQ key; repeatable")
+
+
+def _add_look_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--theme", choices=("system", "light", "dark"), default="", help="colours; default: as last time")
+    parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default: as last time")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"a port is a number from 0 (any free one) to 65535, not “{text}”")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
