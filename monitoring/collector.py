@@ -1,0 +1,253 @@
+"""Turns what the worker counts into what a person wants to know: rates, lag, age.
+
+Pure: catalog and snapshots in, `ClusterState` and `History` out; the time is that of the snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+from broker_core.api import Catalog, CodecError, Columns, Snapshot
+from monitoring.series import Floats, History, Ints, SlidingRate
+from monitoring.state import ClusterState
+
+HISTORY_STEP_MS = 1_000
+
+
+class Collector:
+    """Follows one cluster. Not thread-safe; `ClusterState` that it returns may go to any thread.
+
+    Args:
+        history: Where a sample of the figures goes once a second.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._catalog: _Places | None = None
+        self._queue_rate = SlidingRate()
+        self._topic_put_rate = SlidingRate()
+        self._topic_got_rate = SlidingRate()
+        self._group_got_rate = SlidingRate()
+        self._totals_rate = SlidingRate()
+        self._recorded_ms: int | None = None
+
+    def restarted(self) -> None:
+        """A new worker begins to count at 0; what it serves is told anew."""
+        self._catalog = None
+        for rate in self._rates():
+            rate.reset()
+
+    def catalog_changed(self, catalog: Catalog) -> None:
+        """Take the set of things that the following snapshots measure.
+
+        Raises:
+            CodecError: Its columns do not fit each other.
+        """
+        new, old = _Places(catalog), self._catalog
+        self._catalog = new
+        if old is None:
+            return
+        topics = _old_index(old.catalog.topics, catalog.topics)
+        groups = _old_index(old.catalog.groups, catalog.groups)
+        self._queue_rate.rearrange(_old_index(old.queue_keys, new.queue_keys))
+        self._topic_put_rate.rearrange(topics)
+        self._topic_got_rate.rearrange(topics)
+        self._group_got_rate.rearrange(groups)
+        self._forget_gone(old.catalog, catalog)
+
+    def snapshot_taken(self, snapshot: Snapshot) -> ClusterState | None:
+        """Derive the figures of a moment.
+
+        Returns:
+            The state, or None when the snapshot belongs to a catalog that has been replaced.
+
+        Raises:
+            CodecError: A column is missing or has another length than the catalog says.
+        """
+        places = self._catalog
+        if places is None or snapshot.revision != places.catalog.revision:
+            return None
+        state = self._derive(places, snapshot)
+        if self._recorded_ms is None or abs(snapshot.taken_ms - self._recorded_ms) >= HISTORY_STEP_MS:
+            self._recorded_ms = snapshot.taken_ms
+            self._history.record(snapshot.taken_ms, _recorded(state))
+        return state
+
+    def _rates(self) -> tuple[SlidingRate, ...]:
+        return self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate
+
+    def _forget_gone(self, old: Catalog, new: Catalog) -> None:
+        topics = set(old.topics) - set(new.topics)
+        groups = set(old.groups) - set(new.groups)
+        names = [f"topic:{topic}.{figure}" for topic in topics for figure in _TOPIC_FIGURES]
+        names += [f"group:{group}.{figure}" for group in groups for figure in _GROUP_FIGURES]
+        self._history.forget(names)
+
+    def _derive(self, places: _Places, snapshot: Snapshot) -> ClusterState:
+        taken_ms, topic_count, group_count = snapshot.taken_ms, places.topic_count, places.group_count
+        queues = _columns(snapshot.queues, ("min_offset", "max_offset", "last_store_ms"), places.queue_count)
+        topics = _columns(snapshot.topics, ("put_messages", "put_bytes", "got_messages"), topic_count)
+        groups = _columns(snapshot.groups, ("members", "got_messages"), group_count)
+        positions = _columns(snapshot.positions, ("offset", "next_store_ms", "owner"), places.position_count)
+        lag = _lag_messages(positions["offset"], queues["max_offset"][places.position_queue])
+        behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
+        group_lag = _sum_known(lag, places.position_group, group_count)
+        totals = self._totals(snapshot, group_lag[~places.group_is_system])
+        return ClusterState(
+            catalog=places.catalog,
+            taken_ms=taken_ms,
+            queue_min_offset=queues["min_offset"],
+            queue_max_offset=queues["max_offset"],
+            queue_last_store_ms=queues["last_store_ms"],
+            queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"])),
+            topic_put_messages=topics["put_messages"],
+            topic_put_bytes=topics["put_bytes"],
+            topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"])),
+            topic_got_rate=_frozen(self._topic_got_rate.add(taken_ms, topics["got_messages"])),
+            topic_kept_messages=_kept_messages(queues, places.queue_topic, topic_count),
+            topic_last_store_ms=_last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count),
+            group_members=groups["members"],
+            group_lag_messages=_frozen(group_lag),
+            group_behind_ms=_frozen(_max_known(behind, places.position_group, group_count)),
+            group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
+            position_offset=positions["offset"],
+            position_lag_messages=_frozen(lag),
+            position_behind_ms=_frozen(behind),
+            position_owner=positions["owner"],
+            owners=snapshot.owners,
+            totals=totals,
+        )
+
+    def _totals(self, snapshot: Snapshot, group_lag: Floats) -> dict[str, float]:
+        unknown = float("nan")
+        totals = dict(snapshot.totals)
+        counters = np.array([totals.get(name, unknown) for name in _TOTAL_COUNTERS.values()])
+        rates = self._totals_rate.add(snapshot.taken_ms, counters)
+        totals.update(zip(_TOTAL_COUNTERS, rates.tolist(), strict=True))
+        totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
+        known = group_lag[~np.isnan(group_lag)]
+        totals["lag_messages"] = float(known.sum()) if len(known) else unknown
+        totals["unflushed_bytes"] = totals.get("commit_log_max", unknown) - totals.get("flushed", unknown)
+        return totals
+
+
+_TOTAL_COUNTERS = {
+    "put_rate": "put_messages",
+    "put_byte_rate": "put_bytes",
+    "got_rate": "got_messages",
+    "got_byte_rate": "got_bytes",
+    "process_cpu_rate": "process_cpu_s",
+}
+_TOPIC_FIGURES = ("put_rate", "got_rate")
+_GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")
+
+
+class _Places:
+    """A catalog with its index columns as arrays, checked once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.topic_count = len(catalog.topics)
+        self.queue_count = len(catalog.queue_id)
+        self.group_count = len(catalog.groups)
+        self.position_count = len(catalog.position_group)
+        self.queue_topic = _indexes("queue_topic", catalog.queue_topic, self.queue_count, self.topic_count)
+        self.position_group = _indexes("position_group", catalog.position_group, self.position_count, self.group_count)
+        self.position_queue = _indexes("position_queue", catalog.position_queue, self.position_count, self.queue_count)
+        # A worker of an older version does not tell which groups are its own.
+        system = catalog.group_is_system or [False] * self.group_count
+        self.group_is_system = np.array(system, bool)
+        if len(system) != self.group_count:
+            raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
+
+    @property
+    def queue_keys(self) -> list[tuple[str, int]]:
+        topics, ids = self.catalog.topics, self.catalog.queue_id
+        return [(topics[topic], queue_id) for topic, queue_id in zip(self.catalog.queue_topic, ids, strict=True)]
+
+
+def _indexes(name: str, values: list[int], length: int, limit: int) -> Ints:
+    column = np.array(values, np.int64)
+    if len(column) != length or (length and not 0 <= int(column.min()) <= int(column.max()) < limit):
+        raise CodecError(
+            f"the worker's catalog is not consistent: {name} has {len(column)} indexes, expected {length} below {limit}"
+        )
+    return column
+
+
+def _columns(columns: Columns, names: Sequence[str], length: int) -> Mapping[str, Ints]:
+    found: dict[str, Ints] = {}
+    for name in names:
+        raw = columns.get(name, b"")
+        if len(raw) != length * 8:
+            raise CodecError(f"the worker's column {name} has {len(raw)} bytes, expected {length} items of 8", column=name)
+        found[name] = np.frombuffer(raw, "<i8")
+    return found
+
+
+def _old_index(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:
+    place = {key: index for index, key in enumerate(old)}
+    return np.array([place.get(key, -1) for key in new], np.int64)
+
+
+def _frozen(values: Floats) -> Floats:
+    values.flags.writeable = False
+    return values
+
+
+def _lag_messages(offset: Ints, max_offset: Ints) -> Floats:
+    known = (offset >= 0) & (max_offset >= 0)
+    # A consumer may have committed what it read after the queue's end was sampled.
+    return np.where(known, np.maximum(max_offset - offset, 0), np.nan)
+
+
+def _behind_ms(lag: Floats, next_store_ms: Ints, taken_ms: int) -> Floats:
+    waiting = np.where(next_store_ms >= 0, np.maximum(taken_ms - next_store_ms, 0), np.nan)
+    behind: Floats = np.where(lag == 0, 0.0, np.where(np.isnan(lag), np.nan, waiting))
+    return behind
+
+
+def _sum_known(values: Floats, owner: Ints, count: int) -> Floats:
+    known = ~np.isnan(values)
+    sums = np.bincount(owner[known], weights=values[known], minlength=count)
+    return np.where(np.bincount(owner[known], minlength=count) > 0, sums, np.nan)
+
+
+def _max_known(values: Floats, owner: Ints, count: int) -> Floats:
+    known = ~np.isnan(values)
+    largest = np.full(count, -1.0)
+    np.maximum.at(largest, owner[known], values[known])
+    return np.where(largest >= 0, largest, np.nan)
+
+
+def _kept_messages(queues: Mapping[str, Ints], queue_topic: Ints, count: int) -> Ints:
+    low, high = queues["min_offset"], queues["max_offset"]
+    unknown = np.bincount(queue_topic[(low < 0) | (high < 0)], minlength=count) > 0
+    kept = np.zeros(count, np.int64)
+    np.add.at(kept, queue_topic, np.maximum(high - low, 0))
+    kept[unknown] = -1
+    kept.flags.writeable = False
+    return kept
+
+
+def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
+    last = np.full(count, -1, np.int64)
+    np.maximum.at(last, queue_topic, last_store_ms)
+    last.flags.writeable = False
+    return last
+
+
+def _recorded(state: ClusterState) -> dict[str, float]:
+    values = {f"totals.{name}": value for name, value in state.totals.items()}
+    catalog = state.catalog
+    for topic, put, got in zip(catalog.topics, state.topic_put_rate.tolist(), state.topic_got_rate.tolist(), strict=True):
+        values[f"topic:{topic}.put_rate"] = put
+        values[f"topic:{topic}.got_rate"] = got
+    figures = (state.group_lag_messages.tolist(), state.group_behind_ms.tolist(), state.group_got_rate.tolist())
+    for group, lag, behind, got in zip(catalog.groups, *figures, strict=True):
+        values[f"group:{group}.lag_messages"] = lag
+        values[f"group:{group}.behind_ms"] = behind
+        values[f"group:{group}.got_rate"] = got
+    return values

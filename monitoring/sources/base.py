@@ -1,0 +1,103 @@
+"""`ClusterSource`: the one interface through which pages see a cluster.
+
+The embedded broker is one adapter, an attached real cluster the other; no page knows which it has. This module knows no
+Qt, no process and no socket. Callbacks run on the thread that feeds the source (the GUI thread in the console) and must
+return quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    # Needed for types only, and slow to import: the frame of the window is on screen before them.
+    from broker_core.api import (
+        CreateTopic,
+        Done,
+        FoundOffset,
+        Members,
+        MessageDetail,
+        MessagePage,
+        Occurred,
+        OrbitError,
+        Ready,
+        SendMessage,
+        SendReceipt,
+    )
+    from monitoring.state import ClusterState
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class SourceStatus(Enum):
+    """Where a source stands."""
+
+    STARTING = "starting"
+    READY = "ready"
+    LOST = "lost"
+    STOPPED = "stopped"
+
+
+class Pending(Protocol[T_co]):
+    """An answer that will come. Exactly one of the two callbacks of ``then`` is called, unless it is cancelled first."""
+
+    def then(self, done: Callable[[T_co], None], failed: Callable[[OrbitError], None]) -> None:
+        """Set what is called with the answer or the error; at once if it is already there."""
+
+    def cancel(self) -> None:
+        """Give up the answer; neither callback is called afterwards."""
+
+
+class ClusterListener(Protocol):
+    """What a source reports by itself."""
+
+    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None: ...
+
+    def stage_changed(self, text: str, done: int, total: int) -> None: ...
+
+    def state_changed(self, state: ClusterState) -> None:
+        """New figures, about ten times a second. ``state`` is immutable; arrays must not be written."""
+
+    def occurred(self, event: Occurred) -> None: ...
+
+
+class ClusterSource(Protocol):
+    """A cluster to watch and to act on."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def status(self) -> SourceStatus: ...
+
+    @property
+    def reason(self) -> OrbitError | None:
+        """Why the cluster was lost, in the status LOST."""
+
+    @property
+    def ready(self) -> Ready | None:
+        """Addresses and names, once known."""
+
+    @property
+    def state(self) -> ClusterState | None:
+        """The newest figures, once known."""
+
+    def add_listener(self, listener: ClusterListener) -> None: ...
+
+    def remove_listener(self, listener: ClusterListener) -> None: ...
+
+    def browse_queue(self, topic: str, queue_id: int, start_offset: int, count: int) -> Pending[MessagePage]: ...
+
+    def find_offset(self, topic: str, queue_id: int, timestamp_ms: int) -> Pending[FoundOffset]: ...
+
+    def read_message(self, physical_offset: int) -> Pending[MessageDetail]: ...
+
+    def read_message_by_id(self, offset_message_id: str) -> Pending[MessageDetail]: ...
+
+    def send_message(self, message: SendMessage) -> Pending[SendReceipt]: ...
+
+    def create_topic(self, topic: CreateTopic) -> Pending[Done]: ...
+
+    def list_members(self, group: str) -> Pending[Members]: ...

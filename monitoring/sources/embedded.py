@@ -1,0 +1,267 @@
+"""The embedded broker as a `ClusterSource`: figures and answers of the worker process, over a transport given from outside.
+
+It starts and stops no process itself; who owns the process calls `worker_starting`, `received` and `worker_ended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from broker_core.api import (
+    Answer,
+    BrowseQueue,
+    Catalog,
+    CodecError,
+    CreateTopic,
+    Done,
+    Failure,
+    Fatal,
+    FindOffset,
+    FoundOffset,
+    ListMembers,
+    Members,
+    MessageDetail,
+    MessagePage,
+    Occurred,
+    OrbitError,
+    Query,
+    ReadMessage,
+    ReadMessageById,
+    Ready,
+    Reply,
+    SendMessage,
+    SendReceipt,
+    Snapshot,
+    Stage,
+    WorkerClient,
+    WorkerError,
+    WorkerLostError,
+    WorkerMessage,
+    error_from_wire,
+)
+from monitoring.collector import Collector
+from monitoring.series import History
+from monitoring.sources.base import ClusterListener, Pending, SourceStatus
+from monitoring.state import ClusterState
+
+_A = TypeVar("_A")
+
+
+class Transport(Protocol):
+    """The way to a worker process."""
+
+    def send(self, data: bytes) -> None:
+        """Pass bytes to the worker; without effect when there is none."""
+
+    def abort(self) -> None:
+        """End a worker that cannot be talked to."""
+
+
+class EmbeddedSource:
+    """One embedded broker, over the lives of its worker processes. Not thread-safe.
+
+    Args:
+        transport: The way to the worker.
+        name: How the cluster is called in the window.
+    """
+
+    def __init__(self, transport: Transport, *, name: str = "Embedded") -> None:
+        self._transport = transport
+        self._name = name
+        self._history = History()
+        self._collector = Collector(self._history)
+        self._client = WorkerClient()
+        self._status = SourceStatus.STOPPED
+        self._reason: OrbitError | None = None
+        self._ready: Ready | None = None
+        self._state: ClusterState | None = None
+        self._listeners: list[ClusterListener] = []
+        self._answers: dict[int, _Answer[Any]] = {}
+
+    # ---- what pages see ----
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def status(self) -> SourceStatus:
+        return self._status
+
+    @property
+    def reason(self) -> OrbitError | None:
+        """Why the worker was lost, in the status LOST."""
+        return self._reason
+
+    @property
+    def ready(self) -> Ready | None:
+        return self._ready
+
+    @property
+    def state(self) -> ClusterState | None:
+        return self._state
+
+    @property
+    def history(self) -> History:
+        """The figures of the last hour; it goes on over a restart of the worker."""
+        return self._history
+
+    def add_listener(self, listener: ClusterListener) -> None:
+        self._listeners.append(listener)
+
+    def remove_listener(self, listener: ClusterListener) -> None:
+        self._listeners.remove(listener)
+
+    def browse_queue(self, topic: str, queue_id: int, start_offset: int, count: int) -> Pending[MessagePage]:
+        return self._ask(BrowseQueue(topic, queue_id, start_offset, count), MessagePage)
+
+    def find_offset(self, topic: str, queue_id: int, timestamp_ms: int) -> Pending[FoundOffset]:
+        return self._ask(FindOffset(topic, queue_id, timestamp_ms), FoundOffset)
+
+    def read_message(self, physical_offset: int) -> Pending[MessageDetail]:
+        return self._ask(ReadMessage(physical_offset), MessageDetail)
+
+    def read_message_by_id(self, offset_message_id: str) -> Pending[MessageDetail]:
+        return self._ask(ReadMessageById(offset_message_id), MessageDetail)
+
+    def send_message(self, message: SendMessage) -> Pending[SendReceipt]:
+        return self._ask(message, SendReceipt)
+
+    def create_topic(self, topic: CreateTopic) -> Pending[Done]:
+        return self._ask(topic, Done)
+
+    def list_members(self, group: str) -> Pending[Members]:
+        return self._ask(ListMembers(group), Members)
+
+    # ---- what the owner of the process tells ----
+
+    def worker_starting(self) -> None:
+        """A worker process is being started."""
+        self._client = WorkerClient()
+        self._collector.restarted()
+        self._ready = None
+        self._reason = None
+        self._set_status(SourceStatus.STARTING)
+
+    def received(self, data: bytes) -> None:
+        """Take in bytes of the worker. One that cannot be understood is given up, with the reason as its fate."""
+        if self._reason is not None:
+            return
+        try:
+            for message in self._client.receive(data):
+                self._take(message)
+        except (CodecError, WorkerError) as error:
+            self._reason = error
+            self._transport.abort()
+
+    def worker_ended(self, reason: OrbitError | None) -> None:
+        """The worker process is gone.
+
+        Args:
+            reason: None when it was asked to stop; what the worker itself told before it ended counts more.
+        """
+        reason = self._reason or reason
+        error = reason or WorkerLostError("the broker has been stopped")
+        self._reason = reason
+        answers, self._answers = self._answers, {}
+        self._set_status(SourceStatus.STOPPED if reason is None else SourceStatus.LOST)
+        for answer in answers.values():
+            answer.fail(error)
+
+    # ---- inside ----
+
+    def _ask(self, query: Query, expected: type[_A]) -> _Answer[_A]:
+        answer = _Answer(expected, cancelled=self._cancel)
+        if self._status is not SourceStatus.READY:
+            answer.fail(WorkerError(f"the broker is not running ({self._status.value}); start it and try again"))
+            return answer
+        try:
+            answer.request_id, data = self._client.request(query)
+        except (CodecError, WorkerError) as error:
+            answer.fail(error)
+            return answer
+        self._answers[answer.request_id] = answer
+        self._transport.send(data)
+        return answer
+
+    def _cancel(self, request_id: int) -> None:
+        if self._answers.pop(request_id, None) is not None:
+            self._transport.send(self._client.cancel(request_id))
+
+    def _take(self, message: WorkerMessage) -> None:
+        match message:
+            case Snapshot():
+                self._take_snapshot(message)
+            case Catalog():
+                self._collector.catalog_changed(message)
+            case Reply(request_id, body):
+                self._answers.pop(request_id).succeed(body)
+            case Failure(request_id, kind, text, context):
+                self._answers.pop(request_id).fail(error_from_wire(kind, text, context))
+            case Stage(text, done, total):
+                for listener in tuple(self._listeners):
+                    listener.stage_changed(text, done, total)
+            case Ready():
+                self._ready = message
+                self._set_status(SourceStatus.READY)
+            case Occurred():
+                for listener in tuple(self._listeners):
+                    listener.occurred(message)
+            case Fatal(kind, text, context):
+                self._reason = error_from_wire(kind, text, context)
+
+    def _take_snapshot(self, snapshot: Snapshot) -> None:
+        state = self._collector.snapshot_taken(snapshot)
+        if state is not None:
+            self._state = state
+            for listener in tuple(self._listeners):
+                listener.state_changed(state)
+
+    def _set_status(self, status: SourceStatus) -> None:
+        self._status = status
+        for listener in tuple(self._listeners):
+            listener.status_changed(status, self._reason)
+
+
+class _Answer(Generic[_A]):
+    """A `Pending` that is resolved from outside. What was resolved before `then` is delivered by it."""
+
+    def __init__(self, expected: type[_A], *, cancelled: Callable[[int], None]) -> None:
+        self.request_id = 0
+        self._expected = expected
+        self._cancelled = cancelled
+        self._value: _A | None = None
+        self._error: OrbitError | None = None
+        self._callbacks: tuple[Callable[[_A], None], Callable[[OrbitError], None]] | None = None
+        self._over = False
+
+    def then(self, done: Callable[[_A], None], failed: Callable[[OrbitError], None]) -> None:
+        self._callbacks = (done, failed)
+        self._deliver()
+
+    def cancel(self) -> None:
+        if not self._over:
+            self._over = True
+            self._cancelled(self.request_id)
+
+    def succeed(self, value: Answer) -> None:
+        if not isinstance(value, self._expected):
+            self.fail(CodecError(f"the worker answered with {type(value).__name__}, expected {self._expected.__name__}"))
+            return
+        self._value = value
+        self._deliver()
+
+    def fail(self, error: OrbitError) -> None:
+        self._error = error
+        self._deliver()
+
+    def _deliver(self) -> None:
+        if self._over or self._callbacks is None or (self._value is None and self._error is None):
+            return
+        self._over = True
+        done, failed = self._callbacks
+        if self._error is not None:
+            failed(self._error)
+        elif self._value is not None:
+            done(self._value)

@@ -1,0 +1,53 @@
+"""`ClusterState`: what is known of a cluster at one moment, with derived figures.
+
+Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.ipc.schema`. Offsets
+and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN = unknown. Arrays are read-only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker_core.api import Catalog
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Figures of one snapshot and what follows from them and their predecessors."""
+
+    catalog: Catalog
+    taken_ms: int
+    """Broker clock of the snapshot, ms since the epoch."""
+
+    queue_min_offset: Ints  # [Q]
+    queue_max_offset: Ints  # [Q]
+    queue_last_store_ms: Ints  # [Q]
+    queue_put_rate: Floats  # [Q] messages/s, over the last seconds
+
+    topic_put_messages: Ints  # [T] since the worker started
+    topic_put_bytes: Ints  # [T]
+    topic_put_rate: Floats  # [T] messages/s
+    topic_got_rate: Floats  # [T] messages/s
+    topic_kept_messages: Ints  # [T] sum of max - min offset
+    topic_last_store_ms: Ints  # [T]
+
+    group_members: Ints  # [G], -1 offline
+    group_lag_messages: Floats  # [G], NaN when no position is known
+    group_behind_ms: Floats  # [G] taken_ms - store time of the oldest message not consumed; 0 when none waits
+    group_got_rate: Floats  # [G] messages/s
+
+    position_offset: Ints  # [P]
+    position_lag_messages: Floats  # [P]
+    position_behind_ms: Floats  # [P]
+    position_owner: Ints  # [P], index into owners or -1
+    owners: list[str]
+
+    totals: dict[str, float]
+    """As in `Snapshot.totals`, plus put_rate, put_byte_rate, got_rate, got_byte_rate (a second), lag_messages,
+    unflushed_bytes, process_cpu_percent (NaN unknown)."""

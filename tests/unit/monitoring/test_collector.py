@@ -1,0 +1,252 @@
+import dataclasses
+import math
+from array import array
+
+import numpy as np
+import pytest
+
+from broker_core.api import Catalog, CodecError, Snapshot
+from monitoring.collector import Collector
+from monitoring.series import History
+
+NAN = float("nan")
+
+CATALOG = Catalog(
+    revision=1,
+    topics=["orders", "payments"],
+    topic_read_queues=[2, 1],
+    topic_write_queues=[2, 1],
+    topic_permission=[6, 6],
+    topic_is_system=[False, False],
+    queue_topic=[0, 0, 1],
+    queue_id=[0, 1, 0],
+    groups=["billing", "TOOLS_CONSUMER", "unseen"],
+    position_group=[0, 0, 1, 2],
+    position_queue=[0, 2, 1, 2],
+    group_is_system=[False, True, False],
+)
+
+
+def column(*values: int) -> bytes:
+    return array("q", values).tobytes()
+
+
+def snapshot(taken_ms: int = 10_000, **changes: object) -> Snapshot:
+    base = Snapshot(
+        revision=1,
+        taken_ms=taken_ms,
+        queues={
+            "min_offset": column(10, 0, 0),
+            "max_offset": column(110, 50, 30),
+            "last_store_ms": column(9_000, 9_500, -1),
+        },
+        topics={
+            "put_messages": column(20, 0),
+            "put_bytes": column(200, 0),
+            "got_messages": column(5, 0),
+            "got_bytes": column(50, 0),
+        },
+        groups={"members": column(2, -1, -1), "got_messages": column(5, 0, 0), "consume_failed": column(0, 0, 0)},
+        positions={
+            "offset": column(100, 30, 40, -1),
+            "next_store_ms": column(7_000, -1, 8_000, -1),
+            "owner": column(0, 0, -1, -1),
+        },
+        owners=["client@1"],
+        totals={
+            "put_messages": 20,
+            "put_bytes": 200,
+            "got_messages": 5,
+            "got_bytes": 50,
+            "process_cpu_s": 1.0,
+            "commit_log_max": 900.0,
+            "flushed": 700.0,
+        },
+    )
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]  changes by name
+
+
+def collector(history: History | None = None) -> Collector:
+    made = Collector(history or History())
+    made.catalog_changed(CATALOG)
+    return made
+
+
+def test_lag_is_what_is_left_to_consume_and_unknown_without_an_offset():
+    state = collector().snapshot_taken(snapshot())
+    assert state is not None
+    assert state.position_lag_messages.tolist() == pytest.approx([10, 0, 10, NAN], nan_ok=True)
+    assert state.group_lag_messages.tolist() == pytest.approx([10, 10, NAN], nan_ok=True)
+
+
+def test_the_total_lag_leaves_out_the_brokers_own_groups():
+    state = collector().snapshot_taken(snapshot())
+    assert state is not None
+    assert state.totals["lag_messages"] == 10
+
+
+def test_the_total_lag_is_unknown_when_no_group_has_an_offset():
+    positions = {"offset": column(-1, -1, -1, -1), "next_store_ms": column(-1, -1, -1, -1), "owner": column(-1, -1, -1, -1)}
+    state = collector().snapshot_taken(snapshot(positions=positions))
+    assert state is not None
+    assert math.isnan(state.totals["lag_messages"])
+
+
+def test_an_offset_beyond_the_sampled_end_is_no_negative_lag():
+    positions = {"offset": column(130, 30, 40, -1), "next_store_ms": column(-1, -1, 8_000, -1), "owner": column(0, 0, -1, -1)}
+    state = collector().snapshot_taken(snapshot(positions=positions))
+    assert state is not None
+    assert state.position_lag_messages[0] == 0
+
+
+def test_behind_is_the_age_of_the_next_message_and_zero_when_none_waits():
+    state = collector().snapshot_taken(snapshot(taken_ms=10_000))
+    assert state is not None
+    assert state.position_behind_ms.tolist() == pytest.approx([3_000, 0, 2_000, NAN], nan_ok=True)
+    assert state.group_behind_ms.tolist() == pytest.approx([3_000, 2_000, NAN], nan_ok=True)
+
+
+def test_behind_is_unknown_when_messages_wait_whose_time_was_not_read_yet():
+    positions = {"offset": column(100, 30, 40, -1), "next_store_ms": column(-1, -1, -1, -1), "owner": column(0, 0, -1, -1)}
+    state = collector().snapshot_taken(snapshot(positions=positions))
+    assert state is not None
+    assert math.isnan(state.position_behind_ms[0])
+    assert state.position_behind_ms[1] == 0
+
+
+def test_a_topic_keeps_the_messages_of_its_queues():
+    state = collector().snapshot_taken(snapshot())
+    assert state is not None
+    assert state.topic_kept_messages.tolist() == [150, 30]
+    assert state.topic_last_store_ms.tolist() == [9_500, -1]
+
+
+def test_an_unknown_queue_makes_its_topics_sum_unknown():
+    queues = {"min_offset": column(10, -1, 0), "max_offset": column(110, -1, 30), "last_store_ms": column(-1, -1, -1)}
+    state = collector().snapshot_taken(snapshot(queues=queues))
+    assert state is not None
+    assert state.topic_kept_messages.tolist() == [-1, 30]
+
+
+def test_rates_come_with_the_second_snapshot():
+    made = collector()
+    first = made.snapshot_taken(snapshot(10_000))
+    topics = {"put_messages": column(70, 4), "put_bytes": column(0, 0), "got_messages": column(5, 2), "got_bytes": column(0, 0)}
+    totals = {"put_messages": 74, "put_bytes": 1_200, "got_messages": 7, "got_bytes": 50, "process_cpu_s": 1.5}
+    second = made.snapshot_taken(snapshot(12_000, topics=topics, totals=totals))
+    assert first is not None
+    assert second is not None
+    assert np.isnan(first.topic_put_rate).all()
+    assert math.isnan(first.totals["put_rate"])
+    assert second.topic_put_rate.tolist() == [25, 2]
+    assert second.topic_got_rate.tolist() == [0, 1]
+    assert second.totals["put_rate"] == 27
+    assert second.totals["put_byte_rate"] == 500
+    assert second.totals["got_rate"] == 1
+    assert second.totals["process_cpu_percent"] == 25
+
+
+def test_unflushed_bytes_are_the_logs_end_less_what_is_on_disk():
+    state = collector().snapshot_taken(snapshot())
+    assert state is not None
+    assert state.totals["unflushed_bytes"] == 200
+
+
+def test_a_snapshot_of_another_catalog_is_passed_over():
+    assert Collector(History()).snapshot_taken(snapshot()) is None
+    assert collector().snapshot_taken(snapshot(revision=2)) is None
+
+
+def test_rates_follow_a_topic_to_its_new_place():
+    made = collector()
+    made.snapshot_taken(snapshot(10_000))
+    made.catalog_changed(
+        dataclasses.replace(
+            CATALOG,
+            revision=2,
+            topics=["before", "orders", "payments"],
+            topic_read_queues=[1, 2, 1],
+            topic_write_queues=[1, 2, 1],
+            topic_permission=[6, 6, 6],
+            topic_is_system=[False] * 3,
+            queue_topic=[1, 1, 2],
+        )
+    )
+    topics = {name: column(8, 30, 0) for name in ("put_messages", "put_bytes", "got_messages", "got_bytes")}
+    state = made.snapshot_taken(snapshot(11_000, revision=2, topics=topics))
+    assert state is not None
+    assert state.topic_put_rate.tolist() == [8, 10, 0]
+
+
+def test_a_new_worker_counts_from_zero():
+    made = collector()
+    made.snapshot_taken(snapshot(10_000))
+    made.restarted()
+    assert made.snapshot_taken(snapshot(11_000)) is None
+    made.catalog_changed(CATALOG)
+    state = made.snapshot_taken(snapshot(12_000))
+    assert state is not None
+    assert np.isnan(state.topic_put_rate).all()
+
+
+def test_the_history_gets_one_sample_a_second():
+    history = History()
+    made = collector(history)
+    for taken_ms in range(10_000, 13_000, 100):
+        made.snapshot_taken(snapshot(taken_ms))
+    x, y = history.series("group:billing.lag_messages").window(0, 10**9, 100)
+    assert x.tolist() == [10, 11, 12]
+    assert y.tolist() == [10, 10, 10]
+    assert history.series("totals.lag_messages").last == 10
+    assert history.series("topic:orders.put_rate").last == 0
+
+
+def test_the_history_forgets_topics_and_groups_that_are_gone():
+    history = History()
+    made = collector(history)
+    made.snapshot_taken(snapshot())
+    made.catalog_changed(
+        Catalog(2, ["payments"], [1], [1], [6], [False], [0], [0], ["billing"], [], [], [False]),
+    )
+    assert "topic:orders.put_rate" not in history.names()
+    assert "group:unseen.lag_messages" not in history.names()
+    assert "topic:payments.put_rate" in history.names()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"queues": {}}, {"topics": {"put_messages": b"123"}}, {"positions": {"offset": column(1)}}],
+    ids=["missing", "not whole items", "too short"],
+)
+def test_columns_that_do_not_fit_the_catalog_are_refused(change: dict[str, object]):
+    with pytest.raises(CodecError, match="column"):
+        collector().snapshot_taken(snapshot(**change))
+
+
+def test_a_catalog_with_an_index_outside_is_refused():
+    with pytest.raises(CodecError, match="position_queue"):
+        Collector(History()).catalog_changed(dataclasses.replace(CATALOG, position_queue=[0, 2, 1, 3]))
+
+
+def test_arrays_of_a_state_cannot_be_written():
+    state = collector().snapshot_taken(snapshot())
+    assert state is not None
+    for name in ("queue_max_offset", "queue_put_rate", "group_lag_messages", "topic_kept_messages", "position_offset"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(state, name)[0] = 1
+
+
+def test_a_cluster_with_nothing_in_it_has_a_state():
+    made = Collector(History())
+    made.catalog_changed(Catalog(1, [], [], [], [], [], [], [], [], [], [], []))
+    empty = Snapshot(
+        1, 10_000,
+        {"min_offset": b"", "max_offset": b"", "last_store_ms": b""},
+        {"put_messages": b"", "put_bytes": b"", "got_messages": b"", "got_bytes": b""},
+        {"members": b"", "got_messages": b"", "consume_failed": b""},
+        {"offset": b"", "next_store_ms": b"", "owner": b""},
+        [], {},
+    )  # fmt: skip
+    state = made.snapshot_taken(empty)
+    assert state is not None
+    assert math.isnan(state.totals["put_rate"])
