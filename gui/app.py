@@ -1,0 +1,252 @@
+"""The window as a program: application object, services, exception hook, and an orderly end.
+
+`run_window` paints the frame first; worker and pages come right after the first paint.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+import platformdirs
+from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
+from PySide6.QtWidgets import QApplication
+
+from gui.bridge.options import WorkerOptions
+from gui.language import LanguageSwitch, system_language
+from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.operations.tasks import TaskList
+from gui.text import LANGUAGES, TimeZoneChoice, tr
+from gui.theme.icons import application_icon
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.style import FocusMarker
+from gui.theme.tokens import State
+
+if TYPE_CHECKING:
+    from gui.bridge.demo import DemoController
+    from gui.bridge.worker_process import WorkerProcess
+    from gui.operations.reports import ReportRunner
+
+_LOG = logging.getLogger(__name__)
+FORCED_END_MS = 15_000
+"""After it the window ends even if a child has not: the worker kills itself once its input has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """What the window is started with."""
+
+    worker: WorkerOptions
+    language: str = ""
+    """A code of `gui.text.LANGUAGES`; empty: as last time, first as the desktop."""
+    theme: str = ""
+    """system, light or dark; empty: as last time."""
+    settings_file: Path = field(default_factory=lambda: platformdirs.user_config_path("orbit", appauthor=False) / "window.ini")
+    reports_folder: Path | None = None
+    """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
+
+
+def run_window(options: WindowOptions) -> int:
+    """Show the window until it is closed; returns the exit code of the program."""
+    application = make_application()
+    console = Console(application, options)
+    console.window.show()
+    return application.exec()
+
+
+def make_application() -> QApplication:
+    """The application object, which Qt wants once in a process."""
+    QApplication.setApplicationName("orbit")
+    QApplication.setApplicationDisplayName("Orbit")
+    application = QApplication(sys.argv[:1])
+    application.setQuitOnLastWindowClosed(False)
+    return application
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The processes of the window: the worker, and those that run for a while."""
+
+    worker: WorkerProcess
+    demo: DemoController
+    reports: ReportRunner
+
+    @property
+    def any_running(self) -> bool:
+        return self.worker.is_running or self.demo.is_running or self.reports.is_running
+
+
+class Console(QObject):
+    """Window, child processes and what they share; lives as long as the program."""
+
+    def __init__(self, application: QApplication, options: WindowOptions) -> None:
+        super().__init__(application)
+        self._application = application
+        self._options = options
+        self.settings = QSettings(str(options.settings_file), QSettings.Format.IniFormat, self)
+        self.theme = ThemeManager(application, self._theme_mode(options), self)
+        self.language = LanguageSwitch(application, self._first_language(options))
+        application.setWindowIcon(application_icon())
+        FocusMarker(application, self)
+        self._children: Children | None = None
+        self._begun = False
+        self._tasks = TaskList(self)
+        self.window = MainWindow(self._services())
+        self.language.changed.connect(self._language_changed)
+        self._ending = False
+        self.window.first_painted.connect(self.begin)
+        self.window.closing.connect(self.end)
+        self._signals = _Signals(self)
+        self.errors = _Errors(self.window)
+
+    def _services(self) -> WindowServices:
+        return WindowServices(
+            theme=self.theme,
+            settings=self.settings,
+            tasks=self._tasks,
+            times=TimeZoneChoice(self, utc=str(self.settings.value("utc", "false")).lower() == "true"),
+            set_language=self.language.use,
+            language=self.language.language,
+        )
+
+    def _theme_mode(self, options: WindowOptions) -> ThemeMode:
+        name = options.theme or str(self.settings.value("theme", ThemeMode.SYSTEM.value))
+        return ThemeMode(name) if name in [mode.value for mode in ThemeMode] else ThemeMode.SYSTEM
+
+    def _first_language(self, options: WindowOptions) -> str:
+        name = options.language or str(self.settings.value("language", "")) or system_language()
+        return name if name in LANGUAGES else "en"
+
+    def _language_changed(self, language: str) -> None:
+        self.settings.setValue("language", language)
+        self.window.show_language(language)
+
+    @property
+    def worker(self) -> WorkerProcess:
+        return self.children_processes.worker
+
+    @property
+    def demo(self) -> DemoController:
+        return self.children_processes.demo
+
+    @property
+    def reports(self) -> ReportRunner:
+        return self.children_processes.reports
+
+    @property
+    def children_processes(self) -> Children:
+        """The child processes, made when first asked for, not yet started."""
+        if self._children is None:
+            self._children = self._make_children()
+        return self._children
+
+    def begin(self) -> None:
+        """Start the worker and open the pages; comes by itself after the first paint."""
+        if not self._begun and not self._ending:
+            self._begun = True
+            self.worker.start()
+            self.window.attach(self._backend(self.children_processes))
+            self.window.restore_layout()
+
+    def _make_children(self) -> Children:
+        # Imported here because they bring numpy and msgpack: the frame is on screen before.
+        from gui.bridge.demo import DemoController  # noqa: PLC0415
+        from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415
+        from gui.operations.reports import ReportRunner  # noqa: PLC0415
+
+        worker = WorkerProcess(self._options.worker, self)
+        return Children(worker, DemoController(self), ReportRunner(self._tasks, self, folder=self._options.reports_folder))
+
+    @staticmethod
+    def _backend(children: Children) -> Backend:
+        source = children.worker.source
+        return Backend(source, source.history, children.demo, children.reports, children.worker.restart)
+
+    def end(self) -> None:
+        """Stop all children and then the program. The window is already closed; nothing waits."""
+        if self._ending:
+            return
+        self._ending = True
+        if self._children is None:
+            self._quit()
+            return
+        children = self._children
+        children.demo.stop()
+        children.reports.cancel()
+        for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
+            ended.connect(self._child_ended)
+        children.worker.stop()
+        QTimer.singleShot(FORCED_END_MS, self, self._quit)
+        self._child_ended()
+
+    def _child_ended(self, _reason: object = None) -> None:
+        if self._children is not None and not self._children.any_running:
+            self._quit()
+
+    def _quit(self) -> None:
+        self.settings.sync()
+        self._signals.close()
+        self.errors.close()
+        self._application.quit()
+
+
+class _Signals(QObject):
+    """Closes the window on SIGINT and SIGTERM; the signal wakes Qt's loop through a socket."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._console = console
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, self._arrived) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._wake)
+
+    def close(self) -> None:
+        """Leave signals as they were."""
+        if self._reader.fileno() < 0:
+            return
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._reader.close()
+        self._writer.close()
+
+    def _arrived(self, _number: int, _frame: FrameType | None) -> None:
+        """Nothing to do here: the byte on the socket brings the loop to `_wake`."""
+
+    def _wake(self) -> None:
+        self._reader.recv(64)
+        self._console.window.close()
+
+
+class _Errors(QObject):
+    """Tells of errors that nothing caught, instead of ending the program."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.count = 0
+        self._before = sys.excepthook
+        sys.excepthook = self._caught
+
+    def close(self) -> None:
+        """Leave uncaught errors to whoever had them before."""
+        sys.excepthook = self._before
+
+    def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        self.count += 1
+        _LOG.critical("an error that nothing caught", exc_info=(kind, error, trace))
+        if issubclass(kind, KeyboardInterrupt):
+            self._window.close()
+        elif issubclass(kind, Exception):
+            self._window.notify(tr("Orbit made a mistake: {error}", error=f"{kind.__name__}: {error}"), state=State.CRITICAL)

@@ -1,0 +1,23 @@
+"""How this program is started again as a child: worker, demo, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QProcess
+
+_MAIN = Path(__file__).resolve().parents[2] / "main.py"
+
+
+def program(process: QProcess, arguments: Sequence[str]) -> None:
+    """Set up a `QProcess` that runs ``main.py`` with ``arguments``, by the Python that runs this.
+
+    The child gets a session of its own: Ctrl-C in the terminal reaches only the window, which then ends its children in
+    order, and a child with children can be ended as a process group.
+    """
+    process.setProgram(sys.executable)
+    process.setArguments(["-X", "utf8", str(_MAIN), *arguments])
+    if sys.platform != "win32":
+        process.setUnixProcessParameters(QProcess.UnixProcessFlag.CreateNewSession)

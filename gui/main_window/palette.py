@@ -1,0 +1,354 @@
+"""The command palette: pages, topics, groups, actions and message ids by a few letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.main_window.matching import Match, match
+from gui.text import tr
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, mix
+from gui.widgets.basic import IconLabel, Line, label
+from gui.widgets.inputs import SegmentedControl
+
+ENTRIES_PER_KIND_MAX = 30
+ROW_HEIGHT = 36
+HEADING_HEIGHT = 30
+WIDTH = 680
+TOP = 68
+LIST_HEIGHT_MAX = 452
+
+KINDS: tuple[tuple[str, str, str], ...] = (
+    ("page", "Pages", ""),
+    ("topic", "Topics", "#"),
+    ("group", "Groups", "@"),
+    ("command", "Commands", ">"),
+)
+"""Kind, English heading, prefix that narrows to it."""
+MESSAGE_KIND = "message"
+_HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {MESSAGE_KIND: "Message"}
+_ENTRY_ROLE = Qt.ItemDataRole.UserRole
+
+
+@dataclass(frozen=True, slots=True)
+class PaletteEntry:
+    """Something that can be chosen."""
+
+    kind: str
+    title: str
+    """As shown; names from the broker as they are."""
+    run: Callable[[], object]
+    detail: str = ""
+    icon: str = ""
+    shortcut: str = ""
+    blocked: str = ""
+    """Why it cannot be chosen now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaletteRow:
+    """A line of the list: a heading, or an entry with its matching parts."""
+
+    heading: str = ""
+    entry: PaletteEntry | None = None
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> list[PaletteRow]:
+    """The lines to show for a query, best first within each kind.
+
+    Args:
+        query: What was typed; a prefix of `KINDS` narrows to that kind.
+        entries: Everything that can be found.
+        kind: Narrows to a kind; empty: all.
+    """
+    for known, _, prefix in KINDS:
+        if prefix and query.startswith(prefix):
+            kind, query = known, query[1:]
+    rows: list[PaletteRow] = []
+    for known in (MESSAGE_KIND, *(known for known, _, _ in KINDS)):
+        if kind and known != kind:
+            continue
+        found = [(hit, entry) for entry in entries if entry.kind == known and (hit := _hit(query, entry)) is not None]
+        found.sort(key=lambda pair: -pair[0].score)
+        if found:
+            rows.append(PaletteRow(heading=_HEADINGS[known]))
+            rows.extend(PaletteRow(entry=entry, spans=hit.spans) for hit, entry in found[:ENTRIES_PER_KIND_MAX])
+    return rows
+
+
+def _hit(query: str, entry: PaletteEntry) -> Match | None:
+    if not query.strip() or entry.kind == MESSAGE_KIND:
+        return Match(0.0, ())
+    return match(query, entry.title)
+
+
+class _Model(QAbstractListModel):
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.rows: list[PaletteRow] = []
+
+    def set_rows(self, rows: list[PaletteRow]) -> None:
+        # A new query is a new list: there is no selection or place worth keeping.
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008  Qt's default
+        return 0 if parent.isValid() else len(self.rows)
+
+    def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
+        if not index.isValid() or self.rows[index.row()].entry is None:
+            return Qt.ItemFlag.NoItemFlags
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        row = self.rows[index.row()]
+        if role == _ENTRY_ROLE:
+            return row
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.entry.title if row.entry else tr(row.heading)
+        return None
+
+
+class _Delegate(QStyledItemDelegate):
+    def __init__(self, theme: ThemeManager, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: ARG002  Qt's
+        row = index.data(_ENTRY_ROLE)
+        return QSize(200, ROW_HEIGHT if row.entry else HEADING_HEIGHT)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        box = option.rect
+        state = option.state
+        row = index.data(_ENTRY_ROLE)
+        tokens = self._theme.tokens
+        painter.save()
+        if row.entry is None:
+            painter.setFont(text_font(Size.SECONDARY))
+            painter.setPen(QColor(tokens.text_3))
+            painter.drawText(box.adjusted(16, 6, 0, 0), Qt.AlignmentFlag.AlignVCenter, tr(row.heading))
+        else:
+            if state & QStyle.StateFlag.State_Selected:
+                painter.fillRect(box, QColor(tokens.selected))
+            self._paint_entry(painter, box, row, selected=bool(state & QStyle.StateFlag.State_Selected))
+        painter.restore()
+
+    def _paint_entry(self, painter: QPainter, box: QRect, row: PaletteRow, *, selected: bool) -> None:
+        tokens, entry = self._theme.tokens, row.entry
+        assert entry is not None
+        middle = box.center().y()
+        if entry.icon:
+            glyph = icon_pixmap(entry.icon, tokens.text_2, 16, painter.device().devicePixelRatioF())
+            painter.drawPixmap(QPoint(box.left() + 17, middle - 7), glyph)
+        colour = mix(tokens.text_3, tokens.panel, 70) if entry.blocked else tokens.text_1
+        left = _paint_title(painter, box.adjusted(44, 0, 0, 0), row, colour=colour, accent=tokens.accent)
+        painter.setFont(text_font(Size.SECONDARY))
+        painter.setPen(QColor(tokens.text_2 if selected else tokens.text_3))
+        room = box.right() - left - 130
+        detail = QFontMetrics(painter.font()).elidedText(entry.blocked or entry.detail, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRect(left + 12, box.top(), room, box.height()), Qt.AlignmentFlag.AlignVCenter, detail)
+        if entry.shortcut:
+            painter.drawText(
+                box.adjusted(0, 0, -16, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, entry.shortcut
+            )
+
+
+def _paint_title(painter: QPainter, box: QRect, row: PaletteRow, *, colour: str, accent: str) -> int:
+    """Paint the title with its matching parts in accent; returns the right end."""
+    assert row.entry is not None
+    title, place, left = row.entry.title, 0, box.left()
+    pieces: list[tuple[str, bool]] = []
+    for start, length in row.spans:
+        pieces += [(title[place:start], False), (title[start : start + length], True)]
+        place = start + length
+    for piece, hit in [*pieces, (title[place:], False)]:
+        font = text_font(Size.BODY, QFont.Weight.DemiBold if hit else QFont.Weight.Normal)
+        painter.setFont(font)
+        painter.setPen(QColor(accent if hit else colour))
+        width = QFontMetrics(font).horizontalAdvance(piece)
+        painter.drawText(QRect(left, box.top(), width + 4, box.height()), Qt.AlignmentFlag.AlignVCenter, piece)
+        left += width
+    return left
+
+
+class CommandPalette(QWidget):
+    """Covers the window with a veil and the list; Escape or a click beside it closes it."""
+
+    def __init__(self, theme: ThemeManager, window: QWidget, entries: Callable[[str], list[PaletteEntry]]) -> None:
+        """Create it, hidden.
+
+        Args:
+            theme: Colours.
+            window: What it covers.
+            entries: Everything that can be chosen now; gets what was typed, for message ids.
+        """
+        super().__init__(window)
+        self._theme = theme
+        self._entries = entries
+        self._window = window
+        self._frame = QFrame(self)
+        self._frame.setProperty("role", "dialog")
+        self.field = QLineEdit()
+        self.field.setProperty("role", "palette")
+        self.field.setFont(text_font(16))
+        self._kinds = SegmentedControl([("", "All"), ("command", "Commands"), ("topic", "Topics"), ("group", "Groups")])
+        self._model = _Model(self)
+        self.list = QListView()
+        self.list.setModel(self._model)
+        self.list.setItemDelegate(_Delegate(theme, self))
+        self.list.setMouseTracking(True)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._nothing = label(role="caption")
+        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in self._hint_texts()]
+        self._build()
+        self.field.textChanged.connect(self._search)
+        self.field.installEventFilter(self)
+        self._kinds.chosen.connect(lambda _kind: self._search())
+        self.list.clicked.connect(lambda index: self._choose(index.row()))
+        window.installEventFilter(self)
+        self.hide()
+
+    @staticmethod
+    def _hint_texts() -> list[tuple[str, str]]:
+        return [(">", "commands"), ("#", "topic"), ("@", "group")]
+
+    def _build(self) -> None:
+        head = QHBoxLayout()
+        head.setContentsMargins(16, 10, 14, 10)
+        head.setSpacing(12)
+        head.addWidget(IconLabel(self._theme, "magnifying-glass", "text_2", 18))
+        head.addWidget(self.field, 1)
+        head.addWidget(self._kinds)
+        foot = QFrame()
+        foot.setProperty("role", "dialog-foot")
+        line = QHBoxLayout(foot)
+        line.setContentsMargins(16, 6, 16, 6)
+        line.setSpacing(6)
+        for _, cap, text, _ in self._hints:
+            cap.setFixedHeight(18)
+            line.addWidget(cap)
+            line.addWidget(text)
+            line.addSpacing(8)
+        line.addStretch(1)
+        self._paste = label(role="caption")
+        line.addWidget(self._paste)
+        lines = QVBoxLayout(self._frame)
+        lines.setContentsMargins(1, 1, 1, 1)
+        lines.setSpacing(0)
+        lines.addLayout(head)
+        lines.addWidget(Line())
+        self._nothing.setContentsMargins(16, 14, 16, 14)
+        lines.addWidget(self._nothing)
+        lines.addWidget(self.list)
+        lines.addWidget(foot)
+
+    @property
+    def shown_titles(self) -> list[str]:
+        """Titles of the entries on the list, top to bottom."""
+        return [row.entry.title for row in self._model.rows if row.entry is not None]
+
+    def popup(self, text: str = "") -> None:
+        """Show it, with ``text`` in the field."""
+        self._retranslate()
+        self.setGeometry(self._window.rect())
+        self._kinds.choose("")
+        self.field.setText(text)
+        self._search()
+        self.show()
+        self.raise_()
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _retranslate(self) -> None:
+        self.field.setPlaceholderText(tr("Go to topic, group, message ID, or command…"))
+        self.field.setAccessibleName(tr("Command palette"))
+        for key, text in (("", "All"), ("command", "Commands"), ("topic", "Topics"), ("group", "Groups")):
+            self._kinds.set_text(key, tr(text))
+        for _, _, shown, text in self._hints:
+            shown.setText(tr(text))
+        self._paste.setText(tr("Paste a message ID and press Enter"))
+        self._nothing.setText(tr("Nothing found"))
+
+    def _search(self) -> None:
+        query = self.field.text().strip()
+        rows = found_rows(query, self._entries(query), self._kinds.current)
+        self._model.set_rows(rows)
+        self._nothing.setVisible(not rows)
+        self._select_next(-1, 1)
+        self._place()
+
+    def _place(self) -> None:
+        wanted = sum(ROW_HEIGHT if row.entry else HEADING_HEIGHT for row in self._model.rows) + 8
+        self.list.setVisible(bool(self._model.rows))
+        self.list.setFixedHeight(min(LIST_HEIGHT_MAX, wanted, max(120, self.height() - TOP - 140)))
+        self._frame.setFixedWidth(min(WIDTH, self.width() - 40))
+        self._frame.adjustSize()
+        self._frame.move((self.width() - self._frame.width()) // 2, TOP)
+
+    def _select_next(self, start: int, step: int) -> None:
+        position = start + step
+        while 0 <= position < len(self._model.rows):
+            if self._model.rows[position].entry is not None:
+                self.list.setCurrentIndex(self._model.index(position))
+                return
+            position += step
+
+    def _choose(self, position: int) -> None:
+        row = self._model.rows[position] if 0 <= position < len(self._model.rows) else PaletteRow()
+        if row.entry is None or row.entry.blocked:
+            return
+        self.hide()
+        row.entry.run()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._window.rect())
+            self._place()
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._key(event)
+        return super().eventFilter(watched, event)
+
+    def _key(self, event: QKeyEvent) -> bool:
+        current = self.list.currentIndex().row()
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            self.hide()
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._select_next(current, 1 if key == Qt.Key.Key_Down else -1)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose(current)
+        else:
+            return False
+        return True
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if not self._frame.geometry().contains(event.position().toPoint()):
+            self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        veil = QColor(self._theme.tokens.window if self._theme.tokens.dark else self._theme.tokens.text_1)
+        veil.setAlpha(165 if self._theme.tokens.dark else 90)
+        painter.fillRect(self.rect(), veil)
+        painter.end()

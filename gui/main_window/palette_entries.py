@@ -1,0 +1,103 @@
+"""What the command palette offers at a moment: pages, topics, groups, actions, and a message by its id."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gui.main_window.palette import MESSAGE_KIND, PaletteEntry
+from gui.main_window.shortcut_sheet import key_text
+from gui.text import count_text, rate_text, tr
+
+if TYPE_CHECKING:
+    from gui.main_window.window import MainWindow
+    from monitoring.state import ClusterState
+
+OFFSET_MESSAGE_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+"""Offset message id: address (IPv4 8 digits, IPv6 32), port 8, physical offset 16."""
+
+
+def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
+    """Everything that can be chosen now."""
+    entries = [*_message(query, window), *_pages(window), *_commands(window)]
+    state = window.newest_state
+    if state is not None:
+        entries += _topics(state, window) + _groups(state, window)
+    return entries
+
+
+def _message(query: str, window: MainWindow) -> list[PaletteEntry]:
+    if not OFFSET_MESSAGE_ID.fullmatch(query) or not _has_page(window, "messages"):
+        return []
+    title = tr("Open message {id}", id=query.upper())
+    return [
+        PaletteEntry(
+            MESSAGE_KIND, title, partial(window.navigate, "messages", message_id=query.upper()), icon="envelope-simple"
+        )
+    ]
+
+
+def _pages(window: MainWindow) -> list[PaletteEntry]:
+    return [
+        PaletteEntry("page", tr(entry.title), partial(window.navigate, entry.page_id), icon=entry.icon)
+        for entry in window.page_entries
+    ]
+
+
+def _commands(window: MainWindow) -> list[PaletteEntry]:
+    registry = window.actions_known
+    return [
+        PaletteEntry(
+            "command",
+            tr(action.title),
+            partial(registry.run, action.action_id),
+            detail=tr("asks before it acts") if action.dangerous else tr(action.section),
+            icon=action.icon,
+            shortcut=key_text(action.shortcut) if action.shortcut else "",
+            blocked=action.blocked(),
+        )
+        for action in registry.actions()
+        if not action.action_id.startswith("page.")
+    ]
+
+
+def _topics(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
+    if not _has_page(window, "topics"):
+        return []
+    return [
+        PaletteEntry(
+            "topic",
+            name,
+            partial(window.navigate, "topics", topic=name),
+            detail=tr("topic, {rate}", rate=rate_text(float(state.topic_put_rate[index]))),
+            icon="stack",
+        )
+        for index, name in enumerate(state.catalog.topics)
+    ]
+
+
+def _groups(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
+    if not _has_page(window, "consumers"):
+        return []
+    return [
+        PaletteEntry(
+            "group",
+            name,
+            partial(window.navigate, "consumers", group=name),
+            detail=_group_detail(float(state.group_lag_messages[index]), int(state.group_members[index])),
+            icon="users-three",
+        )
+        for index, name in enumerate(state.catalog.groups)
+    ]
+
+
+def _group_detail(lag: float, members: int) -> str:
+    if members < 0:
+        return tr("group, offline")
+    return tr("group") if math.isnan(lag) else tr("group, lag {lag}", lag=count_text(lag))
+
+
+def _has_page(window: MainWindow, page_id: str) -> bool:
+    return any(entry.page_id == page_id for entry in window.page_entries)

@@ -1,0 +1,59 @@
+"""Where the user has been: the list behind Back and Forward. Knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PLACES_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page and what it was opened with."""
+
+    page_id: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+class Places:
+    """The places in order, and which one is shown."""
+
+    def __init__(self) -> None:
+        self._places: list[Place] = []
+        self._current = -1
+
+    @property
+    def current(self) -> Place | None:
+        return self._places[self._current] if self._current >= 0 else None
+
+    @property
+    def can_go_back(self) -> bool:
+        return self._current > 0
+
+    @property
+    def can_go_forward(self) -> bool:
+        return self._current < len(self._places) - 1
+
+    def visit(self, place: Place) -> None:
+        """Go to a place: what was ahead is forgotten. The same place twice in a row counts once."""
+        if place == self.current:
+            return
+        del self._places[self._current + 1 :]
+        self._places.append(place)
+        del self._places[:-PLACES_MAX]
+        self._current = len(self._places) - 1
+
+    def back(self) -> Place | None:
+        """The place before, which becomes the current one; None at the start."""
+        if not self.can_go_back:
+            return None
+        self._current -= 1
+        return self._places[self._current]
+
+    def forward(self) -> Place | None:
+        """The place after, which becomes the current one; None at the end."""
+        if not self.can_go_forward:
+            return None
+        self._current += 1
+        return self._places[self._current]

@@ -1,0 +1,199 @@
+"""The side bar: pages by section, with counts; full or as icons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.style import FOCUS_PROPERTY
+from gui.theme.tokens import Size, State
+from gui.views.registry import PageEntry
+from gui.widgets.basic import label
+
+
+class SideBarItem(QAbstractButton):
+    """One page: glyph, name, count.
+
+    Signals:
+        new_tab_asked: Middle click or Ctrl+click.
+    """
+
+    new_tab_asked = Signal()
+
+    def __init__(self, theme: ThemeManager, entry: PageEntry) -> None:
+        super().__init__()
+        self._theme = theme
+        self.entry = entry
+        self.count = ""
+        self.count_state: State | None = None
+        self.collapsed = False
+        self._hovered = False
+        self.setCheckable(True)
+        self.setFixedHeight(28)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.retranslate()
+        theme.changed.connect(self.update)
+
+    def retranslate(self) -> None:
+        name = tr(self.entry.title)
+        self.setAccessibleName(name)
+        self.setText(name)
+        self.setToolTip(name if self.collapsed else "")
+
+    def set_count(self, count: str, state: State | None = None) -> None:
+        """Show a count after the name; ``state`` colours it."""
+        if (count, state) != (self.count, self.count_state):
+            self.count, self.count_state = count, state
+            self.update()
+
+    def set_collapsed(self, collapsed: bool) -> None:
+        self.collapsed = collapsed
+        self.retranslate()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(Size.SIDE_BAR - 16, 28)
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: ARG002  Qt's signature
+        self._hovered = True
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: ARG002  Qt's signature
+        self._hovered = False
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        with_control = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        if event.button() == Qt.MouseButton.MiddleButton or with_control:
+            self.setDown(False)
+            self.new_tab_asked.emit()
+            return
+        super().mouseReleaseEvent(event)
+
+    def nextCheckState(self) -> None:
+        """The window says which page is shown; a click alone does not."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect())
+        active = self.isChecked()
+        if active or self._hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(tokens.selected if active else tokens.hover))
+            painter.drawRoundedRect(box, Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        if self.property(FOCUS_PROPERTY):
+            painter.setPen(QPen(QColor(tokens.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        left = (self.width() - Size.ICON_SIDE_BAR) // 2 if self.collapsed else 10
+        colour = tokens.accent if active else tokens.text_2
+        glyph = icon_pixmap(self.entry.icon, colour, Size.ICON_SIDE_BAR, self.devicePixelRatioF(), filled=active)
+        painter.drawPixmap(left, (self.height() - Size.ICON_SIDE_BAR) // 2, glyph)
+        if self.collapsed:
+            self._paint_count_dot(painter, left)
+        else:
+            self._paint_words(painter)
+        painter.end()
+
+    def _paint_words(self, painter: QPainter) -> None:
+        tokens = self._theme.tokens
+        count_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold if self.count_state else QFont.Weight.Normal)
+        count_width = QFontMetrics(count_font).horizontalAdvance(self.count)
+        box = QRectF(36, 0, self.width() - 36 - 10, self.height())
+        painter.setFont(count_font)
+        painter.setPen(QColor(tokens.state(self.count_state) if self.count_state else tokens.text_3))
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.count)
+        painter.setFont(text_font(Size.BODY, QFont.Weight.Medium))
+        painter.setPen(QColor(tokens.text_1 if self.isChecked() else tokens.text_2))
+        room = int(box.width()) - count_width - 8
+        name = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, name)
+
+    def _paint_count_dot(self, painter: QPainter, left: int) -> None:
+        if self.count_state is not None:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self._theme.tokens.state(self.count_state)))
+            painter.drawEllipse(QRectF(left + Size.ICON_SIDE_BAR - 2, 4, 6, 6))
+
+
+class SideBar(QFrame):
+    """All registered pages.
+
+    Signals:
+        page_asked: A page was chosen; carries its id and whether a new tab is wanted.
+    """
+
+    page_asked = Signal(str, bool)
+
+    def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("sideBar")
+        self.items: dict[str, SideBarItem] = {}
+        self._headings: list[tuple[str, QLabel]] = []
+        self._collapsed = False
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(8, 8, 8, 8)
+        lines.setSpacing(1)
+        section = ""
+        for entry in pages:
+            if not entry.in_side_bar:
+                continue
+            if entry.section != section:
+                section = entry.section
+                lines.addWidget(self._heading(section))
+            lines.addWidget(self._item(theme, entry))
+        lines.addStretch(1)
+        self.setFixedWidth(Size.SIDE_BAR)
+
+    def _heading(self, section: str) -> QLabel:
+        made = label(tr(section), "caption")
+        made.setContentsMargins(10, 10, 0, 3)
+        self._headings.append((section, made))
+        return made
+
+    def _item(self, theme: ThemeManager, entry: PageEntry) -> SideBarItem:
+        item = SideBarItem(theme, entry)
+        item.clicked.connect(lambda _checked=False: self.page_asked.emit(entry.page_id, False))
+        item.new_tab_asked.connect(lambda: self.page_asked.emit(entry.page_id, True))
+        self.items[entry.page_id] = item
+        return item
+
+    @property
+    def collapsed(self) -> bool:
+        return self._collapsed
+
+    def set_collapsed(self, collapsed: bool) -> None:
+        """Show icons only, or all."""
+        self._collapsed = collapsed
+        for _, heading in self._headings:
+            heading.setVisible(not collapsed)
+        for item in self.items.values():
+            item.set_collapsed(collapsed)
+        self.setFixedWidth(Size.SIDE_BAR_COLLAPSED if collapsed else Size.SIDE_BAR)
+
+    def show_page(self, page_id: str) -> None:
+        """Mark the page that is shown."""
+        for known, item in self.items.items():
+            item.setChecked(known == page_id)
+
+    def set_count(self, page_id: str, count: str, state: State | None = None) -> None:
+        """Show a count at a page, if it is there."""
+        if page_id in self.items:
+            self.items[page_id].set_count(count, state)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            for section, heading in self._headings:
+                heading.setText(tr(section))
+            for item in self.items.values():
+                item.retranslate()

@@ -1,0 +1,238 @@
+"""The status bar: broker, address, rates, tasks, age of the data, time zone, language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
+
+from gui.operations.tasks import Task, TaskList, TaskState
+from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, count_text, duration_text, rate_number, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import Size, State
+from gui.widgets.basic import IconButton, Line, label, row
+from gui.widgets.chip import Dot
+from monitoring.sources.base import SourceStatus
+
+if TYPE_CHECKING:
+    from monitoring.state import ClusterState
+
+AGE_WARNING_INTERVALS = 3
+AGE_CRITICAL_INTERVALS = 10
+
+_STATUS_TEXTS = {
+    SourceStatus.STARTING: ("Embedded broker starting", State.PENDING),
+    SourceStatus.READY: ("Embedded broker running", State.HEALTHY),
+    SourceStatus.LOST: ("Embedded broker stopped", State.CRITICAL),
+    SourceStatus.STOPPED: ("Embedded broker stopped", State.IDLE),
+}
+
+
+class StatusBar(QFrame):
+    """One line at the bottom of the window.
+
+    Signals:
+        language_asked: Another language was chosen; carries its code.
+        address_copied: The address went to the clipboard; carries it.
+    """
+
+    language_asked = Signal(str)
+    address_copied = Signal(str)
+
+    def __init__(self, theme: ThemeManager, tasks: TaskList, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("statusBar")
+        self.setFixedHeight(Size.STATUS_BAR)
+        self._theme = theme
+        self._tasks = tasks
+        self._times = times
+        self._dot = Dot(theme)
+        self._status = SourceStatus.STARTING
+        self._state_text = label(role="secondary")
+        self._address_line = Line(vertical=True, length=14)
+        self.address_button = _button(tr("Copy the address"))
+        self._figures = [
+            (name, label(role="secondary"), label(role="figure"), label(unit, "secondary"))
+            for name, unit in (("In", "/s"), ("Out", "/s"), ("Lag", ""))
+        ]
+        self.tasks_button = IconButton(theme, "list", " ", role="status", on_click=self._show_tasks)
+        self._age = label(role="secondary")
+        self.zone_button = _button(tr("Local time or UTC"))
+        self.language_button = _button(tr("Language"))
+        self._build()
+        self.address_button.clicked.connect(self._copy_address)
+        self.zone_button.clicked.connect(lambda _checked=False: times.toggle())
+        self.language_button.clicked.connect(self._choose_language)
+        tasks.changed.connect(self._write_tasks)
+        self.show_status(SourceStatus.STARTING)
+        self.show_figures(None)
+        self._write_tasks()
+
+    def _build(self) -> None:
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 0, 6, 0)
+        line.setSpacing(6)
+        line.addWidget(self._dot)
+        line.addWidget(self._state_text)
+        line.addWidget(self._address_line)
+        line.addWidget(self.address_button)
+        for _, name, value, unit in self._figures:
+            line.addWidget(Line(vertical=True, length=14))
+            line.addSpacing(4)
+            line.addLayout(row(name, value, unit, spacing=4))
+            line.addSpacing(4)
+        line.addStretch(1)
+        line.addWidget(self.tasks_button)
+        line.addWidget(Line(vertical=True, length=14))
+        line.addWidget(self._age)
+        line.addWidget(Line(vertical=True, length=14))
+        line.addWidget(self.zone_button)
+        line.addWidget(Line(vertical=True, length=14))
+        line.addWidget(self.language_button)
+
+    @property
+    def state_text(self) -> str:
+        return self._state_text.text()
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """What stands after In, Out and Lag."""
+        return {name: value.text() for name, _, value, _ in self._figures}
+
+    @property
+    def age_text(self) -> str:
+        return self._age.text()
+
+    def show_status(self, status: SourceStatus, stage: str = "") -> None:
+        """Say how the broker is; ``stage`` names the step of its start."""
+        self._status = status
+        text, state = _STATUS_TEXTS[status]
+        self._dot.set_state(state)
+        starting = status is SourceStatus.STARTING and stage
+        self._state_text.setText(f"{tr(text)}: {tr(stage)}" if starting else tr(text))
+
+    def show_address(self, address: str) -> None:
+        """Show the name server address; empty hides it."""
+        self.address_button.setText(address)
+        self.address_button.setVisible(bool(address))
+        self._address_line.setVisible(bool(address))
+
+    def show_figures(self, state: ClusterState | None) -> None:
+        """Show rates and lag."""
+        totals = state.totals if state is not None else {}
+        texts = (
+            rate_number(totals.get("put_rate")),
+            rate_number(totals.get("got_rate")),
+            count_text(totals.get("lag_messages")),
+        )
+        for (name, title, value, unit), text in zip(self._figures, texts, strict=True):
+            title.setText(tr(name))
+            value.setText(text)
+            unit.setVisible(name != "Lag" and text != UNKNOWN)
+
+    def show_age(self, age_ms: float | None, cadence_ms: int) -> None:
+        """Show how old the figures are; amber over 3 intervals, red over 10."""
+        if age_ms is None:
+            self._age.setText(tr("No data yet"))
+            set_role(self._age, "secondary")
+            return
+        self._age.setText(tr("Data {age} old", age=duration_text(round(age_ms, -2))))
+        late = age_ms / cadence_ms
+        role = "critical" if late > AGE_CRITICAL_INTERVALS else "warning" if late > AGE_WARNING_INTERVALS else "secondary"
+        set_role(self._age, role)
+
+    def show_zone(self, now_ms: float) -> None:
+        """Show the time zone."""
+        self.zone_button.setText(self._times.name(now_ms))
+
+    def show_language(self, language: str) -> None:
+        """Show the language."""
+        self.language_button.setText({"en": "EN", "zh": "中文"}[language])
+
+    def _copy_address(self) -> None:
+        QGuiApplication.clipboard().setText(self.address_button.text())
+        self.address_copied.emit(self.address_button.text())
+
+    def _choose_language(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for code, name in LANGUAGES.items():
+            menu.addAction(name).triggered.connect(lambda _checked=False, code=code: self.language_asked.emit(code))
+        menu.popup(_above(self.language_button, menu))
+
+    # ---- tasks -----------------------------------------------------------------------------------------------------
+
+    def _write_tasks(self) -> None:
+        running = self._tasks.running
+        if not running:
+            text = tr("No tasks")
+        elif len(running) == 1:
+            share = running[0].share
+            text = running[0].title if share is None else f"{running[0].title} {share * 100:.0f} %"
+        else:
+            text = tr("{count} tasks", count=len(running))
+        self.tasks_button.setText(text)
+
+    def _show_tasks(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        tasks = self._tasks.tasks[:10]
+        for task in tasks:
+            action = QWidgetAction(menu)
+            action.setDefaultWidget(_TaskLine(self._theme, task))
+            menu.addAction(action)
+        if not tasks:
+            menu.addAction(tr("No tasks")).setEnabled(False)
+        menu.popup(_above(self.tasks_button, menu))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.show_status(self._status)
+            self._write_tasks()
+            self.address_button.setToolTip(tr("Copy the address"))
+            self.zone_button.setToolTip(tr("Local time or UTC"))
+            self.language_button.setToolTip(tr("Language"))
+
+
+class _TaskLine(QWidget):
+    def __init__(self, theme: ThemeManager, task: Task) -> None:
+        super().__init__()
+        self._task = task
+        self._text = label(role="caption")
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._cancel = IconButton(theme, "x", tip=tr("Cancel"), on_click=task.cancel)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(10, 6, 6, 6)
+        line.addWidget(label(task.title, "strong"))
+        line.addWidget(self._text, 1)
+        line.addWidget(self._bar)
+        line.addWidget(self._cancel)
+        self._bar.setFixedWidth(90)
+        self.setMinimumWidth(360)
+        task.changed.connect(self._write)
+        self._write()
+
+    def _write(self) -> None:
+        task = self._task
+        shown = task.text if task.running else f"{tr(task.state.value)} {task.text}".strip()
+        self._text.setText(shown)
+        self._bar.setVisible(task.state is TaskState.RUNNING)
+        self._bar.setRange(0, 0 if task.share is None else 1_000)
+        self._bar.setValue(0 if task.share is None else round(task.share * 1_000))
+        self._cancel.setVisible(task.can_cancel)
+
+
+def _button(tip: str) -> QPushButton:
+    made = QPushButton()
+    made.setProperty("role", "status")
+    made.setToolTip(tip)
+    return made
+
+
+def _above(button: QWidget, menu: QMenu) -> QPoint:
+    return button.mapToGlobal(QPoint(0, -menu.sizeHint().height() - 2))

@@ -1,0 +1,264 @@
+"""The tool bar: menu, back and forward, cluster, go-to field, time range, live or paused, notices, theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+
+from gui.main_window.live import CADENCES_MS, LiveFeed
+from gui.text import TimeZoneChoice, tr
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import STATE_GLYPHS, Size, State
+from gui.views.time_range import RANGES_MS, TimeRangeChoice
+from gui.widgets.basic import IconButton, IconLabel, label
+from gui.widgets.chip import Dot
+from gui.widgets.toast import KeptNotice
+
+_THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
+_THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
+
+
+class ClusterButton(QPushButton):
+    """The cluster switcher: state dot, name, what it is."""
+
+    def __init__(self, theme: ThemeManager, name: str) -> None:
+        super().__init__()
+        self.setProperty("role", "switcher")
+        self.setFixedHeight(Size.CONTROL + 2)
+        self._theme = theme
+        self._dot = Dot(theme)
+        self._kind = label(role="caption")
+        self._caret = IconLabel(theme, "caret-down", "text_2", 12)
+        self._line = line = QHBoxLayout(self)
+        line.setContentsMargins(10, 0, 9, 0)
+        line.setSpacing(7)
+        for widget in (self._dot, label(name, "strong"), self._kind, self._caret):
+            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            line.addWidget(widget)
+        self.setAccessibleName(name)
+
+    def sizeHint(self) -> QSize:
+        return self._line.sizeHint()
+
+    def set_state(self, state: State, kind: str) -> None:
+        """Take the colour of the broker's state."""
+        self._dot.set_state(state)
+        self._kind.setText(kind)
+
+
+class GoToField(QPushButton):
+    """Looks like a field and opens the command palette."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self.setProperty("role", "go-to")
+        self._theme = theme
+        self._hint = label(role="caption")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(34, 0, 8, 0)
+        line.setSpacing(4)
+        line.addWidget(self._hint, 1)
+        for key in ("Ctrl", "K"):
+            cap = label(key, "key")
+            cap.setFixedHeight(18)
+            line.addWidget(cap)
+        for child in self.findChildren(QWidget):
+            child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFixedHeight(Size.CONTROL + 2)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(430)
+        self.setMinimumWidth(180)
+        theme.changed.connect(self.update)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        text = tr("Go to topic, group, message ID, or command…")
+        self._hint.setText(text)
+        self.setAccessibleName(text)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        glyph = icon("magnifying-glass", self._theme.tokens.text_2, 15).pixmap(QSize(15, 15))
+        painter.drawPixmap(11, (self.height() - 15) // 2, glyph)
+        painter.end()
+
+
+class Bell(IconButton):
+    """The bell with the number of unread notices."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme, "bell", tip=tr("Notices"))
+        self._unread = 0
+
+    def set_unread(self, unread: int) -> None:
+        """Show how many notices have not been looked at."""
+        self._unread = unread
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._unread:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.width() - 14, 0, 14, 14)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.tokens.danger_fill))
+        painter.drawEllipse(box)
+        painter.setPen(QColor(self._theme.tokens.on_accent))
+        painter.setFont(text_font(9, QFont.Weight.DemiBold))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(min(self._unread, 99)))
+        painter.end()
+
+
+class ToolBar(QFrame):
+    """See the module.
+
+    Signals:
+        back_asked, forward_asked, go_to_asked, menu_asked, cluster_asked: The button was pressed; menus get their place.
+        theme_asked: A theme mode was chosen.
+        notices_seen: The list of notices was opened.
+    """
+
+    back_asked = Signal()
+    forward_asked = Signal()
+    go_to_asked = Signal()
+    menu_asked = Signal(QPoint)
+    cluster_asked = Signal(QPoint)
+    theme_asked = Signal(object)
+    notices_seen = Signal()
+
+    def __init__(
+        self, theme: ThemeManager, live: LiveFeed, time_range: TimeRangeChoice, times: TimeZoneChoice, cluster: str
+    ) -> None:
+        super().__init__()
+        self.setObjectName("toolBar")
+        self.setFixedHeight(Size.TOOL_BAR)
+        self._theme = theme
+        self._live = live
+        self._range = time_range
+        self._times = times
+        self.notices: Sequence[KeptNotice] = ()
+        self.menu_button = IconButton(theme, "list", on_click=self._ask_menu)
+        self.back_button = IconButton(theme, "caret-left", on_click=self.back_asked.emit)
+        self.forward_button = IconButton(theme, "caret-right", on_click=self.forward_asked.emit)
+        self.cluster_button = ClusterButton(theme, cluster)
+        self.cluster_button.clicked.connect(lambda _checked=False: self.cluster_asked.emit(_below(self.cluster_button)))
+        self.go_to = GoToField(theme)
+        self.go_to.clicked.connect(lambda _checked=False: self.go_to_asked.emit())
+        self.range_button = IconButton(theme, "clock", " ", caret=True, on_click=self._choose_range)
+        self.live_button = IconButton(theme, "radio-button", " ", role="live", on_click=live.toggle)
+        self.cadence_button = IconButton(theme, "", " ", role="live", caret=True, on_click=self._choose_cadence)
+        self.bell = Bell(theme)
+        self.bell.clicked.connect(self._show_notices)
+        self.theme_button = IconButton(theme, "monitor", on_click=self._choose_theme)
+        self._build()
+        live.changed.connect(self.write)
+        time_range.changed.connect(self.write)
+        theme.changed.connect(self.write)
+        self.write()
+
+    def _build(self) -> None:
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 0, 12, 0)
+        line.setSpacing(6)
+        for widget in (self.menu_button, self.back_button, self.forward_button):
+            line.addWidget(widget)
+        line.addSpacing(4)
+        line.addWidget(self.cluster_button)
+        line.addSpacing(6)
+        line.addWidget(self.go_to, 3)
+        line.addStretch(2)
+        line.addWidget(self.range_button)
+        # Two halves of one control: what it does, and how often.
+        self.live_button.setProperty("half", "left")
+        self.cadence_button.setProperty("half", "right")
+        halves = QHBoxLayout()
+        halves.setSpacing(0)
+        halves.addWidget(self.live_button)
+        halves.addWidget(self.cadence_button)
+        line.addLayout(halves)
+        line.addWidget(self.bell)
+        line.addWidget(self.theme_button)
+
+    def write(self) -> None:
+        """Write all texts and glyphs anew."""
+        self.menu_button.set_tip(tr("Menu"))
+        self.back_button.set_tip(tr("Back"))
+        self.forward_button.set_tip(tr("Forward"))
+        self.bell.set_tip(tr("Notices"))
+        self.theme_button.set_tip(tr("Theme"))
+        self.theme_button.set_glyph(_THEME_GLYPHS[self._theme.mode])
+        self.go_to.retranslate()
+        self.range_button.setText(tr(self._range.name))
+        paused = self._live.paused
+        for button in (self.live_button, self.cadence_button):
+            if button.property("role") != ("paused" if paused else "live"):
+                button.set_role("paused" if paused else "live")
+        self.live_button.set_glyph("pause" if paused else "radio-button")
+        self.live_button.setText(tr("Paused") if paused else tr("Live"))
+        self.live_button.setToolTip(tr("Go on (Space)") if paused else tr("Hold the figures (Space)"))
+        self.cadence_button.setText(f"{self._live.cadence_ms // 1000} s")
+        self.cadence_button.setToolTip(tr("How often the figures change"))
+
+    def set_state(self, state: State, kind: str) -> None:
+        """Show how the cluster is."""
+        self.cluster_button.set_state(state, kind)
+
+    # ---- menus -----------------------------------------------------------------------------------------------------
+
+    def _ask_menu(self) -> None:
+        self.menu_asked.emit(_below(self.menu_button))
+
+    def _menu(self, entries: Sequence[tuple[str, bool, object]], chosen: Callable[[Any], None], below: QWidget) -> None:
+        """Offer (text, is current, value) entries; ``chosen`` is called with the value."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for text, current, value in entries:
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(current)
+            action.triggered.connect(lambda _checked=False, value=value: chosen(value))
+        menu.popup(_below(below))
+
+    def _choose_range(self) -> None:
+        entries = [(tr(name), length == self._range.length_ms, length) for name, length in RANGES_MS.items()]
+        self._menu(entries, self._range.set_length, self.range_button)
+
+    def _choose_cadence(self) -> None:
+        entries = [(f"{ms // 1000} s", ms == self._live.cadence_ms, ms) for ms in CADENCES_MS]
+        self._menu(entries, self._live.set_cadence, self.cadence_button)
+
+    def _choose_theme(self) -> None:
+        entries = [(tr(name), mode is self._theme.mode, mode) for mode, name in _THEME_NAMES.items()]
+        self._menu(entries, self.theme_asked.emit, self.theme_button)
+
+    def _show_notices(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for notice in self.notices[:20]:
+            at = self._times.seconds(notice.at.timestamp() * 1_000)
+            menu.addAction(self._notice_icon(notice.state), f"{at}  {notice.text}")
+        if not self.notices:
+            menu.addAction(tr("No notices")).setEnabled(False)
+        menu.popup(_below(self.bell))
+        self.notices_seen.emit()
+
+    def _notice_icon(self, state: State) -> QIcon:
+        return icon(STATE_GLYPHS[state] or "info", self._theme.tokens.state(state), Size.ICON_BUTTON)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.write()
+
+
+def _below(widget: QWidget) -> QPoint:
+    return widget.mapToGlobal(QPoint(0, widget.height() + 3))

@@ -1,0 +1,468 @@
+"""Rows, positions and bodies of the message pages. Pure: no widget, no I/O.
+
+A body is shown as what its bytes are: JSON, text, or bytes in hexadecimal. Nothing here changes a message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from enum import Enum
+
+import numpy as np
+
+from broker_core.api import MessageDetail, MessagePage, SendMessage
+from monitoring.state import ClusterState
+
+PAGE_MESSAGES = 200
+ALL_QUEUES = -1
+TEXT_BYTES_MAX = 1024 * 1024
+"""More of a body than this is shown only when asked for."""
+JSON_BYTES_MAX = 4 * 1024 * 1024
+PERMISSION_WRITE = 2
+
+TAGS = "TAGS"
+KEYS = "KEYS"
+UNIQUE_KEY = "UNIQ_KEY"
+
+_NOT_RESENT = frozenset({
+    UNIQUE_KEY, "MIN_OFFSET", "MAX_OFFSET", "CONSUME_START_TIME", "TRAN_MSG", "PGROUP", "DELAY", "REAL_TOPIC", "REAL_QID",
+    "RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "RECONSUME_TIME", "MAX_RECONSUME_TIMES", "CLUSTER", "MSG_REGION", "TRACE_ON", "WAIT",
+    "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET",
+})  # fmt: skip
+"""Set by clients and brokers on the way; a copy of them would tell consumers a history that the new message does not have."""
+
+
+# ---- rows --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """Head of one message."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    store_ms: int
+    born_ms: int
+    body_bytes: int
+    tag: str
+    keys: str
+    unique_key: str
+    body_start: str
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What identifies the message within its topic: queue and offset."""
+        return self.queue_id, self.queue_offset
+
+    @property
+    def name(self) -> str:
+        """What a person calls the message: its first key, else its unique key, else its offset."""
+        return self.keys.split(" ")[0] or self.unique_key or str(self.queue_offset)
+
+
+def message_rows(page: MessagePage) -> list[MessageRow]:
+    """Rows of a page, newest first."""
+    rows = [
+        MessageRow(
+            topic=page.topic,
+            queue_id=page.queue_id[i],
+            queue_offset=page.queue_offset[i],
+            physical_offset=page.physical_offset[i],
+            store_ms=page.store_ms[i],
+            born_ms=page.born_ms[i],
+            body_bytes=page.body_bytes[i],
+            tag=page.tag[i],
+            keys=page.keys[i],
+            unique_key=page.unique_key[i],
+            body_start=body_preview(page.body_start[i]),
+        )
+        for i in range(len(page.physical_offset))
+    ]
+    return sorted(rows, key=lambda row: (row.store_ms, row.physical_offset), reverse=True)
+
+
+def body_preview(start: bytes) -> str:
+    """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs."""
+    text = _decode_cut(start)
+    if text is None:
+        return start[:32].hex(" ")
+    return " ".join(text.split())
+
+
+def _decode_cut(start: bytes) -> str | None:
+    """Text of bytes that may end within a character; None when they are no text."""
+    for cut in range(min(4, len(start) + 1)):
+        try:
+            text = start[: len(start) - cut].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        return text if _is_printable(text) else None
+    return None
+
+
+def _is_printable(text: str) -> bool:
+    return all(character in "\t\r\n" or unicodedata.category(character) != "Cc" for character in text)
+
+
+# ---- where in a queue --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWindow:
+    """The part of a queue that is shown: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
+
+    min_offset: int
+    max_offset: int
+    start: int
+    count: int = PAGE_MESSAGES
+
+    @property
+    def end(self) -> int:
+        """First offset after the window."""
+        return min(self.start + self.count, self.max_offset)
+
+    @property
+    def has_older(self) -> bool:
+        return self.start > self.min_offset
+
+    @property
+    def has_newer(self) -> bool:
+        return self.end < self.max_offset
+
+    def at(self, offset: int) -> QueueWindow:
+        """The window that begins at ``offset``, moved into the queue."""
+        last = max(self.min_offset, self.max_offset - 1)
+        return QueueWindow(self.min_offset, self.max_offset, min(max(offset, self.min_offset), last), self.count)
+
+    def older(self) -> QueueWindow:
+        return self.at(self.start - self.count)
+
+    def newer(self) -> QueueWindow:
+        return self.at(min(self.start + self.count, max(self.max_offset - self.count, self.min_offset)))
+
+    def oldest(self) -> QueueWindow:
+        return self.at(self.min_offset)
+
+    def newest(self) -> QueueWindow:
+        return self.at(self.max_offset - self.count)
+
+    def grown(self, min_offset: int, max_offset: int) -> QueueWindow:
+        """The same place after the queue has changed."""
+        return QueueWindow(min_offset, max_offset, max(self.start, min_offset), self.count)
+
+
+def topic_names(state: ClusterState) -> list[str]:
+    """Topics to choose from: the user's own first, then those of the system, each by name."""
+    catalog = state.catalog
+    pairs = zip(catalog.topic_is_system, catalog.topics, strict=True)
+    return [name for _, name in sorted(pairs)]
+
+
+def writable_topics(state: ClusterState) -> list[str]:
+    """The user's topics that can be written."""
+    catalog = state.catalog
+    return sorted(
+        name
+        for name, is_system, permission in zip(catalog.topics, catalog.topic_is_system, catalog.topic_permission, strict=True)
+        if not is_system and permission & PERMISSION_WRITE
+    )
+
+
+def queue_ids(state: ClusterState, topic: str) -> list[int]:
+    """Queues of a topic that hold or held messages."""
+    if topic not in state.catalog.topics:
+        return []
+    wanted = state.catalog.topics.index(topic)
+    return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
+
+
+def write_queue_count(state: ClusterState, topic: str) -> int:
+    """How many queues of a topic take messages; 0 when the topic is not known."""
+    return state.catalog.topic_write_queues[state.catalog.topics.index(topic)] if topic in state.catalog.topics else 0
+
+
+def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
+    """Smallest offset and end of a queue; None when not known."""
+    if topic not in state.catalog.topics:
+        return None
+    wanted = state.catalog.topics.index(topic)
+    for row, (owner, one) in enumerate(zip(state.catalog.queue_topic, state.catalog.queue_id, strict=True)):
+        if owner == wanted and one == queue_id:
+            low, high = int(state.queue_min_offset[row]), int(state.queue_max_offset[row])
+            return (low, high) if low >= 0 and high >= 0 else None
+    return None
+
+
+def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
+    """Sum of the ends of a topic's queues, or the end of one; what it grows by is what is new. -1 when not known."""
+    if topic not in state.catalog.topics:
+        return -1
+    wanted = state.catalog.topics.index(topic)
+    rows = [
+        row
+        for row, owner in enumerate(state.catalog.queue_topic)
+        if owner == wanted and queue_id in (ALL_QUEUES, state.catalog.queue_id[row])
+    ]
+    return int(np.maximum(state.queue_max_offset[rows], 0).sum()) if rows else -1
+
+
+def busiest_topic(state: ClusterState) -> str:
+    """The user's topic that is written most, else the one that keeps most; empty when there is none."""
+    catalog = state.catalog
+    own = [row for row, is_system in enumerate(catalog.topic_is_system) if not is_system]
+    if not own:
+        return ""
+
+    def weight(row: int) -> tuple[float, int]:
+        return float(np.nan_to_num(state.topic_put_rate[row])), int(state.topic_kept_messages[row])
+
+    return catalog.topics[max(own, key=weight)]
+
+
+_RELATIVE_TIME = re.compile(r"-\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d{1,3})?)?")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
+    """A moment as a person enters it, in ms since the epoch; None when it is none.
+
+    Read are ``10:15``, ``10:15:02.640`` (of today), ``yesterday 10:15``, ``2026-11-21 10:15``, ``-2h``, ``-90 s`` and epoch
+    milliseconds.
+
+    Args:
+        text: What was entered.
+        now_ms: The present, for relative times.
+        zone: In which times of day are meant; None is local time.
+    """
+    text = text.strip().lower()
+    if text.isdigit() and len(text) >= 12:
+        return int(text)
+    relative = _RELATIVE_TIME.fullmatch(text)
+    if relative:
+        return now_ms - round(float(relative[1]) * _UNIT_MS[relative[2]])
+    day = datetime.fromtimestamp(now_ms / 1_000, tz=zone)
+    if text.startswith("yesterday"):
+        day -= timedelta(days=1)
+        text = text.removeprefix("yesterday").strip() or "0:00"
+    if _TIME_OF_DAY.fullmatch(text):
+        text = f"{day:%Y-%m-%d} {text:0>5}" if len(text) <= 5 else f"{day:%Y-%m-%d} {text.zfill(8)}"
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
+    return round(moment.timestamp() * 1_000)
+
+
+# ---- bodies ------------------------------------------------------------------------------------------------------------
+
+
+class BodyKind(Enum):
+    """What the bytes of a body are."""
+
+    EMPTY = "empty"
+    JSON = "JSON"
+    TEXT = "text"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body and what it was found to be."""
+
+    kind: BodyKind
+    encoding: str
+    """``UTF-8``, ``GB18030``, or empty for bytes that are no text."""
+    text: str
+    """The whole text; pretty-printed in `pretty`. Empty for bytes that are no text."""
+    value: object
+    """The value of JSON."""
+    note: str
+    """Why a body that begins like JSON is not shown as JSON; empty otherwise."""
+
+    @property
+    def pretty(self) -> str:
+        """The text as it is shown: JSON indented by two spaces."""
+        if self.kind is not BodyKind.JSON:
+            return self.text
+        return json.dumps(self.value, ensure_ascii=False, indent=2)
+
+
+def read_body(body: bytes) -> Body:
+    """Find out what a body is."""
+    if not body:
+        return Body(BodyKind.EMPTY, "", "", None, "")
+    text, encoding = _decode(body)
+    if text is None:
+        return Body(BodyKind.BYTES, "", "", None, "")
+    if not text.lstrip().startswith(("{", "[")):
+        return Body(BodyKind.TEXT, encoding, text, None, "")
+    if len(body) > JSON_BYTES_MAX:
+        return Body(BodyKind.TEXT, encoding, text, None, f"not read as JSON: over {JSON_BYTES_MAX // 1024 // 1024} MiB")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return Body(BodyKind.TEXT, encoding, text, None, f"no JSON: {error.msg}, line {error.lineno} column {error.colno}")
+    except RecursionError:
+        return Body(BodyKind.TEXT, encoding, text, None, "not read as JSON: nested too deeply")
+    return Body(BodyKind.JSON, encoding, text, value, "")
+
+
+def _decode(body: bytes) -> tuple[str | None, str]:
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            text = body.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if _is_printable(text):
+            return text, encoding.upper()
+    return None, ""
+
+
+def json_fault(text: str) -> str:
+    """Where a text stops being JSON, empty when it is JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg}, line {error.lineno} column {error.colno}"
+    except RecursionError:
+        return "nested too deeply"
+    return ""
+
+
+# ---- properties --------------------------------------------------------------------------------------------------------
+
+PROPERTY_MEANINGS: Mapping[str, str] = {
+    KEYS: "Keys for looking the message up, separated by spaces",
+    TAGS: "Tag that consumers filter by",
+    UNIQUE_KEY: "Unique ID that the producer's client gave",
+    "WAIT": "Whether the producer waits until the message is stored safely",
+    "DELAY": "Delay level of a scheduled delivery",
+    "RETRY_TOPIC": "Topic that the message had before its first retry",
+    "REAL_TOPIC": "Topic that the message is for while it waits in a system topic",
+    "REAL_QID": "Queue that the message is for while it waits in a system topic",
+    "TRAN_MSG": "Half message of a transaction",
+    "PGROUP": "Producer group, asked for the outcome of the transaction",
+    "MIN_OFFSET": "Smallest offset of the queue at the time of a pull",
+    "MAX_OFFSET": "End of the queue at the time of a pull",
+    "ORIGIN_MESSAGE_ID": "ID of the message that this one is a retry of",
+    "RECONSUME_TIME": "How often consumers gave the message back",
+    "MSG_REGION": "Region of the broker, for message traces",
+    "TRACE_ON": "Whether the broker lets clients write message traces",
+    "MAX_RECONSUME_TIMES": "Retries before the message becomes a dead letter",
+    "CONSUME_START_TIME": "When a consumer began with the message",
+    "INSTANCE_ID": "Name space of the client",
+    "CLUSTER": "Cluster of the broker that stored the message",
+    "TIMER_DELAY_SEC": "Delay of a timer message in seconds",
+    "TIMER_DELAY_MS": "Delay of a timer message in milliseconds",
+    "TIMER_DELIVER_MS": "Delivery time of a timer message",
+    "__SHARDINGKEY": "Key that orders messages: equal keys go to one queue",
+    "DLQ_ORIGIN_TOPIC": "Topic of the message before it became a dead letter",
+    "DLQ_ORIGIN_MESSAGE_ID": "ID of the message before it became a dead letter",
+    "traceparent": "Trace context of W3C",
+}
+"""What system properties mean, in English; shown through `gui.text.tr`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRow:
+    """One property of a message."""
+
+    name: str
+    value: str
+
+    @property
+    def meaning(self) -> str:
+        """English sentence for a property of the system, empty for one of the user."""
+        return PROPERTY_MEANINGS.get(self.name, "")
+
+
+def property_rows(properties: Mapping[str, str]) -> list[PropertyRow]:
+    """Properties as rows: unique key, keys and tag first, then by name."""
+    first = {UNIQUE_KEY: 0, KEYS: 1, TAGS: 2}
+    names = sorted(properties, key=lambda name: (first.get(name, 3), name in PROPERTY_MEANINGS, name))
+    return [PropertyRow(name, properties[name]) for name in names]
+
+
+# ---- sending -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a person enters to send a message. ``queue_id`` -1 leaves the choice to the broker."""
+
+    topic: str
+    queue_id: int
+    tag: str
+    keys: str
+    properties: tuple[tuple[str, str], ...]
+    body: bytes
+    flag: int = 0
+
+
+class DraftFault(Enum):
+    """Why a draft cannot be sent, in English; shown through `gui.text.tr`."""
+
+    TOPIC = "Choose a topic."
+    NAME = "A property has a value but no name."
+    VALUE = "A property has a name but no value."
+    TWICE = "Two properties have the same name."
+    RESERVED = "KEYS and TAGS have fields of their own."
+    CONTROL = "Names and values must not contain the characters U+0001 and U+0002."
+
+
+def draft_fault(draft: Draft) -> DraftFault | None:
+    """The first thing that is wrong with a draft, None when it can be sent."""
+    if not draft.topic:
+        return DraftFault.TOPIC
+    names = [name for name, _ in draft.properties]
+    checks = (
+        (any(not name for name in names), DraftFault.NAME),
+        (any(not value for _, value in draft.properties), DraftFault.VALUE),
+        (len(set(names)) < len(names), DraftFault.TWICE),
+        (bool({KEYS, TAGS} & set(names)), DraftFault.RESERVED),
+        (_has_separator((draft.tag, draft.keys, *(text for pair in draft.properties for text in pair))), DraftFault.CONTROL),
+    )
+    return next((fault for found, fault in checks if found), None)
+
+
+def _has_separator(texts: Sequence[str]) -> bool:
+    return any("\x01" in text or "\x02" in text for text in texts)
+
+
+def message_to_send(draft: Draft) -> SendMessage:
+    """The command that sends a draft without fault."""
+    properties = dict(draft.properties)
+    if draft.keys.strip():
+        properties[KEYS] = " ".join(draft.keys.split())
+    if draft.tag.strip():
+        properties[TAGS] = draft.tag.strip()
+    return SendMessage(draft.topic, draft.queue_id, draft.body, properties, draft.flag)
+
+
+def resend_draft(detail: MessageDetail) -> Draft:
+    """A draft of a stored message as it was sent: same keys, tag, own properties and body, any queue, no unique ID."""
+    return Draft(
+        topic=detail.properties.get("RETRY_TOPIC") or detail.properties.get("REAL_TOPIC") or detail.topic,
+        queue_id=ALL_QUEUES,
+        tag=detail.properties.get(TAGS, ""),
+        keys=detail.properties.get(KEYS, ""),
+        properties=tuple(
+            (name, value) for name, value in detail.properties.items() if name not in _NOT_RESENT | {KEYS, TAGS} and value
+        ),
+        body=detail.body,
+        flag=detail.flag,
+    )
+
+
+def dropped_properties(detail: MessageDetail) -> list[str]:
+    """Names of properties that `resend_draft` leaves out."""
+    return sorted(name for name in detail.properties if name in _NOT_RESENT)

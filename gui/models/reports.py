@@ -1,0 +1,407 @@
+"""Report runs as the page shows them: what is asked for, how far a run is, what earlier runs left. Pure: no widget, no I/O.
+
+The lines of a run and its manifest are those of `spark_reports.progress` and `spark_reports.output`; a field that is missing is
+unknown, a line that is no progress is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOrder:
+    """What a person asks for."""
+
+    spec: ReportSpec
+    store_directory: str
+    out_directory: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Option name and value; a repeated option stands several times."""
+
+    def arguments(self) -> list[str]:
+        """Command line behind ``main.py``; the run ends when the window's end of its input is closed."""
+        options = [part for name, value in self.parameters for part in (f"--{name}", value)]
+        return [*self.command(options), "--progress", "json", "--parent-pipe"]
+
+    def command(self, options: Sequence[str]) -> list[str]:
+        return ["report", self.spec.name, "--store", self.store_directory, "--out", self.out_directory, *options]
+
+    def command_text(self) -> str:
+        """The run as a line for a terminal."""
+        options = [part for name, value in self.parameters for part in (f"--{name}", value)]
+        return " ".join(_quoted(part) for part in ["./orbit", *self.command(options)])
+
+
+def _quoted(part: str) -> str:
+    return part if re.fullmatch(r"[\w@%+=:,./-]+", part) else "'" + part.replace("'", "'\\''") + "'"
+
+
+def parameter_values(parameter: Parameter, text: str) -> list[str]:
+    """Values of a parameter as entered: topics apart by commas, spaces or lines; others as they are. Empty: none."""
+    if parameter.kind is ParameterKind.TOPICS:
+        return [name for name in re.split(r"[\s,，]+", text) if name]
+    return [text.strip()] if text.strip() else []
+
+
+_RELATIVE = re.compile(r"-\d+(\.\d+)?(s|m|h|d)")
+
+
+def time_fault(text: str) -> str:
+    """Whether a time can be read: empty, or ``time`` when not. The report itself decides about the rest."""
+    text = text.strip()
+    if not text or text.isdigit() or text == "now" or _RELATIVE.fullmatch(text):
+        return ""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return "time"
+    return ""
+
+
+# ---- a run -------------------------------------------------------------------------------------------------------------
+
+
+class StageState(Enum):
+    """Where a stage of a run stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a run."""
+
+    key: str
+    title: str
+    state: StageState = StageState.WAITING
+    done: int = 0
+    total: int = 0
+    rows: int = 0
+    took_ms: float = 0.0
+
+    @property
+    def share(self) -> float | None:
+        """Progress from 0 to 1; None when it runs and its total is not known."""
+        if self.state is StageState.DONE:
+            return 1.0
+        if self.state is StageState.WAITING:
+            return 0.0
+        return min(1.0, self.done / self.total) if self.total > 1 else None
+
+
+class RunState(Enum):
+    """Outcome of a run."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a report since it was started here. Times are in ms on a clock that only rises."""
+
+    order: ReportOrder
+    stages: tuple[Stage, ...]
+    started_ms: float
+    state: RunState = RunState.RUNNING
+    stage_began_ms: float = 0.0
+    rows: int = 0
+    took_ms: float = 0.0
+    html: str = ""
+    error: str = ""
+    error_kind: str = ""
+    cancelling: bool = False
+
+    @property
+    def running_stage(self) -> Stage | None:
+        return next((stage for stage in self.stages if stage.state is StageState.RUNNING), None)
+
+    def stage_ms(self, stage: Stage, now_ms: float) -> float:
+        """How long a stage took, or has taken so far."""
+        return now_ms - self.stage_began_ms if stage.state is StageState.RUNNING else stage.took_ms
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """Progress over all stages, in hundredths of a stage: done, total."""
+        done = sum(100 * (stage.share or 0.0) for stage in self.stages)
+        return int(done), 100 * len(self.stages)
+
+
+def new_run(order: ReportOrder, now_ms: float) -> Run:
+    """A run that has just been started."""
+    stages = tuple(Stage(key, title) for key, title in order.spec.stages)
+    return Run(order, stages, started_ms=now_ms, stage_began_ms=now_ms)
+
+
+def after_line(run: Run, line: str, now_ms: float) -> Run:
+    """The run after one line of its progress."""
+    fields = _fields(line)
+    key = _text(fields, "stage")
+    if key == "done":
+        partial = _text(fields, "state") == "partial"
+        closed = _close_stage(run, StageState.DONE, now_ms)
+        return replace(
+            closed,
+            state=RunState.PARTIAL if partial else RunState.COMPLETE,
+            html=_text(fields, "html"),
+            rows=_count(fields, "rows", run.rows),
+            took_ms=now_ms - run.started_ms,
+        )
+    if key == "failed":
+        return failed_run(run, _text(fields, "message"), now_ms, kind=_text(fields, "error"))
+    if key == "cancelled":
+        return cancelled_run(run, now_ms)
+    return _after_step(run, key, fields, now_ms) if key in {stage.key for stage in run.stages} else run
+
+
+def _after_step(run: Run, key: str, fields: Mapping[str, object], now_ms: float) -> Run:
+    running = run.running_stage
+    if running is None or running.key != key:
+        run = replace(_close_stage(run, StageState.DONE, now_ms), stage_began_ms=now_ms)
+    stages = tuple(
+        replace(
+            stage,
+            state=StageState.RUNNING,
+            done=_count(fields, "done", stage.done),
+            total=_count(fields, "total", stage.total),
+            rows=_count(fields, "rows", stage.rows),
+        )
+        if stage.key == key
+        else stage
+        for stage in run.stages
+    )
+    return replace(run, stages=stages, rows=max(run.rows, *(stage.rows for stage in stages)))
+
+
+def failed_run(run: Run, message: str, now_ms: float, *, kind: str = "") -> Run:
+    """The run after it failed."""
+    closed = _close_stage(run, StageState.FAILED, now_ms)
+    return replace(closed, state=RunState.FAILED, error=message, error_kind=kind, took_ms=now_ms - run.started_ms)
+
+
+def cancelled_run(run: Run, now_ms: float) -> Run:
+    """The run after it was cancelled."""
+    closed = _close_stage(run, StageState.WAITING, now_ms)
+    return replace(closed, state=RunState.CANCELLED, cancelling=False, took_ms=now_ms - run.started_ms)
+
+
+def _close_stage(run: Run, state: StageState, now_ms: float) -> Run:
+    took_ms = now_ms - run.stage_began_ms
+    stages = tuple(
+        replace(stage, state=state, took_ms=took_ms) if stage.state is StageState.RUNNING else stage for stage in run.stages
+    )
+    return replace(run, stages=stages)
+
+
+def _fields(line: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _count(fields: Mapping[str, object], name: str, otherwise: int = 0) -> int:
+    value = fields.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+
+
+def run_folder(folder: Path, report: str, at: datetime) -> Path:
+    """Where the output of a run goes: ``throughput-20261121-101502``."""
+    return folder / f"{report}-{at:%Y%m%d-%H%M%S}"
+
+
+# ---- results -----------------------------------------------------------------------------------------------------------
+
+
+class FigureUnit(Enum):
+    """How a figure of a result is written."""
+
+    COUNT = "count"
+    BYTES = "bytes"
+    TIME = "time"
+    SHARE = "share"
+    RATE = "rate"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One large figure of a result."""
+
+    value: float
+    unit: FigureUnit
+    label: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """What a finished run left, as its manifest says. Times in ms since the epoch, -1 unknown."""
+
+    folder: Path
+    report: str
+    title: str
+    state: RunState
+    created_ms: int
+    asked_from_ms: int
+    asked_to_ms: int
+    found_from_ms: int
+    found_to_ms: int
+    rows_read: int
+    rows_skipped: int
+    skipped: tuple[tuple[str, int], ...]
+    """Reason and how many rows."""
+    headlines: tuple[Headline, ...]
+    findings: tuple[str, ...]
+    page: str
+    tables: tuple[tuple[str, str], ...]
+    """Title and CSV file of each table that has one."""
+    topics: tuple[str, ...]
+    stores: tuple[str, ...]
+    seconds: float
+
+    @property
+    def page_path(self) -> Path:
+        return self.folder / Path(self.page).name
+
+
+class ManifestFault(ValueError):  # noqa: N818  the caller shows or skips it; it is no error of the program
+    """A file is no manifest of a report."""
+
+
+def past_run(folder: Path, text: str) -> PastRun:
+    """Read a manifest.
+
+    Raises:
+        ManifestFault: The text is no manifest.
+    """
+    fields = _fields(text)
+    if not _text(fields, "report") or not _text(fields, "state"):
+        raise ManifestFault(f"{folder / 'manifest.json'} is no manifest of a report")
+    asked, found = (_object(_object(fields, "range"), name) for name in ("asked", "found"))
+    rows = _object(fields, "rows")
+    return PastRun(
+        folder=folder,
+        report=_text(fields, "report"),
+        title=_text(fields, "title") or _text(fields, "report"),
+        state=RunState.COMPLETE if _text(fields, "state") == "complete" else RunState.PARTIAL,
+        created_ms=_moment(fields, "created_at"),
+        asked_from_ms=_moment(asked, "from"),
+        asked_to_ms=_moment(asked, "to"),
+        found_from_ms=_moment(found, "from"),
+        found_to_ms=_moment(found, "to"),
+        rows_read=_count(rows, "read", -1),
+        rows_skipped=_count(rows, "skipped", -1),
+        skipped=tuple((_text(skip, "reason"), _count(skip, "rows")) for skip in _objects(fields, "skipped")),
+        headlines=tuple(_headline(item) for item in _objects(fields, "headlines")),
+        findings=_texts(fields.get("findings")),
+        page=_text(fields, "page") or "report.html",
+        tables=tuple(pair for table in _objects(fields, "tables") for pair in _csv_of(table)),
+        topics=_texts(_object(fields, "parameters").get("topics")),
+        stores=_texts(_object(fields, "source").get("stores")),
+        seconds=_number(fields, "seconds"),
+    )
+
+
+def _headline(fields: Mapping[str, object]) -> Headline:
+    unit = _text(fields, "unit")
+    known = unit in {one.value for one in FigureUnit}
+    return Headline(
+        value=_number(fields, "value"),
+        unit=FigureUnit(unit) if known else FigureUnit.COUNT,
+        label=_text(fields, "label"),
+        note=_text(fields, "note"),
+    )
+
+
+def _csv_of(table: Mapping[str, object]) -> list[tuple[str, str]]:
+    files = [name for name in _texts(table.get("files")) if name.endswith(".csv")]
+    return [(_text(table, "title") or _text(table, "name"), files[0])] if files else []
+
+
+def _object(fields: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(fields: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
+    value = fields.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _number(fields: Mapping[str, object], name: str) -> float:
+    value = fields.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+
+
+def _moment(fields: Mapping[str, object], name: str) -> int:
+    try:
+        return round(datetime.fromisoformat(_text(fields, name)).timestamp() * 1_000)
+    except (ValueError, OverflowError):
+        return -1
+
+
+# ---- result tables -----------------------------------------------------------------------------------------------------
+
+COLUMN_UNITS = {"messages": FigureUnit.COUNT, "share": FigureUnit.SHARE}
+COLUMNS_SHOWN_MAX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One row of a result table; ``number`` is its place in the file."""
+
+    number: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """The first rows of a result table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[ResultRow, ...]
+    row_count: int
+
+
+def column_unit(name: str) -> FigureUnit:
+    """How the cells of a result column are written, by the column's name."""
+    if "_bytes" in name:
+        return FigureUnit.BYTES
+    if name == "minute" or name.endswith("_time"):
+        return FigureUnit.TIME
+    return COLUMN_UNITS.get(name, FigureUnit.TEXT)
+
+
+def cell_number(text: str) -> float:
+    """A figure of a result cell; NaN when it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

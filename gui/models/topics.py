@@ -1,0 +1,247 @@
+"""Rows of the topic and queue tables, made from a `ClusterState`. Pure: no widget, no text, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from broker_core.api import Catalog
+from monitoring.state import ClusterState, Floats, Ints
+
+LAG_WARNING_MESSAGES = 15_000
+IDLE_AFTER_MS = 60_000
+SKEW_MESSAGES_MIN = 1_000
+"""With fewer, queues differ by chance."""
+NAME_LENGTH_MAX = 127
+SERVICE_PREFIXES = ("%RETRY%", "%DLQ%")
+
+
+class TopicHealth(Enum):
+    """What the dot before a topic's name says."""
+
+    ACTIVE = "active"
+    IDLE = "idle"
+    LAGGING = "lagging"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """One topic. -1 and NaN are unknown."""
+
+    name: str
+    is_system: bool
+    health: TopicHealth
+    write_queues: int
+    read_queues: int
+    permission: int
+    put_rate: float
+    average_bytes: float
+    kept_messages: int
+    slowest_group: str
+    lag_messages: float
+    last_store_ms: int
+    taken_ms: int
+
+    @property
+    def age_ms(self) -> int:
+        """Time since the last write, -1 if there was none or it is not known."""
+        return max(0, self.taken_ms - self.last_store_ms) if self.last_store_ms >= 0 else -1
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue of a topic."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    put_rate: float
+    last_store_ms: int
+
+    @property
+    def messages(self) -> int:
+        """Messages kept, -1 if not known."""
+        return self.max_offset - self.min_offset if self.min_offset >= 0 and self.max_offset >= 0 else -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGroupRow:
+    """One group on one topic."""
+
+    name: str
+    lag_messages: float
+    behind_ms: float
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupsOnTopics:
+    """Sums of positions by (topic, group), one item a pair that has a position."""
+
+    topic: Ints
+    group: Ints
+    lag_messages: Floats
+    behind_ms: Floats
+
+
+def is_system_topic(catalog: Catalog, row: int) -> bool:
+    """Whether a topic is the broker's own: it says so, or it holds what a group failed on."""
+    return catalog.topic_is_system[row] or catalog.topics[row].startswith(SERVICE_PREFIXES)
+
+
+def topic_rows(state: ClusterState, only: Sequence[int] | None = None) -> list[TopicRow]:
+    """One row a topic, in the catalog's order, or of the topics at the places ``only``, in that order."""
+    catalog = state.catalog
+    slowest_group, slowest_lag = (column.tolist() for column in _slowest(state))
+    # Whole columns become lists at once: that takes a fifth of the time of an item of an array each.
+    rates, last_ms = state.topic_put_rate.tolist(), state.topic_last_store_ms.tolist()
+    kept, average = state.topic_kept_messages.tolist(), _average_bytes(state).tolist()
+    return [
+        TopicRow(
+            name=catalog.topics[row],
+            is_system=is_system_topic(catalog, row),
+            health=_health(slowest_lag[row], last_ms[row], state.taken_ms),
+            write_queues=catalog.topic_write_queues[row],
+            read_queues=catalog.topic_read_queues[row],
+            permission=catalog.topic_permission[row],
+            put_rate=rates[row],
+            average_bytes=average[row],
+            kept_messages=kept[row],
+            slowest_group=catalog.groups[slowest_group[row]] if slowest_group[row] >= 0 else "",
+            lag_messages=slowest_lag[row],
+            last_store_ms=last_ms[row],
+            taken_ms=state.taken_ms,
+        )
+        for row in (range(len(catalog.topics)) if only is None else only)
+    ]
+
+
+def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
+    """One row a queue of ``topic``, empty if the topic is not known."""
+    if topic not in state.catalog.topics:
+        return []
+    owners = state.catalog.queue_topic
+    wanted = state.catalog.topics.index(topic)
+    # Queues of a topic stand together.
+    count = owners.count(wanted)
+    first = owners.index(wanted) if count else 0
+    return [
+        QueueRow(
+            queue_id=state.catalog.queue_id[row],
+            min_offset=int(state.queue_min_offset[row]),
+            max_offset=int(state.queue_max_offset[row]),
+            put_rate=float(state.queue_put_rate[row]),
+            last_store_ms=int(state.queue_last_store_ms[row]),
+        )
+        for row in range(first, first + count)
+    ]
+
+
+def topic_group_rows(state: ClusterState, topic: str) -> list[TopicGroupRow]:
+    """The groups with a position on ``topic``, largest lag first, unknown last."""
+    if topic not in state.catalog.topics:
+        return []
+    wanted = state.catalog.topics.index(topic)
+    pairs = _groups_on_topics(state)
+    rows = [
+        TopicGroupRow(
+            name=state.catalog.groups[int(pairs.group[i])],
+            lag_messages=float(pairs.lag_messages[i]),
+            behind_ms=float(pairs.behind_ms[i]),
+            members=int(state.group_members[int(pairs.group[i])]),
+        )
+        for i in np.flatnonzero(pairs.topic == wanted)
+    ]
+    return sorted(rows, key=lambda row: (-np.nan_to_num(row.lag_messages, nan=-1.0), row.name))
+
+
+def skew(queues: Sequence[QueueRow]) -> float:
+    """Largest share of the kept messages in one queue, divided by an even share.
+
+    Messages kept, not the rates of the moment: those differ by chance. NaN with fewer than two queues that are known, or
+    before `SKEW_MESSAGES_MIN` messages.
+    """
+    known = [queue.messages for queue in queues if queue.messages >= 0]
+    if len(known) < 2 or sum(known) < SKEW_MESSAGES_MIN:
+        return float("nan")
+    return max(known) * len(known) / sum(known)
+
+
+def topic_name_fault(name: str, existing: list[str]) -> str:
+    """Which rule a new topic's name breaks: '', 'empty', 'long', 'character', 'reserved' or 'exists'.
+
+    Source: spec broker §2.5-1 (letters, digits, ``_ - % |``, at most 127) and §2.8-4.
+    """
+    if not name:
+        return "empty"
+    if len(name) > NAME_LENGTH_MAX:
+        return "long"
+    if not all(c.isascii() and (c.isalnum() or c in "_-%|") for c in name):
+        return "character"
+    if name.startswith("rmq_sys_") or name in _RESERVED:
+        return "reserved"
+    return "exists" if name in existing else ""
+
+
+_RESERVED = frozenset({
+    "TBW102", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC",
+    "RMQ_SYS_TRACE_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_SELF_TEST_TOPIC",
+    "RMQ_SYS_OFFSET_MOVED_EVENT",
+})  # fmt: skip
+
+
+def _slowest(state: ClusterState) -> tuple[Ints, Floats]:
+    """Group with the largest known lag and that lag, by topic; -1 and NaN where no group has a known position."""
+    count = len(state.catalog.topics)
+    group, lag = np.full(count, -1, np.int64), np.full(count, np.nan)
+    pairs = _groups_on_topics(state)
+    for topic, one_group, one_lag in zip(pairs.topic, pairs.group, pairs.lag_messages, strict=True):
+        if not np.isnan(one_lag) and not one_lag <= lag[topic]:
+            group[topic], lag[topic] = one_group, one_lag
+    return group, lag
+
+
+def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
+    if not state.catalog.position_queue:
+        nothing, no_lag = np.zeros(0, np.int64), np.zeros(0)
+        return _GroupsOnTopics(nothing, nothing, no_lag, no_lag)
+    queue_topic = np.asarray(state.catalog.queue_topic, np.int64)
+    topic = queue_topic[np.asarray(state.catalog.position_queue, np.int64)]
+    group = np.asarray(state.catalog.position_group, np.int64)
+    stride = len(state.catalog.groups)
+    keys, place = np.unique(topic * stride + group, return_inverse=True)
+    return _GroupsOnTopics(
+        topic=keys // stride,
+        group=keys % stride,
+        lag_messages=_sum_known(place, state.position_lag_messages, len(keys)),
+        behind_ms=_max_known(place, state.position_behind_ms, len(keys)),
+    )
+
+
+def _sum_known(place: Ints, values: Floats, count: int) -> Floats:
+    known = ~np.isnan(values)
+    sums: Floats = np.bincount(place[known], values[known], count).astype(np.float64)
+    sums[np.bincount(place[known], minlength=count) == 0] = np.nan
+    return sums
+
+
+def _max_known(place: Ints, values: Floats, count: int) -> Floats:
+    largest = np.full(count, np.nan)
+    np.fmax.at(largest, place, values)
+    return largest
+
+
+def _health(lag: float, last_store_ms: int, taken_ms: int) -> TopicHealth:
+    if lag > LAG_WARNING_MESSAGES:
+        return TopicHealth.LAGGING
+    recent = last_store_ms >= 0 and taken_ms - last_store_ms < IDLE_AFTER_MS
+    return TopicHealth.ACTIVE if recent else TopicHealth.IDLE
+
+
+def _average_bytes(state: ClusterState) -> Floats:
+    messages = np.where(state.topic_put_messages > 0, state.topic_put_messages, np.nan)
+    average: Floats = state.topic_put_bytes / messages
+    return average

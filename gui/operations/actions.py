@@ -1,0 +1,70 @@
+"""The action registry: each action of the window once, read by menus, palette and shortcut sheet alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+
+def _never_blocked() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something the user can do."""
+
+    action_id: str
+    title: str
+    """English, verb first; shown through `tr`."""
+    run: Callable[[], None]
+    section: str = "Window"
+    """English name of the menu it stands in."""
+    icon: str = ""
+    shortcut: str = ""
+    """As `QKeySequence` reads it; empty: none."""
+    blocked: Callable[[], str] = _never_blocked
+    """Why it cannot run now, in words; empty when it can."""
+    dangerous: bool = False
+    """Marked in lists; it asks before it acts."""
+
+
+class ActionRegistry(QObject):
+    """All actions by id, in the order in which they were added.
+
+    Signals:
+        changed: Actions were added or removed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._actions: dict[str, Action] = {}
+
+    def add(self, action: Action) -> None:
+        """Make an action known. An id can be taken once."""
+        assert action.action_id not in self._actions, f"action {action.action_id} is registered twice"
+        self._actions[action.action_id] = action
+        self.changed.emit()
+
+    def remove(self, action_id: str) -> None:
+        """Forget an action, e.g. when the page that offers it is closed."""
+        if self._actions.pop(action_id, None) is not None:
+            self.changed.emit()
+
+    def actions(self) -> tuple[Action, ...]:
+        return tuple(self._actions.values())
+
+    def get(self, action_id: str) -> Action | None:
+        return self._actions.get(action_id)
+
+    def run(self, action_id: str) -> bool:
+        """Run an action unless it is blocked; returns whether it ran."""
+        action = self._actions[action_id]
+        if action.blocked():
+            return False
+        action.run()
+        return True

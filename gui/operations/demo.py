@@ -1,0 +1,41 @@
+"""Playing the demo as a task of the window: progress and failure show where those of all tasks do."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from gui.bridge.child_process import ChildEnd
+from gui.bridge.demo import DemoController, DemoPace
+from gui.operations.tasks import Task, TaskList
+from gui.text import count_text, tr
+
+
+def play_demo(demo: DemoController, tasks: TaskList, name_server: str, pace: DemoPace) -> None:
+    """Play against the name server at ``host:port``; nothing happens when the demo already plays."""
+    if demo.is_running:
+        return
+    task = tasks.start(tr("Demo traffic, {rate}/s", rate=count_text(pace.value)), demo.stop)
+    _DemoTask(demo, task)
+    demo.start(name_server, pace)
+
+
+class _DemoTask(QObject):
+    """Tells one task how one run of the demo goes; lives until that run ends."""
+
+    def __init__(self, demo: DemoController, task: Task) -> None:
+        super().__init__(task)
+        self._task = task
+        demo.line_read.connect(self._line_read)
+        demo.ended.connect(self._ended)
+
+    def _line_read(self, line: str) -> None:
+        self._task.report(line)
+
+    def _ended(self, end: ChildEnd) -> None:
+        if end.cancelled:
+            self._task.cancelled()
+        elif end.ok:
+            self._task.finish()
+        else:
+            self._task.fail(end.error_text)
+        self.deleteLater()

@@ -1,0 +1,83 @@
+"""Questions and commands of a page: answered later, on the GUI thread, and dropped when they no longer matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
+
+from broker_core.api import OrbitError
+from monitoring.sources.base import Pending
+
+T = TypeVar("T")
+
+
+class LatestQuery(QObject, Generic[T]):
+    """Keeps at most one question open; asking again cancels the one before, and so does the end of the owner.
+
+    Use one per pane: ``self._page_query.ask(source.browse_queue(...), self._show_page, self._show_error)``.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._pending: Pending[T] | None = None
+        parent.destroyed.connect(self.cancel)
+
+    @property
+    def waiting(self) -> bool:
+        return self._pending is not None
+
+    def ask(self, pending: Pending[T], done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        """Wait for ``pending`` instead of the question before it."""
+        self.cancel()
+        self._pending = pending
+
+        def answered(value: T) -> None:
+            if self._pending is pending:
+                self._pending = None
+                done(value)
+
+        def refused(error: OrbitError) -> None:
+            if self._pending is pending:
+                self._pending = None
+                failed(error)
+
+        pending.then(answered, refused)
+
+    def cancel(self) -> None:
+        """Give up the open question, if any."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.cancel()
+
+
+class BackgroundCall(QObject):
+    """Runs a function on a thread of Qt's pool; for file reading, never for broker queries.
+
+    Signals:
+        done: The function returned; carries its result. On the GUI thread.
+        failed: The function raised an `OrbitError` or `OSError`; carries it. On the GUI thread.
+    """
+
+    done = Signal(object)
+    failed = Signal(object)
+
+    def start(self, function: Callable[[], object]) -> None:
+        """Run ``function`` once."""
+        QThreadPool.globalInstance().start(_Runnable(self, function))
+
+
+class _Runnable(QRunnable):
+    def __init__(self, call: BackgroundCall, function: Callable[[], object]) -> None:
+        super().__init__()
+        self._call = call
+        self._function = function
+
+    def run(self) -> None:
+        try:
+            result = self._function()
+        except (OrbitError, OSError) as error:
+            self._call.failed.emit(error)
+        else:
+            self._call.done.emit(result)

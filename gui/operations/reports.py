@@ -1,0 +1,209 @@
+"""`ReportRunner`: runs one report at a time in a child process, and reads what earlier runs left, off the GUI thread."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+
+from gui.bridge.child_process import ChildEnd, ChildProcess
+from gui.models.reports import (
+    ManifestFault,
+    PastRun,
+    ReportOrder,
+    ResultRow,
+    ResultTable,
+    Run,
+    RunState,
+    after_line,
+    cancelled_run,
+    failed_run,
+    new_run,
+    past_run,
+    run_folder,
+)
+from gui.operations.tasks import Task, TaskList
+from gui.text import count_text, tr
+from spark_reports.catalog import ReportSpec
+
+MANIFEST = "manifest.json"
+MANIFEST_BYTES_MAX = 4 * 1024 * 1024
+HISTORY_RUNS_MAX = 200
+TABLE_ROWS_MAX = 200
+
+
+def rising_ms() -> float:
+    """Milliseconds on a clock that only rises."""
+    return time.monotonic() * 1_000
+
+
+class ReportRunner(QObject):
+    """Starts, follows and cancels a report. GUI thread only.
+
+    Signals:
+        changed: The run started, went on or ended; `run` is new.
+        ended: A run ended; carries its `Run`.
+    """
+
+    changed = Signal()
+    ended = Signal(object)
+
+    def __init__(
+        self,
+        tasks: TaskList,
+        parent: QObject | None = None,
+        *,
+        folder: Path | None = None,
+        process: ChildProcess | None = None,
+        clock_ms: Callable[[], float] = rising_ms,
+    ) -> None:
+        """Create an idle runner.
+
+        Args:
+            tasks: Where a run is listed while it lasts.
+            parent: Qt's owner.
+            folder: Where the outputs go, one folder a run; by default ``reports`` in the user's data folder of Orbit.
+            process: What runs the child; given by tests.
+            clock_ms: Time in ms that only rises.
+        """
+        super().__init__(parent)
+        self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
+        self._tasks = tasks
+        self._task: Task | None = None
+        self._clock_ms = clock_ms
+        self._run: Run | None = None
+        self._outcome: Run | None = None
+        self._process = process or ChildProcess(self)
+        self._process.line_read.connect(self._line_read)
+        self._process.ended.connect(self._child_ended)
+
+    @property
+    def run(self) -> Run | None:
+        """The run that lasts, or the last one."""
+        return self._run
+
+    @property
+    def is_running(self) -> bool:
+        return self._run is not None and self._run.state is RunState.RUNNING
+
+    def now_ms(self) -> float:
+        """The runner's clock, for how long a stage has taken."""
+        return self._clock_ms()
+
+    def order(self, spec: ReportSpec, store_directory: str, parameters: tuple[tuple[str, str], ...]) -> ReportOrder:
+        """An order whose output goes to a new folder."""
+        out = run_folder(self.folder, spec.name, datetime.now().astimezone())
+        return ReportOrder(spec, store_directory, str(out), parameters)
+
+    def start(self, order: ReportOrder) -> None:
+        """Run a report; only while none runs."""
+        assert not self.is_running
+        self._outcome = None
+        self._run = new_run(order, self._clock_ms())
+        self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
+        self._process.start(order.arguments())
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop the run: Spark's jobs, its Java machine, and the half-written output. `ended` says when it has."""
+        if self._run is None or self._run.state is not RunState.RUNNING or self._run.cancelling:
+            return
+        self._run = replace(self._run, cancelling=True)
+        self._process.cancel()
+        self.changed.emit()
+
+    def _line_read(self, line: str) -> None:
+        if self._run is None or self._run.state is not RunState.RUNNING:
+            return
+        before = self._run
+        run = after_line(before, line, self._clock_ms())
+        if run == before:
+            return
+        if run.state is not RunState.RUNNING:
+            # Told when the process is gone, so that who hears of it can run the next one at once.
+            self._outcome = run
+            return
+        self._run = run
+        if self._task is not None:
+            stage = run.running_stage
+            self._task.report(tr(stage.title) if stage else "", *run.share)
+        self.changed.emit()
+
+    def _child_ended(self, end: ChildEnd) -> None:
+        if self._run is None:
+            return
+        run = self._outcome or self._without_last_line(self._run, end)
+        self._run, self._outcome = run, None
+        self._tell_task(run)
+        self.changed.emit()
+        self.ended.emit(run)
+
+    def _without_last_line(self, run: Run, end: ChildEnd) -> Run:
+        """The outcome of a run whose process ended without saying how."""
+        if end.cancelled:
+            return cancelled_run(run, self._clock_ms())
+        if end.ok:
+            return failed_run(run, tr("The report ended without a result."), self._clock_ms())
+        return failed_run(run, end.error_text, self._clock_ms())
+
+    def _tell_task(self, run: Run) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if run.state is RunState.FAILED:
+            task.fail(run.error)
+        elif run.state is RunState.CANCELLED:
+            task.cancelled()
+        else:
+            task.finish(tr("{count} messages read", count=count_text(run.rows)))
+
+
+def read_history(folder: Path) -> list[PastRun]:
+    """The newest runs that left a result in ``folder``, newest first. Reads files: not on the GUI thread.
+
+    Folders without a readable manifest are not results and are left out.
+
+    Raises:
+        OSError: The folder is there and cannot be read.
+    """
+    if not folder.is_dir():
+        return []
+    runs = [run for path in folder.iterdir() if (run := _read_run(path)) is not None]
+    return sorted(runs, key=lambda run: (run.created_ms, run.folder.name), reverse=True)[:HISTORY_RUNS_MAX]
+
+
+def _read_run(folder: Path) -> PastRun | None:
+    manifest = folder / MANIFEST
+    try:
+        if manifest.stat().st_size > MANIFEST_BYTES_MAX:
+            return None
+        return past_run(folder, manifest.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ManifestFault):
+        return None
+
+
+def read_table(run: PastRun, title: str, file_name: str) -> ResultTable:
+    """The first rows of a result table. Reads a file: not on the GUI thread.
+
+    Raises:
+        OSError: The file cannot be read, e.g. because it was removed.
+    """
+    with (run.folder / Path(file_name).name).open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        columns = tuple(next(lines, []))
+        rows = tuple(ResultRow(number, tuple(cells)) for number, cells in enumerate(itertools.islice(lines, TABLE_ROWS_MAX)))
+        rest = sum(1 for _ in lines)
+    return ResultTable(title, columns, rows, len(rows) + rest)
+
+
+def open_in_desktop(path: Path) -> bool:
+    """Open a file or folder with the program of the desktop for it; False when there is none."""
+    return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -1,0 +1,129 @@
+"""Long work as the window shows it: a list of tasks with progress, outcome and a way to cancel.
+
+A task does not run anything itself; whoever runs the work reports to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QObject, Signal
+
+FINISHED_TASKS_KEPT = 50
+
+
+class TaskState(Enum):
+    """Where a task stands."""
+
+    RUNNING = "Running"
+    DONE = "Done"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+
+class Task(QObject):
+    """One piece of long work.
+
+    Signals:
+        changed: Progress or state changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, title: str, cancel: Callable[[], None] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.title = title
+        self.text = ""
+        self.done = 0
+        self.total = 0
+        self.state = TaskState.RUNNING
+        self._cancel = cancel
+
+    @property
+    def running(self) -> bool:
+        return self.state is TaskState.RUNNING
+
+    @property
+    def can_cancel(self) -> bool:
+        return self.running and self._cancel is not None
+
+    @property
+    def share(self) -> float | None:
+        """Progress from 0 to 1; None when the total is not known."""
+        return min(1.0, self.done / self.total) if self.total > 0 else None
+
+    def report(self, text: str, done: int = 0, total: int = 0) -> None:
+        """Say how far the work is."""
+        self.text, self.done, self.total = text, done, total
+        self.changed.emit()
+
+    def finish(self, text: str = "") -> None:
+        """The work is complete."""
+        self._end(TaskState.DONE, text)
+
+    def fail(self, text: str) -> None:
+        """The work ended without its result; ``text`` says why."""
+        self._end(TaskState.FAILED, text)
+
+    def cancelled(self, text: str = "") -> None:
+        """The work stopped because it was asked to."""
+        self._end(TaskState.CANCELLED, text)
+
+    def cancel(self) -> None:
+        """Ask whoever runs the work to stop it."""
+        if self._cancel is not None and self.running:
+            self._cancel()
+
+    def _end(self, state: TaskState, text: str) -> None:
+        if self.running:
+            self.state, self.text = state, text
+            self.changed.emit()
+
+
+class TaskList(QObject):
+    """All tasks of the window, newest first.
+
+    Signals:
+        changed: A task was added or changed.
+        ended: A task ended; carries it.
+    """
+
+    changed = Signal()
+    ended = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks: list[Task] = []
+        self._ended: set[Task] = set()
+
+    def start(self, title: str, cancel: Callable[[], None] | None = None) -> Task:
+        """Add a running task. ``cancel`` is called when the user asks to stop it."""
+        task = Task(title, cancel, self)
+        task.changed.connect(self._task_changed)
+        self._tasks.insert(0, task)
+        self._forget_old()
+        self.changed.emit()
+        return task
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return tuple(self._tasks)
+
+    @property
+    def running(self) -> tuple[Task, ...]:
+        return tuple(task for task in self._tasks if task.running)
+
+    def _task_changed(self) -> None:
+        for task in self._tasks:
+            if not task.running and task not in self._ended:
+                self._ended.add(task)
+                self.ended.emit(task)
+        self.changed.emit()
+
+    def _forget_old(self) -> None:
+        finished = [task for task in self._tasks if not task.running]
+        for task in finished[FINISHED_TASKS_KEPT:]:
+            self._tasks.remove(task)
+            self._ended.discard(task)
+            task.deleteLater()

@@ -1,0 +1,113 @@
+"""`QueueBars`: one bar a queue, and `Sparkline`, a line without axes. Drawn by hand, without pyqtgraph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from gui.text import rate_text, tr
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State
+from gui.widgets.paint import paint_sparkline
+
+BAR_WIDTH_MAX = 26
+BAR_GAP = 5
+LABEL_HEIGHT = 18
+
+
+class QueueBars(QWidget):
+    """Rates of the queues of a topic; a queue that takes much more than its share stands out."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._rates: list[tuple[int, float]] = []
+        self._skewed: set[int] = set()
+        self.setMinimumHeight(70)
+        theme.changed.connect(self.update)
+
+    def set_rates(self, rates: Sequence[tuple[int, float]], skewed: Sequence[int] = ()) -> None:
+        """Show (queue id, messages/s) pairs; ``skewed`` names the queues to mark."""
+        self._rates = list(rates)
+        self._skewed = set(skewed)
+        self.setAccessibleDescription(", ".join(f"{queue}: {rate_text(rate)}" for queue, rate in rates))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, 96)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            hit = next((i for i in range(len(self._rates)) if self._slot(i).contains(event.pos())), None)
+            if hit is not None:
+                queue, rate = self._rates[hit]
+                QToolTip.showText(event.globalPos(), tr("Queue {queue}: {rate}", queue=queue, rate=rate_text(rate)), self)
+                return True
+        return super().event(event)
+
+    def _slot(self, index: int) -> QRectF:
+        step = min((self.width() + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
+        gap = BAR_GAP if step > 3 * BAR_GAP else 1
+        return QRectF(index * step, 0, max(1.0, step - gap), self.height() - LABEL_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        known = [rate for _, rate in self._rates if not math.isnan(rate)]
+        top = max(known, default=0.0) or 1.0
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for i, (queue, rate) in enumerate(self._rates):
+            slot = self._slot(i)
+            painter.setBrush(QColor(tokens.raised))
+            painter.drawRoundedRect(slot, 3, 3)
+            if rate > 0:
+                height = max(2.0, slot.height() * min(1.0, rate / (top * 1.08)))
+                colour = tokens.state(State.WARNING) if queue in self._skewed else tokens.accent_fill
+                painter.setBrush(QColor(colour))
+                painter.drawRoundedRect(QRectF(slot.left(), slot.bottom() - height, slot.width(), height), 3, 3)
+        self._paint_labels(painter)
+        painter.end()
+
+    def _paint_labels(self, painter: QPainter) -> None:
+        font = text_font(Size.CAPTION)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.tokens.text_3))
+        widest = QFontMetrics(font).horizontalAdvance("000")
+        step = self._slot(0).width() + BAR_GAP if self._rates else 1
+        every = max(1, math.ceil(widest / step))
+        for i, (queue, _) in enumerate(self._rates):
+            if i % every == 0:
+                slot = self._slot(i)
+                box = QRectF(slot.center().x() - 20, slot.bottom() + 2, 40, LABEL_HEIGHT - 2)
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(queue))
+
+
+class Sparkline(QWidget):
+    """Values as a small line."""
+
+    def __init__(self, theme: ThemeManager, *, series_index: int = 0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._series_index = series_index
+        self._values: Sequence[float] = ()
+        self._state: State | None = None
+        self.setMinimumSize(40, 16)
+        theme.changed.connect(self.update)
+
+    def set_values(self, values: Sequence[float], state: State | None = None) -> None:
+        """Show values, oldest first; NaN is a gap."""
+        self._values, self._state = values, state
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        colour = tokens.state(self._state) if self._state else tokens.series[self._series_index]
+        painter = QPainter(self)
+        paint_sparkline(painter, QRectF(self.rect()), self._values, colour)
+        painter.end()

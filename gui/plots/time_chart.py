@@ -1,0 +1,484 @@
+"""`TimeChart`: lines over time, drawn by pyqtgraph, styled by the tokens.
+
+x is float64 seconds since the epoch, y float64 with NaN for gaps, as `monitoring.series.Series.window` gives them. The chart
+has no timer: its owner calls `TimeChart.show_points` when there is something new.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State, Tokens
+from gui.widgets.basic import label
+
+Floats = NDArray[np.float64]
+
+TICKS_MAX = 6
+ANTIALIAS_POINTS_MAX = 2_000
+POINTS_MAX = 1_200
+"""What to ask `Series.window` for: more than a chart has pixels is wasted."""
+FILL_ALPHA = 30
+AXIS_WIDTH = 52
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSeries:
+    """One line of a chart."""
+
+    key: str
+    title: str
+    """English; shown through `tr`."""
+    state: State | None = None
+    """Colour by meaning; None: the next series colour."""
+    fill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChartMark:
+    """Something that happened, drawn as a dashed line with a flag."""
+
+    at_s: float
+    text: str
+
+
+class TimeChart(QWidget):
+    """Lines over time with legend, crosshair and tip. Y starts at 0.
+
+    Signals:
+        hovered: The mouse stands at a time (float64 seconds), or left (NaN). Connect to `show_crosshair` of the other charts.
+    """
+
+    hovered = Signal(float)
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        times: TimeZoneChoice,
+        series: Sequence[ChartSeries],
+        *,
+        value_text: Callable[[float], str] = short_count_text,
+        tick_text: Callable[[float], str] = short_count_text,
+        binary: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        """Create an empty chart.
+
+        Args:
+            theme: Colours.
+            times: Zone of the axis.
+            series: Lines in order of their colours.
+            value_text: Format of a value in legend and tip.
+            tick_text: Format of a tick.
+            binary: Ticks at multiples of 1,024 instead of 1,000, for bytes.
+            parent: Qt's owner.
+        """
+        super().__init__(parent)
+        self._theme = theme
+        self._times = times
+        self._series = tuple(series)
+        self._value_text = value_text
+        self._data: dict[str, tuple[Floats, Floats]] = {}
+        self._hidden: set[str] = set()
+        self._marks: list[Any] = []
+        self._plot = _plot_widget(times, tick_text, binary=binary)
+        self._grid = _Grid(self._plot.getAxis("left"))
+        self._plot.addItem(self._grid, ignoreBounds=True)
+        self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
+        self._crosshair_s = math.nan
+        self._crosshair = pg.InfiniteLine(angle=90, movable=False)
+        self._crosshair.hide()
+        self._plot.addItem(self._crosshair, ignoreBounds=True)
+        self._tip = _Tip(theme, self)
+        self.legend = ChartLegend(theme, self)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(self._plot)
+        self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
+        self._plot.viewport().installEventFilter(self)
+        theme.changed.connect(self._restyle)
+        times.changed.connect(self._plot.getAxis("bottom").relabel)
+        self._restyle(theme.tokens)
+        self.setMinimumHeight(90)
+
+    # ---- what pages call -------------------------------------------------------------------------------------------
+
+    @property
+    def series(self) -> tuple[ChartSeries, ...]:
+        return self._series
+
+    def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float) -> None:
+        """Show these points; a series that is not named keeps its old ones.
+
+        Args:
+            points: Series key → (x seconds, y), of one length each.
+            from_s: Left end of the axis, seconds since the epoch.
+            to_s: Right end.
+        """
+        self._data.update(points)
+        for key, (x, y) in points.items():
+            self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
+        self._plot.setXRange(from_s, to_s, padding=0)
+        self._plot.setYRange(0, self._top(), padding=0)
+        self.legend.update_values()
+
+    def set_marks(self, marks: Sequence[ChartMark]) -> None:
+        """Show these events instead of the ones before."""
+        for item in self._marks:
+            self._plot.removeItem(item)
+        colour = self._theme.tokens.checking
+        pen = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine)
+        self._marks = [
+            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=mark.text, labelOpts={"position": 0.95, "color": colour})
+            for mark in marks
+        ]
+        for item in self._marks:
+            self._plot.addItem(item, ignoreBounds=True)
+
+    def set_value_text(
+        self, value_text: Callable[[float], str], tick_text: Callable[[float], str], *, binary: bool = False
+    ) -> None:
+        """Change the unit, e.g. from messages to bytes."""
+        self._value_text = value_text
+        self._plot.getAxis("left").set_format(tick_text, binary=binary)
+        self.legend.update_values()
+
+    def show_crosshair(self, at_s: float) -> None:
+        """Show the time that another chart is hovered at; NaN hides it."""
+        self._crosshair_s = at_s
+        self._crosshair.setVisible(not math.isnan(at_s))
+        if not math.isnan(at_s):
+            self._crosshair.setPos(at_s)
+        self.legend.update_values()
+
+    def value_at(self, key: str, at_s: float) -> float:
+        """Value of a series at the sample nearest to a time; NaN where there is none."""
+        x, y = self._data.get(key, (np.empty(0), np.empty(0)))
+        if not len(x):
+            return math.nan
+        place = int(np.searchsorted(x, at_s))
+        near = [i for i in (place - 1, place) if 0 <= i < len(x)]
+        return float(y[min(near, key=lambda i: abs(x[i] - at_s))])
+
+    def last_value(self, key: str) -> float:
+        """Newest value of a series; NaN where there is none."""
+        _, y = self._data.get(key, (None, np.empty(0)))
+        return float(y[-1]) if len(y) else math.nan
+
+    def shown_value(self, key: str) -> str:
+        """What the legend says of a series: at the crosshair, else the newest value."""
+        value = self.last_value(key) if math.isnan(self._crosshair_s) else self.value_at(key, self._crosshair_s)
+        return UNKNOWN if math.isnan(value) else self._value_text(value)
+
+    def toggle_series(self, key: str) -> None:
+        """Hide or show a line."""
+        self._hidden.symmetric_difference_update({key})
+        self._curves[key].setVisible(key not in self._hidden)
+        self._plot.setYRange(0, self._top(), padding=0)
+
+    def colour(self, key: str, tokens: Tokens) -> str:
+        """Colour of a line."""
+        index = next(i for i, one in enumerate(self._series) if one.key == key)
+        state = self._series[index].state
+        return tokens.state(state) if state is not None else tokens.series[min(index, 6)]
+
+    # ---- inside ----------------------------------------------------------------------------------------------------
+
+    def _top(self) -> float:
+        tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
+        return max([*tops, 0.0]) * 1.12 or 1.0
+
+    def _restyle(self, tokens: Tokens) -> None:
+        self._plot.setBackground(None)
+        grid = QColor(tokens.border)
+        for side in ("left", "bottom"):
+            axis = self._plot.getAxis(side)
+            axis.setPen(pg.mkPen(grid) if side == "bottom" else pg.mkPen(None))
+            axis.setTextPen(pg.mkPen(tokens.text_3))
+        self._grid.set_colour(grid)
+        for index, one in enumerate(self._series):
+            colour = QColor(self.colour(one.key, tokens))
+            style = Qt.PenStyle.DashLine if index >= 5 else Qt.PenStyle.SolidLine
+            self._curves[one.key].setPen(pg.mkPen(colour, width=1.3, style=style))
+            fill = QColor(colour)
+            fill.setAlpha(FILL_ALPHA)
+            self._curves[one.key].setFillLevel(0 if one.fill else None)
+            self._curves[one.key].setBrush(pg.mkBrush(fill) if one.fill else None)
+        self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
+
+    def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
+        if event.type() == QEvent.Type.Leave:
+            self._leave()
+        return super().eventFilter(watched, event)
+
+    def _leave(self) -> None:
+        self.show_crosshair(math.nan)
+        self._tip.hide()
+        self.hovered.emit(math.nan)
+
+    def _mouse_moved(self, at: QPointF) -> None:
+        box = self._plot.getViewBox()
+        if not box.sceneBoundingRect().contains(at):
+            self._leave()
+            return
+        at_s = float(box.mapSceneToView(at).x())
+        self.show_crosshair(at_s)
+        self.hovered.emit(at_s)
+        lines = [(tr(one.title), self.shown_value(one.key), one.key) for one in self._series if one.key not in self._hidden]
+        self._tip.show_at(self._plot.mapFromScene(at), self._times.seconds(at_s * 1_000), lines, self.colour)
+
+
+def _plot_widget(times: TimeZoneChoice, tick_text: Callable[[float], str], *, binary: bool) -> Any:  # noqa: ANN401  pyqtgraph is untyped
+    plot = pg.PlotWidget(axisItems={"bottom": _TimeAxis(times), "left": _ValueAxis(tick_text, binary=binary)})
+    plot.setMenuEnabled(False)
+    plot.hideButtons()
+    plot.setMouseEnabled(x=False, y=False)
+    plot.getPlotItem().setContentsMargins(0, 4, 8, 0)
+    plot.setFrameShape(plot.Shape.NoFrame)
+    plot.viewport().setAutoFillBackground(False)
+    plot.setMinimumHeight(60)
+    return plot
+
+
+class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Round ticks, at most `TICKS_MAX`, and the horizontal grid."""
+
+    def __init__(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
+        super().__init__("left")
+        self._tick_text = tick_text
+        self._base = 1024 if binary else 10
+        self.setTickFont(text_font(Size.CAPTION))
+        self.setStyle(tickLength=0, tickTextOffset=8)
+        self.setWidth(AXIS_WIDTH)
+
+    def set_format(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
+        self._tick_text = tick_text
+        self._base = 1024 if binary else 10
+        self.picture = None
+        self.update()
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+        room = max(2, min(TICKS_MAX, int(size / 22)))
+        step = round_step((maxVal - minVal) / (room - 1), self._base)
+        first = math.ceil(minVal / step) * step
+        return [(step, [first + i * step for i in range(int((maxVal - first) / step + 1e-9) + 1)])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+        return [self._tick_text(value) for value in values]
+
+    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+        return _without_ticks(super().generateDrawSpecs(painter))
+
+
+def _without_ticks(specs: Any) -> Any:  # noqa: ANN401  pyqtgraph's (axis line, tick lines, texts) or None
+    """Drop the tick lines: even those of length 0 are drawn as dots."""
+    return specs and (specs[0], [], specs[2])
+
+
+class _Grid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Horizontal lines at the ticks of the value axis, behind the curves."""
+
+    def __init__(self, axis: _ValueAxis) -> None:
+        super().__init__()
+        self._axis = axis
+        self._pen = QPen()
+        self.setZValue(-10)
+
+    def set_colour(self, colour: QColor) -> None:
+        self._pen = pg.mkPen(colour)
+        self.update()
+
+    def boundingRect(self) -> QRectF:
+        box = self.getViewBox()
+        return QRectF() if box is None else QRectF(box.viewRect())
+
+    def viewRangeChanged(self) -> None:
+        self.prepareGeometryChange()
+
+    def viewTransformChanged(self) -> None:
+        self.prepareGeometryChange()
+
+    def paint(self, painter: QPainter, *_option: object) -> None:
+        box = self.getViewBox()
+        if box is None:
+            return
+        view = box.viewRect()
+        painter.setPen(self._pen)
+        for _, values in self._axis.tickValues(view.top(), view.bottom(), box.height()):
+            for value in values:
+                painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
+
+
+class _TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Times of day at round places of the chosen zone."""
+
+    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+
+    def __init__(self, times: TimeZoneChoice) -> None:
+        super().__init__("bottom")
+        self._times = times
+        self.setTickFont(text_font(Size.CAPTION))
+        self.setStyle(tickLength=0, tickTextOffset=4)
+        self.setHeight(22)
+
+    def relabel(self) -> None:
+        self.picture = None
+        self.update()
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+        room = max(1, min(TICKS_MAX, int(size / 90)))
+        step = next((s for s in self.STEPS_S if (maxVal - minVal) / s <= room), self.STEPS_S[-1])
+        shift = self._zone_shift_s(maxVal)
+        first = math.ceil((minVal + shift) / step) * step - shift
+        return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+        form = "%H:%M" if spacing >= 60 else "%H:%M:%S"
+        return [self._times.moment(value * 1_000).strftime(form) for value in values]
+
+    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+        return _without_ticks(super().generateDrawSpecs(painter))
+
+    def _zone_shift_s(self, at_s: float) -> float:
+        if at_s < 0:
+            return 0.0
+        moment: datetime = self._times.moment(at_s * 1_000).astimezone(self._times.zone)
+        offset = moment.utcoffset()
+        return offset.total_seconds() if offset is not None else 0.0
+
+
+def round_step(least: float, base: int = 10) -> float:
+    """The smallest round tick distance that is at least ``least``: 1, 2, 2.5 or 5 times a power of ten.
+
+    With ``base`` 1024 the powers are those of 1,024, times 1 to 512 in doublings.
+    """
+    if least <= 0 or not math.isfinite(least):
+        return 1.0
+    if base == 1024:
+        power = 1024.0 ** math.floor(math.log(max(least, 1.0), 1024))
+        return next((power * 2**i for i in range(11) if power * 2**i >= least), power * 1024)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least * (1 - 1e-9))
+
+
+class ChartLegend(QWidget):
+    """Names and values of the lines; a click hides a line. Stands in the title line of a panel."""
+
+    def __init__(self, theme: ThemeManager, chart: TimeChart) -> None:
+        super().__init__()
+        self._chart = chart
+        # It stands elsewhere than the chart, or nowhere, but means nothing without it.
+        chart.destroyed.connect(self.deleteLater)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(14)
+        self._entries = [_LegendEntry(theme, chart, one) for one in chart.series]
+        for entry in self._entries:
+            line.addWidget(entry)
+
+    def update_values(self) -> None:
+        """Write the values anew."""
+        for entry in self._entries:
+            entry.update_value()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.update_values()
+
+
+class _LegendEntry(QWidget):
+    def __init__(self, theme: ThemeManager, chart: TimeChart, series: ChartSeries) -> None:
+        super().__init__()
+        self._theme = theme
+        self._chart = chart
+        self._one = series
+        self._dimmed = False
+        self._name = label(tr(series.title), "secondary")
+        self._value = label(UNKNOWN, "strong")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(16, 0, 0, 0)
+        line.setSpacing(6)
+        line.addWidget(self._name)
+        line.addWidget(self._value)
+        theme.changed.connect(self.update)
+
+    def update_value(self) -> None:
+        self._name.setText(tr(self._one.title))
+        self._value.setText(self._chart.shown_value(self._one.key))
+
+    def mousePressEvent(self, event: Any) -> None:  # noqa: ANN401, ARG002  Qt's QMouseEvent
+        self._dimmed = not self._dimmed
+        self._value.setEnabled(not self._dimmed)
+        self._name.setEnabled(not self._dimmed)
+        self._chart.toggle_series(self._one.key)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        colour = tokens.text_3 if self._dimmed else self._chart.colour(self._one.key, tokens)
+        painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
+        middle = self.height() / 2
+        painter.drawLine(QPointF(2, middle), QPointF(9, middle))
+        painter.end()
+
+
+class _Tip(QWidget):
+    """Time and values beside the crosshair."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._chart = parent
+        self._title = ""
+        self._lines: list[tuple[str, str, str]] = []
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:  # noqa: ANN401  QPoint
+        self._title = title
+        self._lines = [(name, value, colour(key, self._theme.tokens)) for name, value, key in lines]
+        metrics = self.fontMetrics()
+        width = max([metrics.horizontalAdvance(f"{name}  {value}") for name, value, _ in lines] + [70]) + 54
+        self.resize(width, 30 + 20 * len(lines))
+        room = self._chart.rect()
+        left = at.x() + 14 if at.x() + 14 + width < room.width() else at.x() - 14 - width
+        self.move(left, max(0, min(at.y() + 10, room.height() - self.height())))
+        self.show()
+        self.raise_()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(tokens.border_strong), 1))
+        painter.setBrush(QColor(tokens.raised))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
+        painter.setPen(QColor(tokens.text_1))
+        painter.drawText(QRectF(10, 6, self.width(), 18), Qt.AlignmentFlag.AlignVCenter, self._title)
+        for i, (name, value, colour) in enumerate(self._lines):
+            line = QRectF(10, 26 + 20 * i, self.width() - 20, 18)
+            painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
+            painter.drawLine(QPointF(12, line.center().y()), QPointF(18, line.center().y()))
+            painter.setFont(text_font(Size.SECONDARY))
+            painter.setPen(QColor(tokens.text_2))
+            painter.drawText(line.adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, name)
+            painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
+            painter.setPen(QColor(tokens.text_1))
+            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, value)
+        painter.end()

@@ -1,0 +1,263 @@
+"""Words and figures as they are shown: the translation seam and the formats of numbers, sizes and times.
+
+Everything a person reads goes through `tr`; the key is the English text. The Chinese texts are JSON files under
+``resources/translations/zh``, one file per part of the window, all merged. Names from the broker (topics, groups, keys, codes)
+are never translated. An unknown figure (None, NaN, a negative count) is shown as `UNKNOWN`, never as zero.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, tzinfo
+
+from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
+
+from gui.theme.resources import resource_directory
+
+UNKNOWN = "—"
+LANGUAGES = {"en": "English", "zh": "简体中文"}
+
+_CONTEXT = "orbit"
+_KILO = 1024
+
+
+def tr(text: str, /, **values: object) -> str:
+    """The text in the language of the window, with ``{name}`` fields filled from ``values``."""
+    shown = QCoreApplication.translate(_CONTEXT, text)
+    return shown.format(**values) if values else shown
+
+
+def load_catalogue(language: str) -> dict[str, str]:
+    """All texts of a language, English text → shown text. English itself has none."""
+    texts: dict[str, str] = {}
+    for path in sorted((resource_directory() / "translations" / language).glob("*.json")):
+        texts.update(json.loads(path.read_text(encoding="utf-8")))
+    return texts
+
+
+class CatalogueTranslator(QTranslator):
+    """Answers Qt's translation requests from a catalogue; Qt itself tells every widget when it is installed or removed."""
+
+    def __init__(self, texts: dict[str, str], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._texts = texts
+
+    def isEmpty(self) -> bool:
+        return False
+
+    def translate(
+        self,
+        context: str,
+        source_text: str,
+        disambiguation: str | None = None,  # noqa: ARG002  Qt's signature
+        n: int = -1,  # noqa: ARG002  Qt's signature
+    ) -> str | None:
+        # None, a null string, lets Qt fall back to the English text.
+        return self._texts.get(source_text) if context == _CONTEXT else None
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------------
+
+
+def is_unknown(value: float | None) -> bool:
+    """Whether a figure is not known: None, NaN or infinite."""
+    return value is None or not math.isfinite(value)
+
+
+def count_text(value: float | None) -> str:
+    """A count: ``18,402``. Negative counts mean unknown."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN
+    return f"{round(value):,}"
+
+
+def signed_count_text(value: float | None) -> str:
+    """A change: ``+12``, ``−71``, ``0``."""
+    if value is None or is_unknown(value):
+        return UNKNOWN
+    whole = round(value)
+    sign = "+" if whole > 0 else "−" if whole < 0 else ""
+    return f"{sign}{abs(whole):,}"
+
+
+def short_count_text(value: float | None) -> str:
+    """A count for narrow places: ``412``, ``18.4k``, ``4.3M``."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN
+    if value < 10_000:
+        return f"{round(value):,}"
+    for factor, unit in ((1_000, "k"), (1_000_000, "M")):
+        if value < factor * 999.5:
+            return _three_digits(value / factor) + unit
+    return _three_digits(value / 1_000_000_000) + "G"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if value < 99.95 else f"{value:,.0f}"
+
+
+def rate_number(value: float | None) -> str:
+    """A rate without its unit: ``1,284``, ``7.2``, ``0.3``, ``0``."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    if value < 0.05:
+        return "<0.1"
+    return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate: ``1,284/s``."""
+    number = rate_number(value)
+    return number if number == UNKNOWN else f"{number}/s"
+
+
+def bytes_text(value: float | None) -> str:
+    """A size in binary units: ``640 B``, ``1.9 KiB``, ``8.1 GiB``."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN
+    if value < _KILO:
+        return f"{round(value)} B"
+    scaled = value
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        scaled /= _KILO
+        if scaled < 1000 or unit == "TiB":
+            break
+    return f"{scaled:.1f} {unit}" if scaled < 99.95 else f"{scaled:.0f} {unit}"
+
+
+def bytes_exact_text(value: float | None) -> str:
+    """A size to the byte, for tooltips: ``8,697,308,774 bytes``."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN
+    return tr("{count} bytes", count=f"{round(value):,}")
+
+
+def byte_rate_text(value: float | None) -> str:
+    """A data rate: ``1.2 MiB/s``."""
+    size = bytes_text(value)
+    return size if size == UNKNOWN else f"{size}/s"
+
+
+def percent_text(share: float | None, digits: int = 1) -> str:
+    """A share between 0 and 1: ``41.8 %``."""
+    if share is None or is_unknown(share):
+        return UNKNOWN
+    return f"{share * 100:.{digits}f} %"
+
+
+def milliseconds_text(value: float | None) -> str:
+    """A latency: ``0.31 ms``, ``4.2 ms``, ``131 ms``, ``1.2 s``."""
+    number, unit = milliseconds_parts(value)
+    return f"{number} {unit}".strip()
+
+
+def milliseconds_parts(value: float | None) -> tuple[str, str]:
+    """A latency as number and unit, for headlines."""
+    if value is None or is_unknown(value) or value < 0:
+        return UNKNOWN, ""
+    if value >= 1_000:
+        return f"{value / 1_000:.1f}", "s"
+    if value >= 99.5:
+        return f"{value:.0f}", "ms"
+    return (f"{value:.1f}", "ms") if value >= 0.995 else (f"{value:.2f}", "ms")
+
+
+def duration_text(milliseconds: float | None) -> str:
+    """A duration: ``0.7 s``, ``131 s`` up to three minutes, then ``14 min``, ``2 h 14 min``, ``3 d``."""
+    if milliseconds is None or is_unknown(milliseconds) or milliseconds < 0:
+        return UNKNOWN
+    seconds = milliseconds / 1_000
+    if seconds == 0:
+        return "0 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 180:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours and days < 3 else f"{days} d"
+
+
+def age_text(then_ms: float | None, now_ms: float) -> str:
+    """How long ago: ``0.2 s``, ``52 min``. An unknown or never reached moment is `UNKNOWN`."""
+    if then_ms is None or is_unknown(then_ms) or then_ms < 0:
+        return UNKNOWN
+    return duration_text(max(0.0, now_ms - then_ms))
+
+
+# ---- moments -----------------------------------------------------------------------------------------------------------
+
+
+class TimeZoneChoice(QObject):
+    """How moments are shown: local time or UTC.
+
+    Signals:
+        changed: The zone changed; shown moments are to be written anew.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None, *, utc: bool = False) -> None:
+        super().__init__(parent)
+        self._utc = utc
+
+    @property
+    def utc(self) -> bool:
+        return self._utc
+
+    def set_utc(self, utc: bool) -> None:
+        if utc != self._utc:
+            self._utc = utc
+            self.changed.emit()
+
+    def toggle(self) -> None:
+        self.set_utc(not self._utc)
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """What `datetime.fromtimestamp` takes: None is local time."""
+        return UTC if self._utc else None
+
+    def name(self, at_ms: float) -> str:
+        """The zone as ``UTC+08:00``; the offset is the one valid at ``at_ms``."""
+        if self._utc:
+            return "UTC"
+        offset = self.moment(at_ms).astimezone().strftime("%z")
+        return f"UTC{offset[:3]}:{offset[3:5]}"
+
+    def moment(self, at_ms: float) -> datetime:
+        """The moment as a datetime of the chosen zone."""
+        return datetime.fromtimestamp(at_ms / 1_000, tz=self.zone)
+
+    def clock(self, at_ms: float | None) -> str:
+        """``10:15:02.640``."""
+        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
+            return UNKNOWN
+        return self.moment(at_ms).strftime("%H:%M:%S.") + f"{int(at_ms) % 1000:03d}"
+
+    def seconds(self, at_ms: float | None) -> str:
+        """``10:15:02``."""
+        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
+            return UNKNOWN
+        return self.moment(at_ms).strftime("%H:%M:%S")
+
+    def full(self, at_ms: float | None) -> str:
+        """``2026-11-21 10:15:02.640``."""
+        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
+            return UNKNOWN
+        return self.moment(at_ms).strftime("%Y-%m-%d ") + self.clock(at_ms)
+
+    def shown(self, at_ms: float | None, now_ms: float) -> str:
+        """``clock`` today, ``full`` on other days."""
+        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
+            return UNKNOWN
+        same_day = self.moment(at_ms).date() == self.moment(now_ms).date()
+        return self.clock(at_ms) if same_day else self.full(at_ms)

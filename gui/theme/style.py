@@ -1,0 +1,130 @@
+"""Qt's look from the tokens: palette, style sheet and a proxy style that draws the keyboard focus.
+
+Widgets say what they are through the dynamic property ``role`` (primary, danger, quiet, caption, …); the template below is the
+only place that turns a role into colours.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleHintReturn, QStyleOption, QWidget
+from shiboken6 import isValid
+
+from gui.theme.resources import resource_directory
+from gui.theme.tokens import Size, Tokens, mix
+
+FOCUS_PROPERTY = "keyboardFocus"
+
+
+class OrbitStyle(QProxyStyle):
+    """Fusion without its etched disabled text and with instant tool tips for elided cells."""
+
+    def styleHint(
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,  # noqa: N803  Qt's name
+    ) -> int:
+        if hint == QStyle.StyleHint.SH_EtchDisabledText:
+            return 0
+        if hint == QStyle.StyleHint.SH_ToolTip_WakeUpDelay:
+            return 400
+        return super().styleHint(hint, option, widget, returnData)
+
+
+class FocusMarker(QObject):
+    """Marks the widget that has the focus by keyboard, for the focus ring.
+
+    Focus that comes while a mouse button is down came by the mouse. An event filter would tell the reason, but would run
+    for every event of the program.
+    """
+
+    def __init__(self, application: QApplication, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        application.focusChanged.connect(self._moved)
+
+    @staticmethod
+    def _moved(old: QWidget | None, new: QWidget | None) -> None:
+        by_mouse = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        for widget, marked in ((old, False), (new, not by_mouse)):
+            # A widget that is being destroyed loses the focus too; it may be half gone.
+            if widget is not None and isValid(widget) and bool(widget.property(FOCUS_PROPERTY)) != marked:
+                widget.setProperty(FOCUS_PROPERTY, marked)
+                repolish(widget)
+
+
+def repolish(widget: QWidget) -> None:
+    """Apply the style sheet anew after a property that it selects on has changed."""
+    style = QApplication.style()
+    style.unpolish(widget)
+    style.polish(widget)
+    widget.update()
+
+
+def set_role(widget: QWidget, role: str) -> None:
+    """Give a widget the look of ``role``."""
+    if widget.property("role") != role:
+        widget.setProperty("role", role)
+        repolish(widget)
+
+
+def palette(tokens: Tokens) -> QPalette:
+    """Qt's palette, for everything the style sheet does not reach."""
+    made = QPalette()
+    colours = {
+        QPalette.ColorRole.Window: tokens.window,
+        QPalette.ColorRole.WindowText: tokens.text_1,
+        QPalette.ColorRole.Base: tokens.panel,
+        QPalette.ColorRole.AlternateBase: tokens.raised,
+        QPalette.ColorRole.Text: tokens.text_1,
+        QPalette.ColorRole.PlaceholderText: tokens.text_3,
+        QPalette.ColorRole.Button: tokens.raised,
+        QPalette.ColorRole.ButtonText: tokens.text_1,
+        QPalette.ColorRole.ToolTipBase: tokens.raised,
+        QPalette.ColorRole.ToolTipText: tokens.text_1,
+        QPalette.ColorRole.Highlight: tokens.selected,
+        QPalette.ColorRole.HighlightedText: tokens.text_1,
+        QPalette.ColorRole.Link: tokens.accent,
+        QPalette.ColorRole.LinkVisited: tokens.accent,
+        QPalette.ColorRole.Accent: tokens.accent,
+        QPalette.ColorRole.Light: tokens.raised,
+        QPalette.ColorRole.Mid: tokens.border,
+        QPalette.ColorRole.Dark: tokens.border,
+        QPalette.ColorRole.Shadow: tokens.window,
+    }
+    for role, colour in colours.items():
+        made.setColor(role, QColor(colour))
+    for role in (QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText, QPalette.ColorRole.WindowText):
+        made.setColor(QPalette.ColorGroup.Disabled, role, QColor(mix(tokens.text_3, tokens.panel, 60)))
+    return made
+
+
+def style_sheet(tokens: Tokens) -> str:
+    """The whole style sheet of the program for one theme."""
+    template = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
+    values = _values(tokens)
+    for name in sorted(values, key=len, reverse=True):
+        template = template.replace(f"@{name}", values[name])
+    return template
+
+
+def _values(tokens: Tokens) -> dict[str, str]:
+    colours = {name: getattr(tokens, name) for name in Tokens.__slots__ if isinstance(getattr(tokens, name), str)}
+    sizes = {name.lower(): str(value) for name, value in vars(Size).items() if isinstance(value, int)}
+    derived = {
+        "disabled_text": mix(tokens.text_3, tokens.panel, 60),
+        "primary_hover": mix("#FFFFFF", tokens.accent_fill, 10),
+        "primary_pressed": mix("#000000", tokens.accent_fill, 12),
+        "danger_hover": mix("#FFFFFF", tokens.danger_fill, 10),
+        "live_border": mix(tokens.healthy, tokens.panel, 45),
+        "banner_ground": mix(tokens.critical, tokens.panel, tokens.tint_percent),
+        "banner_border": mix(tokens.critical, tokens.panel, 45),
+        "notice_ground": mix(tokens.warning, tokens.panel, tokens.tint_percent),
+        "notice_border": mix(tokens.warning, tokens.panel, 45),
+        "info_ground": mix(tokens.delayed, tokens.panel, tokens.tint_percent),
+        "info_border": mix(tokens.delayed, tokens.panel, 45),
+        "shade": "dark" if tokens.dark else "light",
+    }
+    return colours | sizes | derived

@@ -1,0 +1,140 @@
+"""Columns of the tables on the Consumers page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gui.models.consumers import GroupRow, MemberRow, PositionRow, SubscriptionRow
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from gui.theme.tokens import State
+
+YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
+
+
+def group_section(row: GroupRow) -> str:
+    """Heading under which a group stands."""
+    return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
+
+
+def group_dot(row: GroupRow) -> State:
+    """State dot of a group."""
+    if row.offline:
+        return State.IDLE
+    return State.WARNING if row.over_limit else State.HEALTHY
+
+
+def group_columns(lag_over_time: Callable[[GroupRow], Sequence[float] | None]) -> list[Column[GroupRow]]:
+    """Columns of the group list.
+
+    Args:
+        lag_over_time: The sparkline of a group; asked only for rows that are painted.
+    """
+    return [
+        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
+        Column(
+            "lag",
+            "Lag",
+            lambda row: count_text(row.lag_messages),
+            sort=lambda row: row.lag_messages,
+            state=lambda row: State.WARNING if row.over_limit else None,
+            right=True,
+            width=70,
+        ),
+        Column(
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=72
+        ),
+        Column(
+            "trend",
+            "Trend",
+            lambda row: tr("offline") if row.offline else "",
+            sort=lambda row: row.lag_messages,
+            kind=CellKind.SPARKLINE,
+            value=lambda row: None if row.offline else lag_over_time(row),
+            state=_trend_state,
+            width=74,
+        ),
+    ]
+
+
+def position_columns() -> list[Column[PositionRow]]:
+    """Columns of the queue table."""
+    return [
+        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
+        Column(
+            "broker",
+            "Broker offset",
+            lambda row: count_text(row.broker_offset),
+            sort=lambda row: _known(row.broker_offset),
+            right=True,
+            width=110,
+        ),
+        Column(
+            "group",
+            "Group offset",
+            lambda row: count_text(row.group_offset),
+            sort=lambda row: _known(row.group_offset),
+            right=True,
+            width=108,
+        ),
+        Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages,
+               kind=CellKind.STRONG, state=_lag_state, right=True, width=84),
+        Column(
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=84
+        ),
+        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=200),
+    ]  # fmt: skip
+
+
+def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
+    """Columns of the client table."""
+    return [
+        Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
+        Column("language", "Client", lambda row: f"{row.language} {row.version}".strip() or UNKNOWN, width=130),
+        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, width=160),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=72),
+        Column(
+            "heartbeat",
+            "Last heartbeat",
+            lambda row: tr("{age} ago", age=duration_text(max(0, row.now_ms - row.last_heartbeat_ms))),
+            sort=lambda row: row.last_heartbeat_ms,
+            tip=lambda row: times.full(row.last_heartbeat_ms),
+            right=True,
+            dim=True,
+            width=120,
+        ),
+    ]
+
+
+def subscription_columns() -> list[Column[SubscriptionRow]]:
+    """Columns of the subscription table."""
+    return [
+        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=200),
+        Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
+        Column("expression", "Filter", _expression_text, state=_difference, width=220),
+        Column("note", "Agreement", lambda row: tr("differs") if row.differs else tr("same"), kind=CellKind.CHIP,
+               state=lambda row: State.WARNING if row.differs else State.HEALTHY, width=110),
+    ]  # fmt: skip
+
+
+def _difference(row: SubscriptionRow) -> State | None:
+    return State.WARNING if row.differs else None
+
+
+def _expression_text(row: SubscriptionRow) -> str:
+    return row.expression or tr("not subscribed")
+
+
+def _trend_state(row: GroupRow) -> State | None:
+    if row.offline:
+        return State.IDLE
+    return State.WARNING if row.over_limit else None
+
+
+def _lag_state(row: PositionRow) -> State | None:
+    return State.WARNING if row.lag_messages >= 1_000 else None
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None

@@ -1,0 +1,294 @@
+"""`BrowseBar`: which queue is browsed and where in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSlider, QVBoxLayout, QWidget
+
+from gui.models.messages import ALL_QUEUES, QueueWindow, parse_time, queue_ids, topic_names
+from gui.text import TimeZoneChoice, count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import repolish
+from gui.widgets.basic import IconButton, label
+from gui.widgets.inputs import SearchField
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+SLIDER_STEPS = 1_000
+"""A slider holds 32 bits, an offset 64."""
+
+
+class BrowseBar(QWidget):
+    """Topic and queue, filter, and the place in the queue.
+
+    Signals:
+        queue_chosen: Another topic or queue; carries topic (str) and queue id (int), -1 for all.
+        window_chosen: Another part of the queue; carries a `QueueWindow`.
+        time_chosen: A time to go to; ms since the epoch (object, as it needs 64 bits).
+        id_chosen: A message id to open (str).
+        new_wanted: The newest messages are wanted.
+    """
+
+    queue_chosen = Signal(str, int)
+    window_chosen = Signal(object)
+    time_chosen = Signal(object)
+    id_chosen = Signal(str)
+    new_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._times = times
+        self._now_ms = 0
+        self._window: QueueWindow | None = None
+        self._revision = -1
+        self._names: list[str] = []
+        self.topic_text = QLineEdit()
+        self.topic = topic_choice(self.topic_text)
+        self.queue = QComboBox()
+        self.filter = SearchField(theme, " ", "funnel")
+        self.message_id = QLineEdit()
+        self.oldest = IconButton(theme, "skip-back", role="icon-box", on_click=lambda: self._go("oldest"))
+        self.older = IconButton(theme, "caret-left", role="icon-box", on_click=lambda: self._go("older"))
+        self.newer = IconButton(theme, "caret-right", role="icon-box", on_click=lambda: self._go("newer"))
+        self.newest = IconButton(theme, "skip-forward", role="icon-box", on_click=self.new_wanted.emit)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, SLIDER_STEPS)
+        self.offset = QLineEdit()
+        self.time = QLineEdit()
+        self.place = label(role="caption")
+        self.promise = label(role="caption")
+        self.new_button = IconButton(theme, "arrow-down", role="small", on_click=self.new_wanted.emit)
+        self._build()
+        self._connect()
+        self.show_window(None)
+
+    # ---- what the view calls ---------------------------------------------------------------------------------------
+
+    @property
+    def chosen_topic(self) -> str:
+        return self.topic.currentText() if self.topic.currentText() in self._names else ""
+
+    @property
+    def chosen_queue(self) -> int:
+        data = self.queue.currentData()
+        return int(data) if data is not None else ALL_QUEUES
+
+    def show_choices(self, state: ClusterState) -> None:
+        """Offer the topics and queues that there are."""
+        self._now_ms = state.taken_ms
+        if state.catalog.revision == self._revision:
+            return
+        self._revision = state.catalog.revision
+        topic = self.topic.currentText()
+        self._names = topic_names(state)
+        self.topic.blockSignals(True)
+        self.topic.clear()
+        self.topic.addItems(self._names)
+        self.topic.setCurrentIndex(self._names.index(topic) if topic in self._names else -1)
+        if topic not in self._names:
+            self.topic.setEditText(topic)
+        self.topic.blockSignals(False)
+        self._offer_queues(queue_ids(state, topic), self.chosen_queue)
+
+    def choose(self, state: ClusterState | None, topic: str, queue_id: int) -> None:
+        """Show a topic and queue as chosen without telling anyone."""
+        self.topic.blockSignals(True)
+        self.topic.setCurrentIndex(self._names.index(topic) if topic in self._names else -1)
+        self.topic.setEditText(topic)
+        self.topic.blockSignals(False)
+        self._offer_queues(queue_ids(state, topic) if state is not None else [], queue_id)
+
+    def show_window(self, window: QueueWindow | None) -> None:
+        """Show a place in a queue; None while all queues are shown."""
+        self._window = window
+        one = window is not None and window.max_offset > window.min_offset
+        for widget in (self.slider, self.offset, self.time, self.newest):
+            widget.setEnabled(one)
+        self.newest.setEnabled(one)
+        self.oldest.setEnabled(window is not None and window.has_older)
+        self.older.setEnabled(window is not None and window.has_older)
+        self.newer.setEnabled(window is not None and window.has_newer)
+        self._place_slider()
+        self.place.setText(self._place_text())
+
+    def show_new(self, count: int) -> None:
+        """How many messages have come since the page was read."""
+        self.new_button.setText(tr("{count} new", count=count_text(count)))
+        self.new_button.setVisible(count > 0)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.topic_text.setPlaceholderText(tr("Topic"))
+        self.topic.setAccessibleName(tr("Topic"))
+        self.queue.setAccessibleName(tr("Queue"))
+        for index in range(self.queue.count()):
+            self.queue.setItemText(index, _queue_text(int(self.queue.itemData(index))))
+        self.filter.setPlaceholderText(tr("Filter these messages by key, tag or body"))
+        self.message_id.setPlaceholderText(tr("Open by message ID"))
+        self.offset.setPlaceholderText(tr("Go to offset"))
+        self.time.setPlaceholderText(tr("Go to time"))
+        self.time.setToolTip(tr("10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"))
+        self.slider.setAccessibleName(tr("Position in the queue"))
+        tips = ((self.oldest, "Oldest"), (self.older, "Older"), (self.newer, "Newer"), (self.newest, "Newest"))
+        for button, tip in tips:
+            button.set_tip(tr(tip))
+        self.promise.setText(tr("Reading does not move any consumer position"))
+        self.place.setText(self._place_text())
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        choice = QHBoxLayout()
+        choice.setSpacing(8)
+        self.topic.setMinimumWidth(210)
+        self.queue.setMinimumWidth(120)
+        self.message_id.setFixedWidth(230)
+        for widget in (self.topic, self.queue):
+            choice.addWidget(widget)
+        choice.addWidget(self.filter, 1)
+        choice.addWidget(self.message_id)
+        position = QHBoxLayout()
+        position.setSpacing(6)
+        for button in (self.oldest, self.older):
+            position.addWidget(button)
+        position.addSpacing(6)
+        position.addWidget(self.slider, 1)
+        position.addSpacing(6)
+        for button in (self.newer, self.newest):
+            position.addWidget(button)
+        position.addSpacing(6)
+        self.offset.setFixedWidth(124)
+        self.time.setFixedWidth(164)
+        position.addWidget(self.offset)
+        position.addWidget(self.time)
+        policy = self.new_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.new_button.setSizePolicy(policy)
+        words = QHBoxLayout()
+        words.setSpacing(10)
+        words.addWidget(self.place)
+        words.addWidget(self.new_button)
+        words.addStretch(1)
+        words.addWidget(self.promise)
+        panel = Panel()
+        panel.content.setContentsMargins(12, 10, 12, 8)
+        panel.content.addLayout(position)
+        panel.content.addLayout(words)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(12)
+        lines.addLayout(choice)
+        lines.addWidget(panel)
+
+    def _connect(self) -> None:
+        self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))
+        self.topic_text.returnPressed.connect(lambda: self._tell_queue(ALL_QUEUES))
+        self.queue.activated.connect(lambda _index: self._tell_queue(self.chosen_queue))
+        self.slider.sliderMoved.connect(lambda step: self.place.setText(self._offset_text(step)))
+        self.slider.sliderReleased.connect(lambda: self._slide(self.slider.value()))
+        self.slider.actionTriggered.connect(self._slider_action)
+        self.offset.returnPressed.connect(self._offset_entered)
+        self.time.returnPressed.connect(self._time_entered)
+        self.message_id.returnPressed.connect(self._id_entered)
+
+    def _offer_queues(self, ids: list[int], chosen: int) -> None:
+        self.queue.clear()
+        for one in [ALL_QUEUES, *ids]:
+            self.queue.addItem(_queue_text(one), one)
+        self.queue.setCurrentIndex(max(0, self.queue.findData(chosen)))
+
+    def _tell_queue(self, queue_id: int) -> None:
+        if self.chosen_topic:
+            self.queue_chosen.emit(self.chosen_topic, queue_id)
+
+    # ---- the place in the queue --------------------------------------------------------------------------------------
+
+    def _go(self, where: str) -> None:
+        if self._window is not None:
+            target: QueueWindow = getattr(self._window, where)()
+            self.window_chosen.emit(target)
+
+    def _slider_action(self, action: int) -> None:
+        if action != QSlider.SliderAction.SliderMove.value and not self.slider.isSliderDown():
+            self._slide(self.slider.sliderPosition())
+
+    def _slide(self, step: int) -> None:
+        if self._window is not None:
+            self.window_chosen.emit(self._window.at(self._offset_at(step)))
+
+    def _offset_at(self, step: int) -> int:
+        window = self._window
+        if window is None:
+            return 0
+        last = max(window.min_offset, window.max_offset - window.count)
+        return window.min_offset + (last - window.min_offset) * step // SLIDER_STEPS
+
+    def _place_slider(self) -> None:
+        window = self._window
+        if self.slider.isSliderDown():
+            return
+        last = max(1, window.max_offset - window.count - window.min_offset) if window is not None else 1
+        start = window.start - window.min_offset if window is not None else last
+        self.slider.setValue(min(SLIDER_STEPS, start * SLIDER_STEPS // last))
+
+    def _offset_text(self, step: int) -> str:
+        return tr("Offset {offset}", offset=count_text(self._offset_at(step)))
+
+    def _place_text(self) -> str:
+        window = self._window
+        if window is None:
+            return tr("Newest messages of all queues. Choose a queue to page through it.")
+        if window.max_offset <= window.min_offset:
+            return tr("This queue is empty; its next offset is {offset}.", offset=count_text(window.max_offset))
+        return tr(
+            "Offsets {first} to {last} of {min} to {max}",
+            first=count_text(window.start),
+            last=count_text(window.end - 1),
+            min=count_text(window.min_offset),
+            max=count_text(window.max_offset - 1),
+        )
+
+    # ---- entered places ----------------------------------------------------------------------------------------------
+
+    def _offset_entered(self) -> None:
+        text = self.offset.text().replace(",", "").strip()
+        valid = text.isdigit() and self._window is not None
+        _mark(self.offset, valid=valid)
+        if valid and self._window is not None:
+            self.window_chosen.emit(self._window.at(int(text)))
+
+    def _time_entered(self) -> None:
+        at_ms = parse_time(self.time.text(), self._now_ms, self._times.zone)
+        _mark(self.time, valid=at_ms is not None)
+        if at_ms is not None:
+            self.time_chosen.emit(at_ms)
+
+    def _id_entered(self) -> None:
+        text = self.message_id.text().strip()
+        if text:
+            self.id_chosen.emit(text)
+
+
+def topic_choice(text: QLineEdit) -> QComboBox:
+    """A choice of topics that also finds a topic by any part of its name, entered in ``text``."""
+    made = QComboBox()
+    made.setEditable(True)
+    text.setStyleSheet("QLineEdit { padding: 0; }")  # the box around it has its own
+    made.setLineEdit(text)
+    made.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+    completer = QCompleter(made.model(), made)
+    completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
+    completer.setFilterMode(Qt.MatchFlag.MatchContains)
+    completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+    made.setCompleter(completer)
+    made.setMaxVisibleItems(20)
+    return made
+
+
+def _queue_text(queue_id: int) -> str:
+    return tr("All queues") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_id)
+
+
+def _mark(field: QLineEdit, *, valid: bool) -> None:
+    field.setProperty("valid", "" if valid else "false")
+    repolish(field)

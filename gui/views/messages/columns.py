@@ -1,0 +1,48 @@
+"""Columns of the tables on the Messages page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gui.models.messages import MessageRow, PropertyRow
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+
+
+def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
+    """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date."""
+    return [
+        Column(
+            "stored",
+            "Stored",
+            lambda row: times.shown(row.store_ms, now_ms()),
+            sort=lambda row: (row.store_ms, row.physical_offset),
+            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
+            width=112,
+        ),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=68),
+        Column(
+            "offset",
+            "Offset",
+            lambda row: count_text(row.queue_offset),
+            sort=lambda row: row.queue_offset,
+            right=True,
+            width=92,
+        ),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=188),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96),
+        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
+        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), sort=lambda row: row.body_bytes, right=True, width=72),
+    ]
+
+
+def property_columns() -> list[Column[PropertyRow]]:
+    """Columns of the property table."""
+    return [
+        Column("name", "Name", lambda row: row.name, kind=CellKind.MONO, tip=_property_tip, width=132),
+        Column("value", "Value", lambda row: row.value, kind=CellKind.CODE, dim=True, tip=lambda row: row.value),
+    ]
+
+
+def _property_tip(row: PropertyRow) -> str:
+    return f"{row.name}\n{tr(row.meaning)}" if row.meaning else row.name

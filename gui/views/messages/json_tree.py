@@ -1,0 +1,236 @@
+"""`JsonTree`: a JSON value as a tree whose branches are made when they are opened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
+
+from gui.text import TimeZoneChoice, count_text, tr
+from gui.theme.fonts import mono_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Tokens
+
+CHILDREN_MAX = 2_000
+"""More items of one branch than this are counted, not listed."""
+EPOCH_MS = range(10**12, 2 * 10**12)
+"""Numbers that are shown with the date they may mean: 2001 to 2033 in milliseconds."""
+PREVIEW_ITEMS = 3
+PREVIEW_CHARACTERS = 60
+LEVELS_OPENED = 2
+ROW_HEIGHT = 21
+
+NODE_ROLE = Qt.ItemDataRole.UserRole
+Index = QModelIndex | QPersistentModelIndex
+NO_INDEX = QModelIndex()
+
+
+@dataclass(slots=True)
+class Node:
+    """One value with its key. ``more`` counts items that a branch does not list."""
+
+    key: str
+    value: object
+    row: int = 0
+    parent: Node | None = None
+    more: int = 0
+    made: list[Node] | None = field(default=None, repr=False)
+
+    @property
+    def is_branch(self) -> bool:
+        return not self.more and isinstance(self.value, dict | list) and bool(self.value)
+
+    def children(self) -> list[Node]:
+        """The items of the value, made when first asked for."""
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+    def _make(self) -> list[Node]:
+        if not self.is_branch:
+            return []
+        items = list(self.value.items()) if isinstance(self.value, dict) else list(enumerate(_as_list(self.value)))
+        made = [Node(str(key), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
+        if len(items) > CHILDREN_MAX:
+            made.append(Node("", None, CHILDREN_MAX, self, more=len(items) - CHILDREN_MAX))
+        return made
+
+
+def _as_list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def value_text(value: object) -> str:
+    """A value on one line: a leaf as JSON, a branch by its size and its first items."""
+    if isinstance(value, dict):
+        return "{} " + (_preview(value) or tr("empty"))
+    if isinstance(value, list):
+        return f"[] {len(value)}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _preview(value: dict[str, object]) -> str:
+    leaves = [f"{key} {item}" for key, item in value.items() if not isinstance(item, dict | list)][:PREVIEW_ITEMS]
+    text = ", ".join(leaves)
+    return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
+
+
+class JsonTreeModel(QAbstractItemModel):
+    """Adapts one JSON value; its root is the only item of the first level."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._root: Node | None = None
+
+    def set_value(self, value: object) -> None:
+        """Show another value."""
+        self.beginResetModel()
+        self._root = Node("", value)
+        self.endResetModel()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.beginResetModel()
+        self._root = None
+        self.endResetModel()
+
+    def node(self, index: Index) -> Node | None:
+        """The node of an index."""
+        found = index.internalPointer() if index.isValid() else None
+        return found if isinstance(found, Node) else None
+
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
+        if column != 0 or self._root is None:
+            return QModelIndex()
+        branch = self.node(parent)
+        siblings = [self._root] if branch is None else branch.children()
+        return self.createIndex(row, 0, siblings[row]) if 0 <= row < len(siblings) else QModelIndex()
+
+    def parent(self, index: Index = NO_INDEX) -> QModelIndex:  # type: ignore[override]  # Qt overloads it with QObject.parent
+        node = self.node(index)
+        if node is None or node.parent is None:
+            return QModelIndex()
+        return self.createIndex(node.parent.row, 0, node.parent)
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        node = self.node(parent)
+        if node is None:
+            return 0 if self._root is None or parent.isValid() else 1
+        return len(node.children())
+
+    def columnCount(self, parent: Index = NO_INDEX) -> int:  # noqa: ARG002  Qt's signature
+        return 1
+
+    def hasChildren(self, parent: Index = NO_INDEX) -> bool:
+        node = self.node(parent)
+        return self._root is not None if node is None else node.is_branch
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        node = self.node(index)
+        if node is None:
+            return None
+        if role == NODE_ROLE:
+            return node
+        if role == Qt.ItemDataRole.DisplayRole:
+            return " ".join(text for text in (node.key, value_text(node.value)) if text)
+        return None
+
+
+class JsonTree(QTreeView):
+    """Shows a JSON value; keys, texts and numbers in their colours."""
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = JsonTreeModel(self)
+        self.setModel(self._model)
+        self.setItemDelegate(_NodeDelegate(theme, times, self))
+        self.setHeaderHidden(True)
+        self.setUniformRowHeights(True)
+        self.setIndentation(16)
+        self.setAccessibleName(tr("Body as a tree"))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_menu)
+        theme.changed.connect(self.viewport().update)
+
+    def set_value(self, value: object) -> None:
+        """Show a value with its first levels open."""
+        self._model.set_value(value)
+        self.expandToDepth(LEVELS_OPENED - 1)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._model.clear()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_value()
+        else:
+            super().keyPressEvent(event)
+
+    def copy_value(self) -> None:
+        """Put the selected value on the clipboard; a text without its quotes."""
+        node = self._model.node(self.currentIndex())
+        if node is not None and not node.more:
+            text = node.value if isinstance(node.value, str) else json.dumps(node.value, ensure_ascii=False, indent=2)
+            QGuiApplication.clipboard().setText(text)
+
+    def _open_menu(self, at: QPoint) -> None:
+        if self.indexAt(at).isValid():
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction(tr("Copy value"), self.copy_value)
+            menu.popup(self.viewport().mapToGlobal(at))
+
+
+class _NodeDelegate(QStyledItemDelegate):
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._times = times
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's signature
+        text = str(index.data(Qt.ItemDataRole.DisplayRole))
+        return QSize(QFontMetrics(mono_font()).horizontalAdvance(text) + 160, ROW_HEIGHT)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        node = index.data(NODE_ROLE)
+        if not isinstance(node, Node):
+            return
+        tokens = self._theme.tokens
+        state: QStyle.StateFlag = option.state
+        box: QRect = option.rect
+        painter.save()
+        painter.setFont(mono_font())
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(box, QColor(tokens.selected))
+        left = box.left() + 4
+        metrics = QFontMetrics(mono_font())
+        for text, colour in self._parts(node, tokens):
+            painter.setPen(QColor(colour))
+            painter.drawText(QRect(left, box.top(), 10_000, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
+            left += metrics.horizontalAdvance(text + " ")
+        painter.restore()
+
+    def _parts(self, node: Node, tokens: Tokens) -> list[tuple[str, str]]:
+        if node.more:
+            return [(tr("{count} more", count=count_text(node.more)), tokens.text_3)]
+        parts = [(node.key, tokens.accent)] if node.parent is not None else []
+        if node.parent is None and isinstance(node.value, dict):
+            return [("{} " + tr("{count} keys", count=len(node.value)), tokens.text_2)]
+        parts.append((value_text(node.value), _value_colour(node.value, tokens)))
+        if isinstance(node.value, int) and node.value in EPOCH_MS:
+            parts.append((self._times.full(node.value), tokens.text_3))
+        return parts
+
+
+def _value_colour(value: object, tokens: Tokens) -> str:
+    if isinstance(value, str):
+        return tokens.committed
+    if isinstance(value, bool) or value is None:
+        return tokens.checking
+    if isinstance(value, int | float):
+        return tokens.warning
+    return tokens.text_2

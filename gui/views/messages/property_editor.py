@@ -1,0 +1,87 @@
+"""`PropertyEditor`: names and values of a message to be sent, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.fonts import mono_font
+from gui.theme.manager import ThemeManager
+from gui.widgets.basic import IconButton
+
+
+class PropertyEditor(QWidget):
+    """A list of lines that can grow and shrink.
+
+    Signals:
+        changed: A name or value changed, or a line came or went.
+    """
+
+    changed = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._lines: list[_Line] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(6)
+        self.add_button = IconButton(theme, "plus", tr("Add property"), role="quiet", on_click=self._add_clicked)
+        foot = QHBoxLayout()
+        foot.addWidget(self.add_button)
+        foot.addStretch(1)
+        self._layout.addLayout(foot)
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """What was entered; lines with neither name nor value are left out."""
+        entered = ((line.name.text().strip(), line.value.text()) for line in self._lines)
+        return tuple(pair for pair in entered if any(pair))
+
+    def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Show these properties."""
+        for line in list(self._lines):
+            self._remove(line)
+        for name, value in pairs:
+            self.add(name, value)
+
+    def add(self, name: str = "", value: str = "") -> None:
+        """Add a line."""
+        line = _Line(self._theme, name, value)
+        line.name.textChanged.connect(self.changed)
+        line.value.textChanged.connect(self.changed)
+        line.remove.clicked.connect(lambda _checked=False: self._remove(line))
+        self._lines.append(line)
+        self._layout.insertWidget(self._layout.count() - 1, line)
+        self.changed.emit()
+
+    def _add_clicked(self) -> None:
+        self.add()
+        self._lines[-1].name.setFocus()
+
+    def _remove(self, line: _Line) -> None:
+        self._lines.remove(line)
+        self._layout.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        self.changed.emit()
+
+
+class _Line(QWidget):
+    def __init__(self, theme: ThemeManager, name: str, value: str) -> None:
+        super().__init__()
+        self.name = QLineEdit(name)
+        self.value = QLineEdit(value)
+        for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):
+            field.setPlaceholderText(text)
+            field.setAccessibleName(text)
+            field.setFont(mono_font())
+        self.remove = IconButton(theme, "x", tip=tr("Remove property"))
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        line.addWidget(self.name, 2)
+        line.addWidget(self.value, 3)
+        line.addWidget(self.remove)

@@ -1,0 +1,385 @@
+"""The Messages page: browse a queue by offset or time, read a message, send and resend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+
+from broker_core.api import FoundOffset, MessageDetail, MessagePage, OrbitError, SendReceipt
+from gui.models.messages import (
+    ALL_QUEUES,
+    PAGE_MESSAGES,
+    MessageRow,
+    QueueWindow,
+    busiest_topic,
+    end_of_topic,
+    message_rows,
+    queue_bounds,
+)
+from gui.models.table import ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, tr
+from gui.theme.tokens import Size
+from gui.views.messages.browse_bar import BrowseBar
+from gui.views.messages.columns import message_columns
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.detail import MessageDetailPane
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.panel import Panel
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+
+class MessagesView(PageView):
+    """Browses one topic: all its queues by the newest messages, or one queue from end to end."""
+
+    page_id = "messages"
+    title = "Messages"
+    icon = "envelope-simple"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._topic = ""
+        self._queue = ALL_QUEUES
+        self._window: QueueWindow | None = None
+        self._read_end = -1
+        self._wanted_offset: int | None = None
+        self._read_key: tuple[int, int] | None = None
+        self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
+        self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
+        self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
+        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
+        self.header.add_action(self.send_button)
+        self.bar = BrowseBar(theme, context.times)
+        self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
+            message_columns(context.times, self._now_ms), lambda message: message.key, parent=self
+        )
+        self.grid = DataGrid(self.model, theme)
+        self.foot = label(role="caption")
+        self._keys = label(role="caption")
+        self.detail = MessageDetailPane(theme, context.times)
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def tab_title(self) -> str:
+        return tr("Messages: {topic}", topic=self._topic) if self._topic else tr(self.title)
+
+    def open(self, arguments: PageArguments) -> None:
+        topic, queue, offset = arguments.get("topic"), arguments.get("queue"), arguments.get("offset")
+        if isinstance(topic, str) and topic:
+            queue_id = queue if isinstance(queue, int) else ALL_QUEUES
+            self._wanted_offset = offset if isinstance(offset, int) and queue_id >= 0 else None
+            self._show_queue(topic, queue_id)
+        message_id = arguments.get("message_id")
+        if isinstance(message_id, str) and message_id:
+            self.open_by_id(message_id)
+        if arguments.get("send"):
+            self.ask_send()
+
+    def state_changed(self, state: ClusterState) -> None:
+        first = self._state is None
+        self._state = state
+        self.bar.show_choices(state)
+        if not self._topic:
+            topic = busiest_topic(state)
+            if topic:
+                self._show_queue(topic, ALL_QUEUES)
+        elif first:
+            self._show_queue(self._topic, self._queue)
+        self._follow(state)
+        self._show_facts()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is SourceStatus.READY and self._topic:
+            self.refresh()
+
+    def refresh(self) -> None:
+        if self._topic:
+            self._load()
+
+    def focus_filter(self) -> None:
+        self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.bar.filter.selectAll()
+
+    def retranslate(self) -> None:
+        self.send_button.setText(tr("Send message…"))
+        self._keys.setText(tr("R: resend · Ctrl+C: copy"))
+        self.bar.retranslate()
+        self.detail.retranslate()
+        self.model.all_texts_changed()
+        self._show_empty()
+        self._show_foot()
+        self._show_facts()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_send(self) -> ComposeDialog:
+        """Open the dialog that sends a new message."""
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=self._topic, parent=self)
+        return self._opened(dialog)
+
+    def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
+        """Open the dialog that sends a stored message again."""
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=detail, parent=self)
+        return self._opened(dialog)
+
+    def open_by_id(self, message_id: str) -> None:
+        """Read the message of an offset message ID."""
+        self._read_key = None
+        self.grid.select_key(None)
+        self.detail.show_loading(None)
+        pending = self.context.source.read_message_by_id(message_id)
+        self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
+
+    def _opened(self, dialog: ComposeDialog) -> ComposeDialog:
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.sent.connect(self._message_sent)
+        dialog.shown_wanted.connect(self._show_sent)
+        dialog.open()
+        return dialog
+
+    def _send_clicked(self) -> None:
+        self.ask_send()
+
+    def _message_sent(self, topic: str, _receipt: SendReceipt) -> None:
+        if topic == self._topic and (self._window is None or not self._window.has_newer):
+            self._show_newest()
+
+    def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
+        self._wanted_offset = receipt.queue_offset
+        self._show_queue(topic, receipt.queue_id)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.content.addWidget(self.bar)
+        panel = Panel(flush=True)
+        panel.content.setSpacing(0)
+        panel.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        panel.content.addWidget(foot)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(panel)
+        split.addWidget(self.detail)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 5)
+        split.setStretchFactor(1, 3)
+        split.setSizes([800, 400])
+        self.detail.setMinimumWidth(300)
+        self.content.addWidget(split, 1)
+
+    def _connect(self) -> None:
+        self.bar.queue_chosen.connect(self._queue_chosen)
+        self.bar.window_chosen.connect(self._go_to)
+        self.bar.time_chosen.connect(self._go_to_time)
+        self.bar.id_chosen.connect(self.open_by_id)
+        self.bar.new_wanted.connect(self._show_newest)
+        self.bar.filter.searched.connect(self._filter_changed)
+        self.grid.selected.connect(self._row_selected)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.detail.resend_wanted.connect(self.ask_resend)
+        resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        resend.activated.connect(self._resend_selected)
+        self.context.times.changed.connect(self._zone_changed)
+
+    def _now_ms(self) -> int:
+        return self._state.taken_ms if self._state is not None else 0
+
+    # ---- which part of which queue -------------------------------------------------------------------------------------
+
+    def _queue_chosen(self, topic: str, queue_id: int) -> None:
+        self._wanted_offset = None
+        self._show_queue(topic, queue_id)
+        self.place_changed.emit({"topic": topic, "queue": queue_id})
+
+    def _show_queue(self, topic: str, queue_id: int) -> None:
+        if (topic, queue_id) != (self._topic, self._queue):
+            self.model.set_rows([])
+            self._read_key = None
+            self.grid.select_key(None)
+            self.detail.show_nothing()
+        self._topic, self._queue, self._window = topic, queue_id, None
+        self.bar.choose(self._state, topic, queue_id)
+        self.title_changed.emit(self.tab_title())
+        self._window = self._first_window()
+        self._show_facts()
+        if self._state is not None:
+            self._load()
+
+    def _first_window(self) -> QueueWindow | None:
+        if self._queue == ALL_QUEUES or self._state is None:
+            return None
+        low, high = queue_bounds(self._state, self._topic, self._queue) or (0, 0)
+        window = QueueWindow(low, max(high, (self._wanted_offset or 0) + 1 if self._wanted_offset is not None else high), low)
+        return window.at(self._wanted_offset) if self._wanted_offset is not None else window.newest()
+
+    def _go_to(self, window: QueueWindow) -> None:
+        self._window = window
+        self._load()
+
+    def _show_newest(self) -> None:
+        if self._window is not None:
+            self._window = self._window.newest()
+        self._load()
+
+    def _go_to_time(self, at_ms: int) -> None:
+        self.grid.set_loading(True)
+        pending = self.context.source.find_offset(self._topic, self._queue, at_ms)
+        self._offset_query.ask(pending, self._offset_found, self._page_failed)
+
+    def _offset_found(self, found: FoundOffset) -> None:
+        if self._window is not None:
+            self._wanted_offset = found.offset
+            self._go_to(self._window.at(found.offset))
+
+    # ---- the page of messages ------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        self.grid.set_loading(True)
+        window = self._window
+        start = window.start if window is not None else 0
+        pending = self.context.source.browse_queue(self._topic, self._queue, start, PAGE_MESSAGES)
+        self._page_query.ask(pending, self._show_page, self._page_failed)
+
+    def _show_page(self, page: MessagePage) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error("")
+        if self._window is not None and page.min_offset >= 0 and page.max_offset >= 0:
+            self._window = self._window.grown(page.min_offset, page.max_offset)
+        self._read_end = end_of_topic(self._state, self._topic, self._queue) if self._state is not None else -1
+        self.model.set_rows(message_rows(page))
+        self.bar.show_window(self._window)
+        self.bar.show_new(0)
+        self._show_empty()
+        self._show_foot(page.notice)
+        self._select_wanted()
+
+    def _select_wanted(self) -> None:
+        wanted, self._wanted_offset = self._wanted_offset, None
+        if wanted is not None:
+            hit = next((message for message in self.model.rows if message.queue_offset == wanted), None)
+            if hit is not None:
+                self.grid.select_key(hit.key)
+                return
+        if self._read_key is None and self.detail.detail is None:
+            self.grid.select_first()
+
+    def _page_failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
+        self.model.set_rows([])
+        self._show_foot()
+        text = tr("The messages of {topic} were not read.", topic=self._topic)
+        self.grid.set_error(text, error.message, tr("Retry"), self.refresh)
+
+    def _follow(self, state: ClusterState) -> None:
+        """Show how much is new since the page was read, and the present bounds of the queue."""
+        end = end_of_topic(state, self._topic, self._queue)
+        if self._read_end >= 0 and end >= 0 and not self._page_query.waiting:
+            self.bar.show_new(max(0, end - self._read_end))
+        bounds = queue_bounds(state, self._topic, self._queue) if self._window is not None else None
+        if self._window is not None and bounds is not None and not self._page_query.waiting:
+            self._window = self._window.grown(*bounds)
+            self.bar.show_window(self._window)
+
+    # ---- one message ---------------------------------------------------------------------------------------------------
+
+    def _row_selected(self, message: MessageRow | None) -> None:
+        if message is None:
+            return
+        if message.key == self._read_key:
+            return
+        self._read_key = message.key
+        self.detail.show_loading(message)
+        pending = self.context.source.read_message(message.physical_offset)
+        self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
+
+    def _detail_failed(self, error: OrbitError) -> None:
+        self._read_key = None
+        self.detail.show_error(tr("The message was not read."), error.message)
+
+    def _resend_selected(self) -> None:
+        if self.detail.detail is not None:
+            self.ask_resend(self.detail.detail)
+
+    def _open_menu(self, message: MessageRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def copy(text: str) -> Callable[[], None]:
+            return lambda: QGuiApplication.clipboard().setText(text)
+
+        menu.addAction(tr("Resend…"), self._resend_selected)
+        menu.addAction(tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message))
+        menu.addSeparator()
+        if message.keys:
+            menu.addAction(tr("Copy keys"), copy(message.keys))
+        if message.unique_key:
+            menu.addAction(tr("Copy unique ID"), copy(message.unique_key))
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.popup(at)
+
+    def _browse_from(self, message: MessageRow) -> None:
+        self._wanted_offset = message.queue_offset
+        self._show_queue(self._topic, message.queue_id)
+
+    # ---- filter and texts ----------------------------------------------------------------------------------------------
+
+    def _filter_changed(self, text: str) -> None:
+        words = text.casefold().split()
+
+        def accepts(message: MessageRow) -> bool:
+            searched = f"{message.keys} {message.tag} {message.unique_key} {message.body_start}".casefold()
+            return all(word in searched for word in words)
+
+        self.model.set_filter(accepts if words else None)
+        self._show_empty()
+        self._show_foot()
+
+    def _clear_filter(self) -> None:
+        self.bar.filter.clear()
+        self._filter_changed("")
+
+    def _zone_changed(self) -> None:
+        self.model.all_texts_changed()
+        if self.detail.detail is not None:
+            self.detail.show_message(self.detail.detail)
+
+    def _show_empty(self) -> None:
+        if self.model.rows:
+            self.grid.set_empty(tr("None of these messages matches the filter."), tr("Clear filter"), self._clear_filter)
+        elif self._topic:
+            text = tr("Nothing is stored in {topic}.", topic=self._topic)
+            self.grid.set_empty(text, tr("Send message…"), self._send_clicked)
+        else:
+            self.grid.set_empty(tr("No topics yet. Send a message or play the demo."), tr("Send message…"), self._send_clicked)
+
+    def _show_foot(self, notice: str = "") -> None:
+        rows, shown = len(self.model.rows), len(self.model.shown_rows)
+        if notice:
+            self.foot.setText(notice)
+        elif shown < rows:
+            self.foot.setText(tr("{shown} of {count} messages", shown=count_text(shown), count=count_text(rows)))
+        else:
+            self.foot.setText(tr("{count} messages, newest first", count=count_text(rows)))
+
+    def _show_facts(self) -> None:
+        if not self._topic:
+            self.header.set_facts("")
+        elif self._queue == ALL_QUEUES:
+            self.header.set_facts(tr("{topic}, newest of all queues", topic=self._topic))
+        else:
+            self.header.set_facts(tr("{topic}, queue {queue}", topic=self._topic, queue=self._queue))

@@ -1,0 +1,99 @@
+"""The two charts of the Overview: throughput and backlog. Imports pyqtgraph, through `gui.plots.time_chart`."""
+
+from __future__ import annotations
+
+import math
+
+from gui.plots.time_chart import POINTS_MAX, ChartSeries, TimeChart
+from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
+from gui.theme.tokens import State
+from gui.views.overview.figures import change_per_second
+from gui.views.page import PageContext
+from gui.widgets.inputs import SegmentedControl
+from gui.widgets.panel import Panel
+from monitoring.series import History
+from monitoring.state import ClusterState
+
+COUNT, BYTES = "count", "bytes"
+_SERIES = {
+    COUNT: {"in": "totals.put_rate", "out": "totals.got_rate"},
+    BYTES: {"in": "totals.put_byte_rate", "out": "totals.got_byte_rate"},
+}
+
+
+class ThroughputPanel(Panel):
+    """Messages or bytes in and out over time."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        self._state: ClusterState | None = None
+        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
+        self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
+        self.unit = SegmentedControl([(COUNT, " "), (BYTES, " ")])
+        self.unit.chosen.connect(self._unit_chosen)
+        self.add_action(self.chart.legend)
+        self.add_action(self.unit)
+        self.content.addWidget(self.chart, 1)
+        self.retranslate()
+
+    def show_state(self, state: ClusterState) -> None:
+        """Draw up to the time of ``state``."""
+        self._state = state
+        _draw(self.chart, self._context, state, _SERIES[self.unit.current])
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Throughput"), tr("all topics, 4 s average"))
+        self.unit.set_text(COUNT, tr("Count"))
+        self.unit.set_text(BYTES, tr("Bytes"))
+
+    def _unit_chosen(self, unit: str) -> None:
+        if unit == BYTES:
+            self.chart.set_value_text(byte_rate_text, bytes_text, binary=True)
+        else:
+            self.chart.set_value_text(rate_text, short_count_text)
+        if self._state is not None:
+            self.show_state(self._state)
+
+
+class BacklogPanel(Panel):
+    """Messages that wait to be consumed, over time."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
+        self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
+        self.add_action(self.chart.legend)
+        self.content.addWidget(self.chart, 1)
+        self.retranslate()
+
+    def show_state(self, state: ClusterState) -> None:
+        """Draw up to the time of ``state``."""
+        _draw(self.chart, self._context, state, {"lag": "totals.lag_messages"})
+        change = backlog_change(self._context.history, state)
+        self.set_subtitle(_backlog_text(change))
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Backlog"), tr("messages, all groups"))
+
+
+def backlog_change(history: History, state: ClusterState) -> float:
+    """Mean change of all lag over the last minute, messages/s."""
+    return change_per_second(*history.series("totals.lag_messages").window(state.taken_ms - 60_000, state.taken_ms, 61))
+
+
+def _draw(chart: TimeChart, context: PageContext, state: ClusterState, names: dict[str, str]) -> None:
+    from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
+    points = {key: context.history.series(name).window(from_ms, to_ms, POINTS_MAX) for key, name in names.items()}
+    chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+
+
+def _backlog_text(change: float) -> str:
+    if math.isnan(change) or abs(change) < 1:
+        return tr("messages, all groups")
+    if change > 0:
+        return tr("growing by {rate}/s", rate=rate_number(change))
+    return tr("shrinking by {rate}/s", rate=rate_number(-change))

@@ -1,0 +1,135 @@
+"""What the Overview says about one `ClusterState`: pure functions, no widgets, no texts. NaN and -1 mean unknown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gui.models.topics import is_system_topic
+from monitoring.state import ClusterState
+
+NAN = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class WorstGroup:
+    """The group with the largest known lag."""
+
+    name: str
+    lag_messages: float
+    share: float
+    """Of all known lag, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFigures:
+    """What the message flow shows. Rates in messages/s; a count of -1 or NaN is unknown."""
+
+    put_rate: float
+    producers: float
+    topics_written: int
+    topics: int
+    ready_messages: float
+    oldest_ms: float
+    groups_online: int
+    groups: int
+    consumers: float
+    got_rate: float
+
+
+def total(state: ClusterState | None, name: str) -> float:
+    """One of the totals, NaN if there is no state or it is not in there."""
+    return NAN if state is None else state.totals.get(name, NAN)
+
+
+def fan_out(state: ClusterState) -> float:
+    """Messages taken for each message put, NaN while nothing is put."""
+    put = total(state, "put_rate")
+    return total(state, "got_rate") / put if put > 0 else NAN
+
+
+def worst_group(state: ClusterState) -> WorstGroup | None:
+    """The group that lags most, None if no group has a known lag above 0."""
+    lag = np.nan_to_num(state.group_lag_messages, nan=0.0)
+    if lag.size == 0 or lag.max() <= 0:
+        return None
+    index = int(lag.argmax())
+    return WorstGroup(state.catalog.groups[index], float(lag[index]), float(lag[index] / lag.sum()))
+
+
+def disk_share(state: ClusterState) -> float:
+    """Used share of the disk that holds the store, 0 to 1."""
+    size = total(state, "disk_total_bytes")
+    return total(state, "disk_used_bytes") / size if size > 0 else NAN
+
+
+def own_topics(state: ClusterState) -> list[int]:
+    """Rows of the topics that are not the broker's own."""
+    return [row for row in range(len(state.catalog.topics)) if not is_system_topic(state.catalog, row)]
+
+
+def own_groups(state: ClusterState) -> list[int]:
+    """Rows of the groups that are not the broker's own."""
+    flags = state.catalog.group_is_system or [False] * len(state.catalog.groups)
+    return [row for row, is_system in enumerate(flags) if not is_system]
+
+
+def busiest_topics(state: ClusterState, count: int) -> list[int]:
+    """Rows of at most ``count`` topics, most written first; ties and silent ones by messages kept."""
+    rate = np.nan_to_num(state.topic_put_rate, nan=-1.0)
+    kept = state.topic_kept_messages
+    return sorted(own_topics(state), key=lambda row: (-rate[row], -kept[row], state.catalog.topics[row]))[:count]
+
+
+def lagging_groups(state: ClusterState, count: int) -> list[int]:
+    """Rows of at most ``count`` groups, largest lag first, unknown last."""
+    lag = np.nan_to_num(state.group_lag_messages, nan=-1.0)
+    return sorted(own_groups(state), key=lambda row: (-lag[row], state.catalog.groups[row]))[:count]
+
+
+def flow(state: ClusterState) -> FlowFigures:
+    """Figures of the message flow."""
+    topics, groups = own_topics(state), own_groups(state)
+    behind = state.group_behind_ms[groups]
+    known_behind = behind[~np.isnan(behind)]
+    return FlowFigures(
+        put_rate=total(state, "put_rate"),
+        producers=total(state, "producers"),
+        topics_written=int(np.count_nonzero(np.nan_to_num(state.topic_put_rate[topics]) > 0)),
+        topics=len(topics),
+        ready_messages=total(state, "lag_messages"),
+        oldest_ms=float(known_behind.max()) if known_behind.size else NAN,
+        groups_online=int(np.count_nonzero(state.group_members[groups] > 0)),
+        groups=len(groups),
+        consumers=total(state, "consumers"),
+        got_rate=total(state, "got_rate"),
+    )
+
+
+def drain_seconds(lag_messages: float, change_per_second: float) -> float:
+    """Seconds until a lag is gone at its present change; inf when it does not shrink, NaN when unknown."""
+    if math.isnan(lag_messages) or math.isnan(change_per_second):
+        return NAN
+    if lag_messages <= 0:
+        return 0.0
+    return lag_messages / -change_per_second if change_per_second < 0 else math.inf
+
+
+def change_per_second(seconds: np.ndarray, values: np.ndarray, over_seconds: float = 60.0) -> float:
+    """Mean change of a series over its last ``over_seconds``, NaN with fewer than two known points.
+
+    Args:
+        seconds: float64[N], rising.
+        values: float64[N], NaN = not sampled.
+        over_seconds: How far back to look.
+    """
+    known = ~np.isnan(values)
+    x, y = seconds[known], values[known]
+    if x.size:
+        recent = x >= x[-1] - over_seconds
+        x, y = x[recent], y[recent]
+    if x.size < 2 or x[-1] <= x[0]:
+        return NAN
+    return float((y[-1] - y[0]) / (x[-1] - x[0]))

@@ -1,0 +1,282 @@
+"""`FlowScene`: cards joined by bands whose width is a rate.
+
+It draws what it is given: no cluster, no texts of its own, no timer. It repaints only when the data changed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, Tokens, mix
+
+CARD_WIDTH = 158.0
+CARD_HEIGHT = 50.0
+CARD_GAP = 8.0
+STRIPE_WIDTH = 3.0
+BAND_WIDTH_MIN = 2.0
+BAND_WIDTH_MAX = 20.0
+RATE_OF_WIDEST = 10_000.0
+PADDING = 10.0
+
+
+class FlowRole(Enum):
+    """What a card or band stands for, and so its colour."""
+
+    PUT = "put"
+    WAITING = "waiting"
+    GOT = "got"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCard:
+    """A stage: title, one figure, one fact."""
+
+    key: str
+    title: str
+    value: str
+    fact: str
+    role: FlowRole
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBand:
+    """A stream between two cards. ``rate`` in messages/s, NaN unknown."""
+
+    source: str
+    target: str
+    rate: float
+    role: FlowRole
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPicture:
+    """Cards by column from left to right, and the bands between them."""
+
+    columns: tuple[tuple[FlowCard, ...], ...]
+    bands: tuple[FlowBand, ...]
+
+    def cards(self) -> list[FlowCard]:
+        """All cards, column by column."""
+        return [card for column in self.columns for card in column]
+
+
+def band_width(rate: float) -> float:
+    """Width in px of a stream: logarithmic, 2 px from 1/s down, 20 px from 10,000/s up; 0 for none or unknown."""
+    if math.isnan(rate) or rate <= 0:
+        return 0.0
+    share = math.log10(max(1.0, rate)) / math.log10(RATE_OF_WIDEST)
+    return BAND_WIDTH_MIN + (BAND_WIDTH_MAX - BAND_WIDTH_MIN) * min(1.0, share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """How one line of a card's text looks."""
+
+    pixels: int
+    colour: str
+    align: Qt.AlignmentFlag
+    weight: QFont.Weight = QFont.Weight.Normal
+
+
+class FlowScene(QWidget):
+    """Draws a `FlowPicture`.
+
+    Signals:
+        activated: A card was clicked or chosen with Enter; carries its key.
+    """
+
+    activated = Signal(str)
+
+    def __init__(self, tokens: Tokens, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tokens = tokens
+        self._picture = FlowPicture((), ())
+        self._rects: dict[str, QRectF] = {}
+        self._hovered = ""
+        self._current = ""
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_tokens(self, tokens: Tokens) -> None:
+        """Restyle after a theme switch."""
+        self._tokens = tokens
+        self.update()
+
+    def set_picture(self, picture: FlowPicture) -> None:
+        """Show other figures; nothing is repainted when they are the same."""
+        if picture == self._picture:
+            return
+        self._picture = picture
+        self.setAccessibleDescription("; ".join(f"{c.title}: {c.value}, {c.fact}" for c in picture.cards()))
+        self._place()
+        self.update()
+
+    @property
+    def picture(self) -> FlowPicture:
+        """What is shown."""
+        return self._picture
+
+    def card_rect(self, key: str) -> QRectF:
+        """Where a card is, in widget coordinates; null if there is none of that key."""
+        return self._rects.get(key, QRectF())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(640, round(3 * CARD_HEIGHT + 2 * CARD_GAP + 8))
+
+    def sizeHint(self) -> QSize:
+        return QSize(1160, self.minimumSizeHint().height())
+
+    # ---- events --------------------------------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QEvent) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]  # a QResizeEvent is what Qt passes
+        self._place()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self._card_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover("")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        key = self._card_at(event.position())
+        if key and event.button() == Qt.MouseButton.LeftButton:
+            self.activated.emit(key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys = [card.key for card in self._picture.cards()]
+        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+        if step and keys:
+            place = keys.index(self._current) + step if self._current in keys else 0
+            self._current = keys[place % len(keys)]
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in keys:
+            self.activated.emit(self._current)
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        starts, ends = self._ports()
+        for number, band in enumerate(self._picture.bands):
+            if number in starts and number in ends:
+                self._paint_band(painter, band, starts[number], ends[number])
+        for card in self._picture.cards():
+            self._paint_card(painter, card, self._rects[card.key])
+        painter.end()
+
+    # ---- layout --------------------------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        self._rects = {}
+        columns = self._picture.columns
+        if not columns:
+            return
+        width = min(CARD_WIDTH, (self.width() - 2 * PADDING) / (len(columns) * 1.3))
+        step = (self.width() - 2 * PADDING - width) / max(1, len(columns) - 1)
+        for number, column in enumerate(columns):
+            height = len(column) * CARD_HEIGHT + (len(column) - 1) * CARD_GAP
+            top = (self.height() - height) / 2
+            for row, card in enumerate(column):
+                y = top + row * (CARD_HEIGHT + CARD_GAP)
+                self._rects[card.key] = QRectF(PADDING + number * step, y, width, CARD_HEIGHT)
+
+    def _ports(self) -> tuple[dict[int, QPointF], dict[int, QPointF]]:
+        """Where each band leaves and enters; bands on one side of a card lie beside each other."""
+        starts: dict[int, QPointF] = {}
+        ends: dict[int, QPointF] = {}
+        for key, rect in self._rects.items():
+            leaving = [n for n, band in enumerate(self._picture.bands) if band.source == key]
+            entering = [n for n, band in enumerate(self._picture.bands) if band.target == key]
+            starts.update(self._spread(leaving, rect.right(), rect.center().y()))
+            ends.update(self._spread(entering, rect.left(), rect.center().y()))
+        return starts, ends
+
+    def _spread(self, bands: list[int], x: float, middle: float) -> dict[int, QPointF]:
+        widths = [max(BAND_WIDTH_MIN, band_width(self._picture.bands[n].rate)) for n in bands]
+        scale = min(1.0, (CARD_HEIGHT - 12) / max(1.0, sum(widths)))
+        y = middle - sum(widths) * scale / 2
+        ports = {}
+        for number, width in zip(bands, widths, strict=True):
+            ports[number] = QPointF(x, y + width * scale / 2)
+            y += width * scale
+        return ports
+
+    def _card_at(self, position: QPointF) -> str:
+        return next((key for key, rect in self._rects.items() if rect.contains(position)), "")
+
+    def _hover(self, key: str) -> None:
+        if key == self._hovered:
+            return
+        self._hovered = key
+        self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
+        self.update()
+
+    # ---- paint ---------------------------------------------------------------------------------------------------------
+
+    def _colour(self, role: FlowRole) -> str:
+        roles = {
+            FlowRole.PUT: self._tokens.series[0],
+            FlowRole.WAITING: self._tokens.warning,
+            FlowRole.GOT: self._tokens.series[2],
+        }
+        return roles[role]
+
+    def _paint_band(self, painter: QPainter, band: FlowBand, start: QPointF, end: QPointF) -> None:
+        width = band_width(band.rate)
+        colour = mix(self._colour(band.role), self._tokens.panel, 42) if width else self._tokens.border_strong
+        pen = QPen(QColor(colour), width or 1.0)
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        if math.isnan(band.rate):
+            pen.setStyle(Qt.PenStyle.DashLine)
+        bend = (end.x() - start.x()) * 0.5
+        path = QPainterPath(start)
+        path.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(path)
+        if band.label:
+            self._paint_label(painter, band.label, (start + end) / 2, width)
+
+    def _paint_label(self, painter: QPainter, text: str, middle: QPointF, width: float) -> None:
+        font = text_font(Size.CAPTION)
+        painter.setFont(font)
+        painter.setPen(QColor(self._tokens.text_2))
+        metrics = QFontMetricsF(font)
+        painter.drawText(QPointF(middle.x() - metrics.horizontalAdvance(text) / 2, middle.y() - width / 2 - 5), text)
+
+    def _paint_card(self, painter: QPainter, card: FlowCard, rect: QRectF) -> None:
+        marked = card.key == self._hovered or (self.hasFocus() and card.key == self._current)
+        painter.setPen(QPen(QColor(self._tokens.accent if marked else self._tokens.border_strong), 1))
+        painter.setBrush(QColor(self._tokens.raised))
+        painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        painter.fillRect(QRectF(rect.left(), rect.top() + 6, STRIPE_WIDTH, rect.height() - 12), QColor(self._colour(card.role)))
+        inner = rect.adjusted(12, 6, -10, -6)
+        tokens, bottom = self._tokens, Qt.AlignmentFlag.AlignBottom
+        _paint_text(painter, card.title, inner, _Line(Size.SECONDARY, tokens.text_2, Qt.AlignmentFlag.AlignTop))
+        value = _Line(16, tokens.text_1, bottom, QFont.Weight.DemiBold)
+        width = _paint_text(painter, card.value, inner, value)
+        fact = inner.adjusted(width + 6, 0, 0, -2)
+        _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
+
+
+def _paint_text(painter: QPainter, text: str, rect: QRectF, line: _Line) -> float:
+    """Draw one line, elided in the middle; return its width in px."""
+    font = text_font(line.pixels, line.weight)
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(0.0, rect.width()))
+    painter.setFont(font)
+    painter.setPen(QColor(line.colour))
+    painter.drawText(rect, line.align | Qt.TextFlag.TextSingleLine, shown)
+    return metrics.horizontalAdvance(shown)

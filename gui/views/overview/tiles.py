@@ -1,0 +1,158 @@
+"""The six tiles at the top of the Overview."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gui.models.topics import LAG_WARNING_MESSAGES
+from gui.text import (
+    UNKNOWN,
+    bytes_text,
+    count_text,
+    is_unknown,
+    milliseconds_parts,
+    milliseconds_text,
+    percent_text,
+    rate_number,
+    tr,
+)
+from gui.theme.tokens import Size, State
+from gui.views.overview.figures import disk_share, fan_out, total, worst_group
+from gui.views.page import PageContext
+from gui.widgets.panel import Tile
+from monitoring.state import ClusterState
+
+SPARKLINE_POINTS = 90
+DISK_LIMIT_SHARE = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class TileText:
+    """What a tile says."""
+
+    value: str
+    unit: str = ""
+    fact: str = ""
+    state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TileKind:
+    """A tile: its title, the series of its sparkline, the page it opens, and the colour of its line."""
+
+    title: str
+    series: str
+    page_id: str
+    series_index: int
+
+
+TILES = {
+    "in": TileKind("Messages in", "totals.put_rate", "topics", 0),
+    "out": TileKind("Messages out", "totals.got_rate", "consumers", 2),
+    "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 1),
+    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "topics", 1),
+    "connections": TileKind("Connections", "totals.connections", "consumers", 2),
+    "disk": TileKind("Disk used", "totals.store_bytes", "topics", 0),
+}
+
+
+class TileRow(QWidget):
+    """All tiles side by side."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self.tiles: dict[str, Tile] = {}
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(Size.GAP)
+        for key, kind in TILES.items():
+            tile = Tile(context.theme, tr(kind.title), series_index=kind.series_index)
+            tile.clicked.connect(lambda page_id=kind.page_id: context.navigate(page_id))
+            self.tiles[key] = tile
+            line.addWidget(tile, 1)
+
+    def show_state(self, state: ClusterState) -> None:
+        """Show new figures."""
+        for key, tile in self.tiles.items():
+            text = self._text(key, state)
+            tile.set_value(text.value, text.unit, text.fact, text.state)
+            window = self._context.time_range.window_ms(state.taken_ms)
+            line = self._context.history.series(TILES[key].series).window(*window, SPARKLINE_POINTS)[1]
+            tile.set_sparkline(line.tolist(), text.state)
+
+    def retranslate(self) -> None:
+        """Write the titles anew; figures follow with the next state."""
+        for key, tile in self.tiles.items():
+            tile.set_title(tr(TILES[key].title))
+
+    def _text(self, key: str, state: ClusterState) -> TileText:
+        if key == "in":
+            return TileText(rate_number(total(state, "put_rate")), "/s", self._peak(state))
+        texts: dict[str, Callable[[ClusterState], TileText]] = {
+            "out": out_text,
+            "lag": lag_text,
+            "latency": latency_text,
+            "connections": connections_text,
+            "disk": disk_text,
+        }
+        return texts[key](state)
+
+    def _peak(self, state: ClusterState) -> str:
+        x, y = self._context.history.series("totals.put_rate").window(
+            *self._context.time_range.window_ms(state.taken_ms), SPARKLINE_POINTS
+        )
+        if not np.isfinite(y).any() or np.nanmax(y) <= 0:
+            return ""
+        place = int(np.nanargmax(y))
+        at = self._context.times.moment(float(x[place]) * 1_000).strftime("%H:%M")
+        return tr("peak {rate} at {time}", rate=rate_number(float(y[place])), time=at)
+
+
+def out_text(state: ClusterState) -> TileText:
+    """Messages out, and how many for each one in."""
+    ratio = fan_out(state)
+    fact = tr("fan-out {ratio}×", ratio=f"{ratio:.1f}") if not is_unknown(ratio) else ""
+    return TileText(rate_number(total(state, "got_rate")), "/s", fact)
+
+
+def lag_text(state: ClusterState) -> TileText:
+    """All known lag, and the group that has most of it."""
+    lag = total(state, "lag_messages")
+    worst = worst_group(state)
+    warning = State.WARNING if lag > LAG_WARNING_MESSAGES else None
+    if worst is None:
+        return TileText(count_text(lag), "", tr("nothing waits") if lag == 0 else "", warning)
+    return TileText(count_text(lag), "", f"{worst.name} {percent_text(worst.share, 0)}", warning)
+
+
+def latency_text(state: ClusterState) -> TileText:
+    """How long the store takes to accept a message."""
+    value, unit = milliseconds_parts(total(state, "put_p99_ms"))
+    p50 = milliseconds_text(total(state, "put_p50_ms"))
+    return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
+
+
+def connections_text(state: ClusterState) -> TileText:
+    """Connections, and how many clients of each kind."""
+    fact = tr(
+        "producers {producers}, consumers {consumers}",
+        producers=count_text(total(state, "producers")),
+        consumers=count_text(total(state, "consumers")),
+    )
+    return TileText(count_text(total(state, "connections")), "", fact)
+
+
+def disk_text(state: ClusterState) -> TileText:
+    """How full the disk is, and how much of it is this store."""
+    share = disk_share(state)
+    store = bytes_text(total(state, "store_bytes"))
+    fact = tr("{size} in this store", size=store) if store != UNKNOWN else ""
+    if math.isnan(share):
+        return TileText(UNKNOWN, "", fact)
+    return TileText(f"{share * 100:.1f}", "%", fact, State.WARNING if share >= DISK_LIMIT_SHARE else None)

@@ -1,0 +1,139 @@
+"""`PageView`, the base of every page, and `PageContext`, all that a page may use of the window.
+
+A page shows a cluster and starts operations on it. It holds no timers that poll and no threads: the frame calls
+`PageView.state_changed` for visible pages at the live cadence, and answers come through `gui.operations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from PySide6.QtCore import QEvent, QSettings, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.operations.actions import ActionRegistry
+from gui.operations.tasks import TaskList
+from gui.text import TimeZoneChoice, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State, Tokens
+from gui.views.time_range import TimeRangeChoice
+from gui.widgets.page_header import PageHeader
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+if TYPE_CHECKING:
+    from gui.bridge.demo import DemoController
+    from gui.operations.reports import ReportRunner
+    from monitoring.series import History
+    from monitoring.state import ClusterState
+
+PageArguments = Mapping[str, object]
+
+ONE_TIME_ARGUMENTS = frozenset({"create", "send"})
+"""Arguments of `PageView.open` that ask for a dialog: Back and Forward do not ask again."""
+
+
+class Navigate(Protocol):
+    """Opens a page: ``navigate("messages", topic="orders", queue=3)``. The arguments reach `PageView.open`."""
+
+    def __call__(self, page_id: str, /, **arguments: object) -> None: ...
+
+
+class Notify(Protocol):
+    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does."""
+
+    def __call__(
+        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """What a page may use."""
+
+    source: ClusterSource
+    history: History
+    theme: ThemeManager
+    navigate: Navigate
+    notify: Notify
+    tasks: TaskList
+    actions: ActionRegistry
+    settings: QSettings
+    times: TimeZoneChoice
+    time_range: TimeRangeChoice
+    demo: DemoController
+    reports: ReportRunner
+    restart_worker: Callable[[], None]
+    set_language: Callable[[str], None]
+
+
+class PageView(QWidget):
+    """A page: header on top, content below in ``self.content``.
+
+    Subclasses set the three class attributes and override what they need; all methods run on the GUI thread.
+
+    Signals:
+        title_changed: The tab is to show another text, e.g. the name of the opened topic.
+        place_changed: The user moved within the page; Back returns to the place before. Carries the arguments for `open`.
+    """
+
+    page_id: ClassVar[str]
+    title: ClassVar[str]
+    """English; shown through `tr`."""
+    icon: ClassVar[str]
+    dims_when_lost: ClassVar[bool] = True
+    """Whether the page is dimmed while the broker is gone, as its figures are old then."""
+
+    title_changed = Signal(str)
+    place_changed = Signal(dict)
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.context = context
+        self.setProperty("role", "page")
+        self.header = PageHeader(context.theme, self)
+        self.content = QVBoxLayout(self)
+        self.content.setContentsMargins(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y)
+        self.content.setSpacing(Size.GAP)
+        self.content.addWidget(self.header)
+        self.header.set_title(tr(self.title))
+        context.theme.changed.connect(self._theme_changed)
+
+    def tab_title(self) -> str:
+        """What the tab says."""
+        return tr(self.title)
+
+    def open(self, arguments: PageArguments) -> None:
+        """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay or show the start."""
+
+    def state_changed(self, state: ClusterState) -> None:
+        """Show new figures. Called at the live cadence while visible, and once when the page becomes visible."""
+
+    def status_changed(self, status: SourceStatus) -> None:
+        """The broker became ready, was lost or stopped. Called for every page, visible or not."""
+
+    def stage_changed(self, text: str, done: int, total: int) -> None:
+        """The broker reports a step of its start. ``total`` 0 = not known."""
+
+    def refresh(self) -> None:
+        """F5: read anew what is not live."""
+
+    def focus_filter(self) -> None:
+        """Ctrl+F: put the focus into the filter of the page."""
+
+    def theme_changed(self, tokens: Tokens) -> None:
+        """Colours changed; the style sheet is already applied."""
+
+    def retranslate(self) -> None:
+        """Write all texts anew; the language changed."""
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.header.set_title(tr(self.title))
+            self.retranslate()
+            self.title_changed.emit(self.tab_title())
+
+    def _theme_changed(self, tokens: Tokens) -> None:
+        self.theme_changed(tokens)

@@ -1,0 +1,38 @@
+"""The pages of the window, in the order of the side bar. A page exists for the user once it is in this list."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from gui.views.page import PageView
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A page and where its class is; the module is imported when the page is first opened."""
+
+    page_id: str
+    title: str
+    """English; shown through `tr`."""
+    icon: str
+    section: str
+    """English heading in the side bar; empty: above all sections."""
+    module: str
+    class_name: str
+    in_side_bar: bool = True
+
+    def load(self) -> type[PageView]:
+        """Import the page's class."""
+        loaded: type[PageView] = getattr(importlib.import_module(self.module), self.class_name)
+        return loaded
+
+
+PAGES: tuple[PageEntry, ...] = (
+    PageEntry("welcome", "Welcome", "rocket-launch", "", "gui.views.welcome.view", "WelcomeView", in_side_bar=False),
+    PageEntry("overview", "Overview", "squares-four", "", "gui.views.overview.view", "OverviewView"),
+    PageEntry("topics", "Topics", "stack", "Data", "gui.views.topics.view", "TopicsView"),
+    PageEntry("messages", "Messages", "envelope-simple", "Data", "gui.views.messages.view", "MessagesView"),
+    PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
+    PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
+)

@@ -1,0 +1,129 @@
+"""`CatalogPanel`: the reports there are, as cards in groups."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import repolish
+from gui.widgets.basic import ElidedLabel, IconLabel, label
+from spark_reports.catalog import ReportSpec
+
+CARDS_IN_LINE = 3
+
+
+class CatalogPanel(QWidget):
+    """Cards of reports.
+
+    Signals:
+        chosen: A card was chosen; carries its `ReportSpec`.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._headings: list[tuple[str, QLabel]] = []
+        self.cards = [ReportCard(theme, spec) for spec in specs]
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(8)
+        for group in dict.fromkeys(spec.group for spec in specs):
+            heading = label(tr(group), "secondary")
+            self._headings.append((group, heading))
+            lines.addWidget(heading)
+            grid = QGridLayout()
+            grid.setSpacing(8)
+            cards = [card for card in self.cards if card.spec.group == group]
+            for place, card in enumerate(cards):
+                card.clicked.connect(self.chosen)
+                grid.addWidget(card, place // CARDS_IN_LINE, place % CARDS_IN_LINE)
+            for column in range(CARDS_IN_LINE):
+                grid.setColumnStretch(column, 1)
+            lines.addLayout(grid)
+
+    def show_chosen(self, name: str) -> None:
+        """Mark the card of a report."""
+        for card in self.cards:
+            card.set_chosen(chosen=card.spec.name == name)
+
+    def show_filter(self, words: list[str]) -> None:
+        """Show only cards whose words contain all of ``words``."""
+        for card in self.cards:
+            card.setVisible(all(word in card.searched_text for word in words))
+
+    def show_last(self, name: str, text: str) -> None:
+        """When a report was last run."""
+        for card in self.cards:
+            if card.spec.name == name:
+                card.last.setText(text)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for group, heading in self._headings:
+            heading.setText(tr(group))
+        for card in self.cards:
+            card.retranslate()
+
+
+class ReportCard(QFrame):
+    """One report: glyph, title, summary.
+
+    Signals:
+        clicked: Chosen by mouse or Enter; carries its `ReportSpec`.
+    """
+
+    clicked = Signal(object)
+
+    def __init__(self, theme: ThemeManager, spec: ReportSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.setProperty("role", "card")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMinimumHeight(64)
+        self._title = ElidedLabel(role="strong")
+        self._summary = ElidedLabel(role="caption")
+        self.last = label(role="caption")
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        first = QHBoxLayout()
+        first.addWidget(self._title, 1)
+        first.addWidget(self.last)
+        words.addLayout(first)
+        words.addWidget(self._summary)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 10, 12, 10)
+        line.setSpacing(12)
+        line.addWidget(IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(words, 1)
+        self.retranslate()
+
+    @property
+    def searched_text(self) -> str:
+        """What the filter looks at."""
+        return f"{self._title.whole_text()} {self._summary.whole_text()} {self.spec.name} {self.spec.title}".casefold()
+
+    def set_chosen(self, *, chosen: bool) -> None:
+        """Mark the card."""
+        if bool(self.property("chosen")) != chosen:
+            self.setProperty("chosen", chosen)
+            repolish(self)
+
+    def retranslate(self) -> None:
+        """Write the texts anew."""
+        self._title.setText(tr(self.spec.title))
+        self._summary.setText(tr(self.spec.summary))
+        self.setAccessibleName(tr(self.spec.title))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit(self.spec)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit(self.spec)
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,122 @@
+"""Columns and figures of the Reports page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from gui.models.reports import (
+    COLUMNS_SHOWN_MAX,
+    FigureUnit,
+    PastRun,
+    ResultRow,
+    RunState,
+    cell_number,
+    column_unit,
+)
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
+from gui.theme.tokens import State
+
+RUN_STATES: dict[RunState, tuple[str, State]] = {
+    RunState.RUNNING: ("Running", State.INFO),
+    RunState.COMPLETE: ("Complete", State.HEALTHY),
+    RunState.PARTIAL: ("Partial", State.PENDING),
+    RunState.FAILED: ("Failed", State.CRITICAL),
+    RunState.CANCELLED: ("Cancelled", State.IDLE),
+}
+
+_TITLES = {
+    "topic": "Topic",
+    "tag": "Tag",
+    "minute": "Minute",
+    "messages": "Messages",
+    "share": "Share",
+    "body_bytes": "Bodies",
+    "store_bytes": "Stored size",
+    "body_bytes_avg": "Body, average",
+    "body_bytes_max": "Body, largest",
+    "store_bytes_max": "Record, largest",
+    "first_time": "First",
+    "last_time": "Last",
+}
+
+
+def run_columns(times: TimeZoneChoice) -> list[Column[PastRun]]:
+    """Columns of the history."""
+    return [
+        Column("report", "Report", lambda run: tr(run.title), kind=CellKind.STRONG, tip=lambda run: str(run.folder)),
+        Column("made", "Made", lambda run: _minute(run.created_ms, times), sort=lambda run: run.created_ms,
+               tip=lambda run: times.full(run.created_ms), dim=True, width=92),
+        Column("state", "Result", lambda run: tr(RUN_STATES[run.state][0]), kind=CellKind.CHIP,
+               state=lambda run: RUN_STATES[run.state][1], width=112),
+    ]  # fmt: skip
+
+
+def _minute(at_ms: int, times: TimeZoneChoice) -> str:
+    """``10:02`` today, ``20 Nov`` on other days."""
+    if at_ms < 0:
+        return UNKNOWN
+    moment = times.moment(at_ms)
+    if moment.date() == datetime.now(tz=times.zone).date():
+        return f"{moment:%H:%M}"
+    return f"{moment:%d.%m. %H:%M}"
+
+
+def result_columns(names: Sequence[str], times: TimeZoneChoice) -> list[Column[ResultRow]]:
+    """Columns of a result table: the first few of the file."""
+    return [_result_column(index, name, times) for index, name in enumerate(names[:COLUMNS_SHOWN_MAX])]
+
+
+def _result_column(index: int, name: str, times: TimeZoneChoice) -> Column[ResultRow]:
+    unit = column_unit(name)
+    words = unit is FigureUnit.TEXT
+
+    def text(row: ResultRow) -> str:
+        return cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
+
+    def order(row: ResultRow) -> object:
+        return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
+
+    kind = CellKind.STRONG if index == 0 else CellKind.TEXT
+    return Column(name, _TITLES.get(name, name), text, sort=order, kind=kind, right=not words, width=0 if words else 104)
+
+
+def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:
+    """A cell of a result table as it is shown; an empty cell is unknown."""
+    if not text:
+        return UNKNOWN
+    if unit is FigureUnit.TEXT:
+        return text
+    if unit is FigureUnit.TIME:
+        try:
+            return times.full(datetime.fromisoformat(text).timestamp() * 1_000)
+        except ValueError:
+            return text
+    return figure_text(cell_number(text), unit)
+
+
+def figure_text(value: float, unit: FigureUnit) -> str:
+    """A figure of a result with its unit."""
+    if math.isnan(value):
+        return UNKNOWN
+    writers: dict[FigureUnit, Callable[[float], str]] = {
+        FigureUnit.COUNT: count_text,
+        FigureUnit.BYTES: bytes_text,
+        FigureUnit.SHARE: percent_text,
+        FigureUnit.RATE: rate_text,
+        FigureUnit.TIME: duration_text,
+        FigureUnit.TEXT: count_text,
+    }
+    return writers[unit](value)
+
+
+def range_text(from_ms: int, to_ms: int, times: TimeZoneChoice) -> str:
+    """A span of time in one line; the date once if it is one day."""
+    if from_ms < 0 or to_ms < 0:
+        return UNKNOWN
+    first, last = times.moment(from_ms), times.moment(to_ms)
+    if first.date() == last.date():
+        return f"{first:%Y-%m-%d %H:%M:%S} – {last:%H:%M:%S}"
+    return f"{first:%Y-%m-%d %H:%M} – {last:%Y-%m-%d %H:%M}"

@@ -1,0 +1,239 @@
+"""`FormPanel`: what a report is to cover."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
+
+from gui.models.reports import ReportOrder, parameter_values, time_fault
+from gui.operations.reports import ReportRunner
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import repolish, set_role
+from gui.theme.tokens import State
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from spark_reports.catalog import ParameterKind, ReportSpec
+
+
+class Range(Enum):
+    """Offered ranges: what is given as ``from``."""
+
+    ALL = ""
+    QUARTER = "-15m"
+    HOUR = "-1h"
+    DAY = "-24h"
+    WEEK = "-7d"
+    CUSTOM = "custom"
+
+
+RANGE_NAMES = {
+    Range.ALL: "All that is stored",
+    Range.QUARTER: "Last 15 min",
+    Range.HOUR: "Last 60 min",
+    Range.DAY: "Last 24 hours",
+    Range.WEEK: "Last 7 days",
+    Range.CUSTOM: "From – to",
+}
+BROKER, FOLDER = "broker", "folder"
+
+
+class FormPanel(Panel):
+    """Source, range and topics of the chosen report.
+
+    Signals:
+        run_wanted: Run it; carries the `ReportOrder`.
+    """
+
+    run_wanted = Signal(object)
+
+    def __init__(self, theme: ThemeManager, runner: ReportRunner, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._runner = runner
+        self._spec: ReportSpec | None = None
+        self._broker_store = ""
+        self._names: list[tuple[QLabel, str]] = []
+        self._question = label(role="secondary", wrap=True)
+        self.source = QComboBox()
+        self.folder = QLineEdit()
+        self.browse_button = IconButton(theme, "folder-open", role="icon-box", on_click=self._browse)
+        self.range = QComboBox()
+        self.begin = QLineEdit()
+        self.end = QLineEdit()
+        self.topics = QLineEdit()
+        self.hint = Notice(theme)
+        self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
+        self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self._run)
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the view calls ---------------------------------------------------------------------------------------
+
+    def show_report(self, spec: ReportSpec) -> None:
+        """Ask for another report; what was entered stays."""
+        self._spec = spec
+        self.set_title(tr(spec.title))
+        self._question.setText(tr(spec.question))
+        kinds = {parameter.kind for parameter in spec.parameters}
+        self._form.setRowVisible(self.range, ParameterKind.TIME in kinds)
+        self._form.setRowVisible(self.topics, ParameterKind.TOPICS in kinds)
+        self.check()
+
+    def show_broker_store(self, directory: str) -> None:
+        """Where this broker stores; empty while it is not known."""
+        if directory != self._broker_store:
+            self._broker_store = directory
+            self.check()
+
+    @property
+    def order(self) -> ReportOrder | None:
+        """What would be run; None when something is missing or wrong."""
+        if self._spec is None or self.fault:
+            return None
+        return self._runner.order(self._spec, self._store(), tuple(self._parameters(self._spec)))
+
+    @property
+    def fault(self) -> str:
+        """Why the report cannot be run, in words; empty when it can."""
+        if not self._store():
+            if self._is_broker:
+                return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
+            return tr("Choose the folder of a store.")
+        wrong = next((field.text() for field in (self.begin, self.end) if self._custom and time_fault(field.text())), "")
+        if wrong:
+            return tr("“{entered}” is no time. Use 2026-11-21 10:15, epoch milliseconds, or -2h.", entered=wrong)
+        return tr("Another report is running.") if self._runner.is_running else ""
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        for key in (BROKER, FOLDER):
+            self.source.addItem(" ", key)
+        for choice in Range:
+            self.range.addItem(" ", choice)
+        form = self._form = QFormLayout()
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(8)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._folder_line = _line(self.folder, self.browse_button)
+        self._custom_line = _line(self.begin, self.end)
+        form.addRow(self._name("Source"), self.source)
+        form.addRow("", self._folder_line)
+        form.addRow(self._name("Range"), self.range)
+        form.addRow("", self._custom_line)
+        form.addRow(self._name("Topics"), self.topics)
+        self.content.setSpacing(12)
+        self.content.addWidget(self._question)
+        self.content.addLayout(form)
+        self.content.addWidget(self.hint)
+        self.content.addLayout(row(self.copy_button, 1, self.run_button))
+
+    def _name(self, text: str) -> QLabel:
+        made = label(role="secondary")
+        self._names.append((made, text))
+        return made
+
+    def _connect(self) -> None:
+        for choice in (self.source, self.range):
+            choice.currentIndexChanged.connect(self.check)
+        for field in (self.folder, self.begin, self.end, self.topics):
+            field.textChanged.connect(self.check)
+        self._runner.changed.connect(self.check)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for name, text in self._names:
+            name.setText(tr(text))
+        self.source.setItemText(0, tr("This broker"))
+        self.source.setItemText(1, tr("Folder of a store"))
+        for index, choice in enumerate(Range):
+            self.range.setItemText(index, tr(RANGE_NAMES[choice]))
+        fields = ((self.folder, "Store folder"), (self.begin, "From"), (self.end, "To"), (self.topics, "All topics"))
+        for field, text in fields:
+            field.setPlaceholderText(tr(text))
+            field.setAccessibleName(tr(text))
+        self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
+        self.browse_button.set_tip(tr("Choose folder"))
+        self.copy_button.setText(tr("Copy as command"))
+        self.run_button.setText(tr("Run"))
+        if self._spec is not None:
+            self.show_report(self._spec)
+        self.check()
+
+    # ---- what was entered --------------------------------------------------------------------------------------------
+
+    @property
+    def _is_broker(self) -> bool:
+        return str(self.source.currentData()) == BROKER
+
+    @property
+    def _custom(self) -> bool:
+        return Range(self.range.currentData()) is Range.CUSTOM
+
+    def _store(self) -> str:
+        return self._broker_store if self._is_broker else self.folder.text().strip()
+
+    def _parameters(self, spec: ReportSpec) -> list[tuple[str, str]]:
+        chosen = Range(self.range.currentData())
+        entered = {
+            "from": self.begin.text() if self._custom else chosen.value,
+            "to": self.end.text() if self._custom else "",
+            "topic": self.topics.text(),
+        }
+        return [
+            (parameter.name, value)
+            for parameter in spec.parameters
+            for value in parameter_values(parameter, entered.get(parameter.name, ""))
+        ]
+
+    def check(self) -> None:
+        """Say whether the report can be run, and what it will read."""
+        self._form.setRowVisible(self._folder_line, not self._is_broker)
+        self._form.setRowVisible(self._custom_line, self._custom and self._form.isRowVisible(self.range))
+        for field in (self.begin, self.end):
+            valid = "false" if time_fault(field.text()) else ""
+            if field.property("valid") != valid:
+                field.setProperty("valid", valid)
+                repolish(field)
+        fault = self.fault
+        self.run_button.setEnabled(not fault)
+        self.copy_button.setEnabled(bool(self._spec) and not fault)
+        if fault and not self._runner.is_running:
+            self._say(fault, "", State.WARNING)
+        else:
+            self._say(tr("Files are read directly, no load on the broker."), self._store(), State.INFO)
+
+    def _say(self, title: str, text: str, state: State) -> None:
+        self.hint.set(title, text, state)
+        set_role(self.hint, "info" if state is State.INFO else "notice")
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        order = self.order
+        if order is not None:
+            self.run_wanted.emit(order)
+
+    def _copy_command(self) -> None:
+        order = self.order
+        if order is not None:
+            QGuiApplication.clipboard().setText(order.command_text())
+
+    def _browse(self) -> None:
+        dialog = QFileDialog(self, tr("Folder of a store"), self.folder.text())
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self.folder.setText)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+def _line(*widgets: QWidget) -> QWidget:
+    made = QWidget()
+    made.setLayout(row(*widgets))
+    return made

@@ -1,0 +1,133 @@
+"""`RunPanel`: the stages of a run, and how it ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+
+from gui.models.reports import Run, RunState, Stage, StageState
+from gui.text import count_text, rate_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.views.reports.columns import RUN_STATES
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
+from gui.widgets.chip import Chip
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+
+_GLYPHS = {
+    StageState.WAITING: ("circle-dashed", "text_3", False),
+    StageState.RUNNING: ("circle-half", "accent", False),
+    StageState.DONE: ("check-circle", "healthy", True),
+    StageState.FAILED: ("x-circle", "critical", False),
+}
+BAR_STEPS = 1_000
+
+
+class RunPanel(Panel):
+    """One run.
+
+    Signals:
+        cancel_wanted: Stop it.
+        again_wanted: Run the same again.
+    """
+
+    cancel_wanted = Signal()
+    again_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._theme = theme
+        self._lines: list[_StageLine] = []
+        self._stages = QVBoxLayout()
+        self._stages.setSpacing(2)
+        self.chip = Chip(theme)
+        self.cancel_button = IconButton(theme, "x", " ", role="small", on_click=self.cancel_wanted.emit)
+        self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
+        self.total = label(role="secondary")
+        self.fault = Notice(theme)
+        self.fault.set("")
+        for widget in (self.chip, self.cancel_button, self.again_button):
+            self.add_action(widget)
+        self.content.addLayout(self._stages)
+        self.content.addWidget(self.fault)
+        self.content.addWidget(self.total)
+
+    def show_run(self, run: Run, now_ms: float) -> None:
+        """Show how far a run is. ``now_ms`` is on the clock of the run."""
+        running = run.state is RunState.RUNNING
+        self.set_title(tr("Running") if running else tr("Last run"), tr(run.order.spec.title))
+        self._show_stages(run, now_ms)
+        self.cancel_button.setVisible(running)
+        self.cancel_button.setEnabled(not run.cancelling)
+        self.cancel_button.setText(tr("Stopping…") if run.cancelling else tr("Cancel"))
+        self.again_button.setVisible(run.state in (RunState.FAILED, RunState.CANCELLED))
+        self.again_button.setText(tr("Run again"))
+        word, state = RUN_STATES[run.state]
+        self.chip.set("" if running else tr(word), state)
+        self._show_fault(run)
+        self.total.setText(self._total_text(run, now_ms))
+        self.total.setVisible(bool(self.total.text()))
+
+    def _show_stages(self, run: Run, now_ms: float) -> None:
+        while len(self._lines) < len(run.stages):
+            line = _StageLine(self._theme)
+            self._lines.append(line)
+            self._stages.addWidget(line)
+        for i, line in enumerate(self._lines):
+            line.setVisible(i < len(run.stages))
+            if i < len(run.stages):
+                line.show_stage(run.stages[i], run.stage_ms(run.stages[i], now_ms))
+
+    def _show_fault(self, run: Run) -> None:
+        if run.state is RunState.FAILED:
+            self.fault.set(tr("The report was not made."), run.error, State.CRITICAL)
+            set_role(self.fault, "notice")
+        elif run.state is RunState.CANCELLED:
+            self.fault.set(tr("Cancelled; nothing was written."), state=State.INFO)
+            set_role(self.fault, "info")
+        else:
+            self.fault.set("")
+
+    @staticmethod
+    def _total_text(run: Run, now_ms: float) -> str:
+        if run.rows <= 0:
+            return ""
+        reading = run.running_stage
+        text = tr("{count} messages read", count=count_text(run.rows))
+        if reading is not None and reading.rows > 0 and (took_ms := run.stage_ms(reading, now_ms)) > 0:
+            return f"{text} · {rate_text(reading.rows / took_ms * 1_000)}"
+        return text
+
+
+class _StageLine(QWidget):
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self._glyph = IconLabel(theme, "circle-dashed", "text_3", 14)
+        self._name = ElidedLabel()
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(76)
+        self._took = label(role="caption")
+        self._took.setFixedWidth(52)
+        self._took.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        line.addWidget(self._glyph)
+        line.addWidget(self._name, 1)
+        line.addWidget(self._bar)
+        line.addWidget(self._took)
+        self.setFixedHeight(24)
+
+    def show_stage(self, stage: Stage, took_ms: float) -> None:
+        glyph, colour, filled = _GLYPHS[stage.state]
+        self._glyph.set_glyph(glyph, colour, filled=filled)
+        self._name.setText(tr(stage.title))
+        set_role(self._name, "caption" if stage.state is StageState.WAITING else "")
+        share = stage.share
+        self._bar.setRange(0, BAR_STEPS)
+        self._bar.setValue(0 if share is None else round(share * BAR_STEPS))
+        self._took.setText("" if stage.state is StageState.WAITING else f"{took_ms / 1_000:.1f} s")
+        self.setAccessibleName(f"{tr(stage.title)}: {tr(stage.state.value)}")

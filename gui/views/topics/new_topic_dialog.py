@@ -1,0 +1,129 @@
+"""`NewTopicDialog`: name, queues and permission of a topic to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QLineEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+from broker_core.api import CreateTopic, Done, OrbitError
+from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
+from gui.operations.queries import LatestQuery
+from gui.text import tr
+from gui.theme.style import repolish, set_role
+from gui.widgets.basic import label, row
+from monitoring.sources.base import ClusterSource
+
+QUEUES_DEFAULT = 8
+QUEUES_MAX = 1_024
+PERMISSIONS = ((6, "Read and write (6)"), (4, "Read only (4)"), (2, "Write only (2)"))
+
+_FAULTS = {
+    "empty": "Letters, digits, _ - % and |, at most {limit} characters",
+    "long": "{length} characters; a name has at most {limit}",
+    "character": "A name has only letters, digits, _ - % and |",
+    "reserved": "The broker uses this name itself",
+    "exists": "There is a topic of this name already",
+}
+
+
+class NewTopicDialog(QDialog):
+    """Asks for a topic and makes it. The window stays usable while the broker answers.
+
+    Signals:
+        created: The broker made the topic; carries its name.
+    """
+
+    created = Signal(str)
+
+    def __init__(self, source: ClusterSource, existing: Callable[[], list[str]], parent: QWidget | None = None) -> None:
+        """Create the dialog; ``existing`` names the topics that there are."""
+        super().__init__(parent)
+        self._source = source
+        self._existing = existing
+        self._query: LatestQuery[Done] = LatestQuery(self)
+        self.setWindowTitle(tr("New topic"))
+        self.setMinimumWidth(460)
+        self.name = QLineEdit()
+        self.name.setAccessibleName(tr("Name"))
+        self.rule = label(role="caption", wrap=True)
+        self.write_queues = _queue_count()
+        self.read_queues = _queue_count()
+        self.write_queues.valueChanged.connect(self.read_queues.setValue)
+        self.permission = QComboBox()
+        for value, text in PERMISSIONS:
+            self.permission.addItem(tr(text), value)
+        self.error = label(role="critical", wrap=True, selectable=True)
+        self.error.hide()
+        self.create_button = QPushButton(tr("Create topic"))
+        self.create_button.setProperty("role", "primary")
+        self.create_button.setDefault(True)
+        self.create_button.clicked.connect(self._create)
+        self.name.textChanged.connect(self._check)
+        self._build()
+        self._check()
+
+    @property
+    def fault(self) -> str:
+        """Which name rule is broken, as `topic_name_fault` says it."""
+        return topic_name_fault(self.name.text(), self._existing())
+
+    def _build(self) -> None:
+        cancel = QPushButton(tr("Cancel"))
+        cancel.setAutoDefault(False)
+        cancel.clicked.connect(self.reject)
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(10)
+        form.addRow(label(tr("Name"), "secondary"), self.name)
+        form.addRow("", self.rule)
+        form.addRow(label(tr("Write queues"), "secondary"), self.write_queues)
+        form.addRow(label(tr("Read queues"), "secondary"), self.read_queues)
+        form.addRow(label(tr("Permission"), "secondary"), self.permission)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(14)
+        lines.addWidget(label(tr("New topic"), "card-title"))
+        lines.addLayout(form)
+        lines.addWidget(self.error)
+        lines.addLayout(row(1, cancel, self.create_button))
+
+    def _check(self) -> None:
+        fault = self.fault
+        text = _FAULTS.get(fault or "empty", "")
+        self.rule.setText(tr(text, limit=NAME_LENGTH_MAX, length=len(self.name.text())))
+        wrong = fault not in ("", "empty")
+        set_role(self.rule, "critical" if wrong else "caption")
+        self.name.setProperty("valid", "false" if wrong else "")
+        repolish(self.name)
+        self.create_button.setEnabled(not fault and not self._query.waiting)
+
+    def _create(self) -> None:
+        if self.fault or self._query.waiting:
+            return
+        topic = CreateTopic(
+            topic=self.name.text(),
+            read_queues=self.read_queues.value(),
+            write_queues=self.write_queues.value(),
+            permission=int(self.permission.currentData()),
+        )
+        self.error.hide()
+        self.create_button.setEnabled(False)
+        self._query.ask(self._source.create_topic(topic), lambda _done: self._created(topic.topic), self._refused)
+
+    def _created(self, name: str) -> None:
+        self.created.emit(name)
+        self.accept()
+
+    def _refused(self, error: OrbitError) -> None:
+        self.error.setText(tr("The topic was not created: {reason}", reason=error.message))
+        self.error.show()
+        self._check()
+
+
+def _queue_count() -> QSpinBox:
+    made = QSpinBox()
+    made.setRange(1, QUEUES_MAX)
+    made.setValue(QUEUES_DEFAULT)
+    return made

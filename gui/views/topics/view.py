@@ -1,0 +1,261 @@
+"""The Topics page: every topic of the broker, and the queues and groups of the selected one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QMenu, QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.models.topics import IDLE_AFTER_MS, TopicRow, topic_rows
+from gui.text import bytes_text, count_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, topic_columns, topic_section
+from gui.views.topics.detail import TopicDetail
+from gui.views.topics.new_topic_dialog import NewTopicDialog
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+DETAIL_HEIGHT_MIN, DETAIL_HEIGHT_MAX = 170, 258
+SPARKLINE_POINTS = 60
+SPARKLINE_MS = 15 * 60_000
+
+
+class QuickFilter(Enum):
+    """Which topics are listed."""
+
+    ALL = "all"
+    IDLE = "idle"
+    LAG = "lag"
+
+    def accepts(self, topic: TopicRow) -> bool:
+        """Whether a topic is listed under this filter."""
+        if self is QuickFilter.IDLE:
+            return topic.age_ms < 0 or topic.age_ms >= IDLE_AFTER_MS
+        return self is QuickFilter.ALL or topic.lag_messages > 0
+
+
+FILTER_NAMES = {QuickFilter.ALL: "All {count}", QuickFilter.IDLE: "Idle {count}", QuickFilter.LAG: "With lag {count}"}
+
+
+class TopicsView(PageView):
+    """Lists topics; the strip below shows the selected one."""
+
+    page_id = "topics"
+    title = "Topics"
+    icon = "stack"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._quick = QuickFilter.ALL
+        self._words: list[str] = []
+        self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
+        self.header.add_action(self.new_button)
+        self.search = SearchField(theme, " ", "funnel")
+        self.filters = SegmentedControl([(quick.value, " ") for quick in QuickFilter])
+        self.model: ColumnTableModel[TopicRow] = ColumnTableModel(
+            topic_columns(self._put_rates),
+            lambda topic: topic.name,
+            section=topic_section,
+            sections=(YOUR_TOPICS, SYSTEM_TOPICS),
+            parent=self,
+        )
+        self.grid = DataGrid(self.model, theme)
+        self.foot = label(role="caption")
+        self._keys = label(role="caption")
+        self.detail = TopicDetail(context)
+        self._build()
+        self._connect()
+        self.grid.sort_by("in", descending=True)
+        self.model.toggle_section(SYSTEM_TOPICS)
+        self.detail.show_topic(None, None)
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        topic = arguments.get("topic")
+        if isinstance(topic, str) and topic:
+            self._show_all()
+            self.grid.select_key(topic)
+            self._show_selected()
+        if arguments.get("create"):
+            self.ask_new_topic()
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        rows = topic_rows(state)
+        self.model.set_rows(rows)
+        self.header.set_facts(self._facts(rows, state))
+        self._show_counts(rows)
+        self._show_empty()
+        self.grid.select_first()
+        self._show_selected()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
+
+    def focus_filter(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def retranslate(self) -> None:
+        self.new_button.setText(tr("New topic"))
+        self.search.setPlaceholderText(tr("Filter by topic or group"))
+        self.search.setAccessibleName(tr("Filter by topic or group"))
+        self._keys.setText(tr("Enter or M: messages · Ctrl+C: copy"))
+        self.detail.retranslate()
+        self._show_counts(self.model.rows)
+        self._show_empty()
+        if self._state is not None:
+            self.state_changed(self._state)
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_new_topic(self) -> NewTopicDialog:
+        """Open the dialog for a new topic."""
+        dialog = NewTopicDialog(self.context.source, self._names, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.created.connect(self._topic_created)
+        dialog.open()
+        return dialog
+
+    def show_messages(self, topic: TopicRow | None = None, queue_id: int = -1) -> None:
+        """Open the messages of a topic, or of the selected one; queue -1 means all."""
+        chosen = topic or self.grid.selected_row
+        if chosen is not None:
+            self.context.navigate("messages", topic=chosen.name, queue=queue_id)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        filter_line = row(self.search, self.filters, spacing=8)
+        filter_line.setStretch(0, 1)
+        self.content.addLayout(filter_line)
+        panel = Panel(flush=True)
+        panel.content.setSpacing(0)
+        panel.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        panel.content.addWidget(foot)
+        self.content.addWidget(panel, 1)
+        self.content.addWidget(self.detail)
+
+    def _connect(self) -> None:
+        self.search.searched.connect(self._search_changed)
+        self.filters.chosen.connect(self._filter_chosen)
+        self.grid.selected.connect(lambda _topic: self._show_selected())
+        self.grid.activated.connect(self.show_messages)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.detail.messages_wanted.connect(self.show_messages)
+        self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
+        self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
+        messages_key = QShortcut(QKeySequence("M"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        messages_key.activated.connect(self.show_messages)
+
+    def _put_rates(self, topic: TopicRow) -> Sequence[float] | None:
+        now_ms = topic.taken_ms
+        series = self.context.history.series(f"topic:{topic.name}.put_rate")
+        rates: list[float] = series.window(now_ms - SPARKLINE_MS, now_ms, SPARKLINE_POINTS)[1].tolist()
+        return rates if any(rate > 0 for rate in rates) else None
+
+    def _names(self) -> list[str]:
+        return [topic.name for topic in self.model.rows]
+
+    def _new_clicked(self) -> None:
+        self.ask_new_topic()
+
+    def _topic_created(self, name: str) -> None:
+        self._show_all()
+        self.grid.select_key(name)
+        self.context.notify(tr("Topic {topic} created", topic=name), state=State.HEALTHY)
+
+    # ---- filter --------------------------------------------------------------------------------------------------------
+
+    def _search_changed(self, text: str) -> None:
+        self._words = text.casefold().split()
+        self._apply_filter()
+
+    def _filter_chosen(self, key: str) -> None:
+        self._quick = QuickFilter(key)
+        self._apply_filter()
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self._words = []
+        self._quick = QuickFilter.ALL
+        self.filters.choose(self._quick.value)
+        self._apply_filter()
+
+    def _apply_filter(self) -> None:
+        words, quick = self._words, self._quick
+
+        def accepts(topic: TopicRow) -> bool:
+            text = f"{topic.name} {topic.slowest_group}".casefold()
+            return quick.accepts(topic) and all(word in text for word in words)
+
+        self.model.set_filter(accepts if words or quick is not QuickFilter.ALL else None)
+        self._show_empty()
+        self._show_foot()
+
+    # ---- texts ---------------------------------------------------------------------------------------------------------
+
+    def _facts(self, rows: list[TopicRow], state: ClusterState) -> str:
+        system = sum(topic.is_system for topic in rows)
+        facts = [tr("{count} yours", count=len(rows) - system), tr("{count} system", count=system)]
+        disk = state.totals.get("store_bytes")
+        if disk is not None:
+            facts.append(tr("{size} on disk", size=bytes_text(disk)))
+        return ", ".join(facts)
+
+    def _show_counts(self, rows: list[TopicRow]) -> None:
+        counts = {
+            QuickFilter.ALL: len(rows),
+            QuickFilter.IDLE: [QuickFilter.IDLE.accepts(topic) for topic in rows].count(True),
+            QuickFilter.LAG: [topic.lag_messages > 0 for topic in rows].count(True),
+        }
+        for quick, count in counts.items():
+            self.filters.set_text(quick.value, tr(FILTER_NAMES[quick], count=count_text(count)))
+
+    def _show_empty(self) -> None:
+        if self.model.rows and (self._words or self._quick is not QuickFilter.ALL):
+            self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self._show_all)
+        else:
+            self.grid.set_empty(tr("No topics yet. Create one or play the demo."), tr("New topic"), self._new_clicked)
+
+    def _show_foot(self) -> None:
+        shown = self.model.shown_rows
+        known = [topic.lag_messages for topic in shown if not math.isnan(topic.lag_messages)]
+        lag = count_text(sum(known) if known else None)
+        self.foot.setText(tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(len(shown)), lag=lag))
+
+    def _show_selected(self) -> None:
+        self.detail.show_topic(self.grid.selected_row, self._state)
+        self._show_foot()
+
+    def _open_menu(self, topic: TopicRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Browse messages"), lambda: self.show_messages(topic))
+        if topic.slowest_group:
+            menu.addAction(
+                tr("Open group {group}", group=topic.slowest_group),
+                lambda: self.context.navigate("consumers", group=topic.slowest_group),
+            )
+        menu.addSeparator()
+        menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(topic.name))
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.popup(at)

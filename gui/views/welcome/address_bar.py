@@ -1,0 +1,97 @@
+"""`AddressBar`: the name server address, ready to be copied."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QFrame
+
+from broker_core.api import Ready
+from gui.text import tr
+from gui.theme.fonts import mono_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import IconButton, Line, label, row
+from gui.widgets.chip import Dot
+
+COPIED_SHOWN_MS = 1_500
+ADDRESS_PIXELS = 17
+
+
+def reach_text(address: str) -> str:
+    """Who can reach a listening address, in words."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        here_only = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here_only = False
+    return tr("this machine only") if here_only else tr("reachable from the network")
+
+
+class AddressBar(QFrame):
+    """Shows where clients connect to; Copy and Enter put the name server address on the clipboard."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self.setProperty("role", "bar-strong")
+        self._ready: Ready | None = None
+        self._dot = Dot(theme, State.HEALTHY)
+        self._name = label(role="secondary")
+        self._address = label(role="address", selectable=True)
+        self._address.setFont(mono_font(ADDRESS_PIXELS))
+        self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
+        self._facts = label(role="caption")
+        separator = Line(vertical=True, length=22)
+        margins = (16, 9, 16, 9)
+        self.setLayout(
+            row(self._dot, self._name, self._address, self.copy_button, separator, self._facts, spacing=10, margins=margins)
+        )
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            enter = QShortcut(QKeySequence(key), self.copy_button, context=Qt.ShortcutContext.WidgetShortcut)
+            enter.activated.connect(self.copy)
+        self._forget_copied = QTimer(self)
+        self._forget_copied.setSingleShot(True)
+        self._forget_copied.setInterval(COPIED_SHOWN_MS)
+        self._forget_copied.timeout.connect(self.retranslate)
+        self.retranslate()
+
+    @property
+    def address(self) -> str:
+        """What is copied; empty while not known."""
+        return self._ready.name_server if self._ready else ""
+
+    def set_ready(self, ready: Ready | None) -> None:
+        """Show the addresses of a broker that accepts connections."""
+        self._ready = ready
+        self.retranslate()
+
+    def set_state(self, state: State) -> None:
+        """Colour of the dot."""
+        self._dot.set_state(state)
+
+    def take_focus(self) -> None:
+        """Put the keyboard on Copy, visibly."""
+        self.copy_button.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def copy(self) -> None:
+        """Put the address on the clipboard and say so for a moment."""
+        if not self.address:
+            return
+        QGuiApplication.clipboard().setText(self.address)
+        self.copy_button.setText(tr("Copied"))
+        self.copy_button.set_glyph("check", "healthy")
+        self._forget_copied.start()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._name.setText(tr("Name server"))
+        self._address.setText(self.address)
+        self.copy_button.setText(tr("Copy"))
+        self.copy_button.set_glyph("copy")
+        self.copy_button.setAccessibleName(tr("Copy the name server address"))
+        if self._ready:
+            port = self._ready.broker.rpartition(":")[2]
+            self._facts.setText(f"{self._ready.broker_name} {port} · {reach_text(self._ready.broker)}")
+            self._facts.setToolTip(f"{self._ready.broker}\n{self._ready.store_directory}")

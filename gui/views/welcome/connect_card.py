@@ -1,0 +1,165 @@
+"""`ConnectCard`: sample programs with the address filled in, and a check list that ticks itself."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QTabBar, QWidget
+
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.views.welcome.progress import FirstSteps
+from gui.views.welcome.samples import SAMPLES, Sample
+from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.panel import Panel
+
+COPIED_SHOWN_MS = 1_500
+CODE_HEIGHT = 252
+"""Room for the Java program, 14 lines."""
+
+
+class CheckLine(QWidget):
+    """One step: a glyph, what it is, and how it stands."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self._glyph = IconLabel(theme, "circle-dashed", "text_3", 17)
+        self._text = label()
+        self._fact = label(role="caption")
+        self.setLayout(row(self._glyph, self._text, 1, self._fact, spacing=9))
+        self._done = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the step is ticked."""
+        return self._done
+
+    @property
+    def fact(self) -> str:
+        """What stands at its right end."""
+        return self._fact.text()
+
+    def set(self, text: str, fact: str, *, done: bool) -> None:
+        """Show the step as it stands."""
+        self._done = done
+        self._text.setText(text)
+        self._fact.setText(fact)
+        self._glyph.set_glyph("check-circle" if done else "circle-dashed", "healthy" if done else "text_3", filled=done)
+
+
+class ConnectCard(Panel):
+    """Card for the user's own client.
+
+    Signals:
+        topic_wanted: The user wants to see what was stored; carries the topic.
+    """
+
+    topic_wanted = Signal(str)
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self._theme = theme
+        self._address = ""
+        self._steps: FirstSteps | None = None
+        self._title = label(role="card-title")
+        self._tabs = QTabBar()
+        self._tabs.setDrawBase(False)
+        self._tabs.setExpanding(False)
+        for sample in SAMPLES:
+            self._tabs.addTab(sample.title)
+        self._tabs.currentChanged.connect(self._show_code)
+        self.code_view = CodeView(theme)
+        self.code_view.setMinimumHeight(CODE_HEIGHT)
+        self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
+        self._waiting = label(role="caption")
+        self._show = IconButton(theme, "arrow-right", " ", role="link", on_click=self._show_clicked)
+        self.accepts = CheckLine(theme)
+        self.connects = CheckLine(theme)
+        self.stores = CheckLine(theme)
+        self._forget_copied = QTimer(self)
+        self._forget_copied.setSingleShot(True)
+        self._forget_copied.setInterval(COPIED_SHOWN_MS)
+        self._forget_copied.timeout.connect(self._show_copy)
+        self._build()
+        self.retranslate()
+
+    @property
+    def sample(self) -> Sample:
+        """The chosen program."""
+        return SAMPLES[self._tabs.currentIndex()]
+
+    def choose_sample(self, title: str) -> None:
+        """Choose a program by its title, as the user would."""
+        self._tabs.setCurrentIndex([sample.title for sample in SAMPLES].index(title))
+
+    def set_address(self, address: str) -> None:
+        """Fill ``host:port`` of the name server into the programs."""
+        if address != self._address:
+            self._address = address
+            self._show_code()
+
+    def set_steps(self, steps: FirstSteps) -> None:
+        """Tick what has happened."""
+        if steps != self._steps:
+            self._steps = steps
+            self._show_steps()
+
+    def copy(self) -> None:
+        """Put the shown program on the clipboard and say so for a moment."""
+        QGuiApplication.clipboard().setText(self.sample.code(self._address))
+        self.copy_button.setText(tr("Copied"))
+        self.copy_button.set_glyph("check", "healthy")
+        self._forget_copied.start()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._title.setText(tr("Connect your own client"))
+        self._show.setText(tr("Show it"))
+        self._show_copy()
+        self._show_steps()
+
+    def _build(self) -> None:
+        self.content.setContentsMargins(18, 14, 18, 14)
+        self.content.setSpacing(8)
+        self.content.addLayout(row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10))
+        self.content.addWidget(self._tabs)
+        inset = QFrame()
+        inset.setProperty("role", "inset")
+        inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
+        self.content.addWidget(inset, 1)
+        self.content.addLayout(row(self.copy_button, 1, self._waiting, self._show))
+        self.content.addWidget(Line())
+        for line in (self.accepts, self.connects, self.stores):
+            self.content.addWidget(line)
+
+    def _show_code(self) -> None:
+        self.code_view.set_code(self.sample.code(self._address).rstrip(), self.sample.language)
+
+    def _show_copy(self) -> None:
+        self.copy_button.setText(tr("Copy code"))
+        self.copy_button.set_glyph("copy")
+
+    def _show_clicked(self) -> None:
+        if self._steps and self._steps.topic:
+            self.topic_wanted.emit(self._steps.topic)
+
+    def _show_steps(self) -> None:
+        steps = self._steps
+        not_yet = tr("not yet")
+        accepts, stored = bool(steps and steps.accepts), steps.stored_messages if steps else 0
+        connected = bool(steps and steps.connected)
+        not_now = tr("not now") if connected else not_yet
+        self.accepts.set(tr("Broker accepts connections"), self._address if accepts else not_now, done=accepts)
+        here = steps is not None and steps.connections > 0
+        now = tr("{count} connected", count=count_text(steps.connections)) if steps and here else not_now
+        self.connects.set(tr("A client connects"), now, done=connected)
+        self.stores.set(
+            tr("A message is stored"), tr("{count} stored", count=count_text(stored)) if stored else not_yet, done=stored > 0
+        )
+        self._waiting.setText(
+            tr("Stored in {topic}", topic=steps.topic) if steps and stored else tr("Waiting for the first message…")
+        )
+        set_role(self._waiting, "healthy" if stored else "caption")
+        self._show.setVisible(stored > 0)

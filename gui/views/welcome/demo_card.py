@@ -1,0 +1,115 @@
+"""`DemoCard`: what the demo does, its pace, and the button that plays or stops it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from gui.bridge.demo import DemoController, DemoPace
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.widgets.basic import IconButton, IconLabel, column, label, row
+from gui.widgets.panel import Panel
+
+PACE_NAMES = {
+    DemoPace.SLOW: "Slow, {rate}/s",
+    DemoPace.NORMAL: "Normal, {rate}/s",
+    DemoPace.FAST: "Fast, {rate}/s",
+}
+DEMO_FACTS = (
+    ("stack", "accent", "Orders and payments", "Real clients on the real port, at the pace you choose"),
+    ("tag", "delayed", "Tags and keys", "Created, paid and cancelled orders, each with its number as key"),
+    ("users-three", "checking", "Consumer groups", "Their members share the queues out among themselves"),
+    ("hourglass", "retry", "One slow group", "It falls behind, builds a backlog and catches up again"),
+    ("lightning", "warning", "One hot key", "An article sells far better than the rest; its queue stands out"),
+)
+"""Icon, colour token, title and explanation of each thing to see."""
+
+
+class DemoCard(Panel):
+    """Card that plays the demo.
+
+    Signals:
+        play_wanted: Play at a pace (`DemoPace`).
+    """
+
+    play_wanted = Signal(object)
+
+    def __init__(self, theme: ThemeManager, demo: DemoController) -> None:
+        super().__init__()
+        self._theme = theme
+        self._demo = demo
+        self._can_play = False
+        self._title = label(role="card-title")
+        self._intro = label(role="secondary")
+        self._facts = [(label(), label(role="caption")) for _ in DEMO_FACTS]
+        self._pace = QComboBox()
+        for pace in DemoPace:
+            self._pace.addItem("", pace)
+        self._pace.setCurrentIndex(list(DemoPace).index(DemoPace.NORMAL))
+        self.button = IconButton(theme, "play", " ", role="primary", on_click=self._clicked)
+        self._note = label(role="caption")
+        self._build()
+        demo.changed.connect(self.retranslate)
+        self.retranslate()
+
+    @property
+    def pace(self) -> DemoPace:
+        """The chosen pace."""
+        chosen: DemoPace = self._pace.currentData()
+        return chosen
+
+    def choose_pace(self, pace: DemoPace) -> None:
+        """Choose a pace, as the user would."""
+        self._pace.setCurrentIndex(self._pace.findData(pace))
+
+    def set_can_play(self, can_play: bool) -> None:
+        """Whether there is a broker to play against."""
+        self._can_play = can_play
+        self.retranslate()
+
+    def _build(self) -> None:
+        self.content.setContentsMargins(18, 14, 18, 14)
+        self.content.setSpacing(6)
+        rocket = IconLabel(self._theme, "rocket-launch", "accent", 18)
+        self.content.addLayout(row(rocket, self._title, 1, spacing=10))
+        self.content.addWidget(self._intro)
+        for (glyph, colour, _, _), (title, text) in zip(DEMO_FACTS, self._facts, strict=True):
+            words = QWidget()
+            words.setLayout(column(title, text, spacing=1))
+            mark = IconLabel(self._theme, glyph, colour, 17)
+            line = row(mark, words, 1, spacing=10, margins=(0, 10, 0, 0))
+            line.setAlignment(mark, Qt.AlignmentFlag.AlignTop)
+            self.content.addLayout(line)
+        self.content.addStretch(1)
+        self.content.addLayout(row(self.button, self._pace, 1, self._note))
+
+    def _clicked(self) -> None:
+        if self._demo.is_running:
+            self._demo.stop()
+        else:
+            self.play_wanted.emit(self.pace)
+
+    def retranslate(self) -> None:
+        """Write all texts anew, as the demo stands."""
+        self._title.setText(tr("Play a demo"))
+        self._intro.setText(tr("A small shop sends and consumes real messages on this broker."))
+        for (_, _, title, text), (title_label, text_label) in zip(DEMO_FACTS, self._facts, strict=True):
+            title_label.setText(tr(title))
+            text_label.setText(tr(text))
+        for index, pace in enumerate(DemoPace):
+            self._pace.setItemText(index, tr(PACE_NAMES[pace], rate=count_text(pace.value)))
+        running, stopping = self._demo.is_running, self._demo.is_stopping
+        self.button.setText(tr("Stop demo") if running else tr("Play a demo"))
+        self.button.set_role("" if running else "primary")
+        self.button.set_glyph("stop" if running else "play")
+        self.button.setEnabled(not stopping and (running or self._can_play))
+        self._pace.setEnabled(not running)
+        self._note.setText(self._note_text())
+
+    def _note_text(self) -> str:
+        if self._demo.is_stopping:
+            return tr("Stopping…")
+        if self._demo.is_running:
+            return tr("Playing")
+        return tr("Stop at any time") if self._can_play else tr("Needs a running broker")

@@ -1,0 +1,199 @@
+"""The Welcome page: the broker's address, code that uses it, and a demo."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from gui.bridge.demo import DemoPace
+from gui.operations.demo import play_demo
+from gui.text import tr
+from gui.theme.icons import logo_pixmap
+from gui.theme.tokens import State, Tokens
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.welcome.address_bar import AddressBar
+from gui.views.welcome.connect_card import ConnectCard
+from gui.views.welcome.demo_card import DemoCard
+from gui.views.welcome.progress import first_steps
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.progress_line import ProgressLine
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+COLUMN_WIDTH = 1_080
+LOGO_SIZE = 48
+KEY_HEIGHT = 19
+_CENTRE = Qt.AlignmentFlag.AlignHCenter
+
+
+class WelcomeView(PageView):
+    """First page of a first start; Help ▸ Welcome brings it back."""
+
+    page_id = "welcome"
+    title = "Welcome"
+    icon = "rocket-launch"
+    dims_when_lost = False
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self.header.hide()
+        self._stage = ""
+        self._logo = label()
+        self.headline = label(role="hero")
+        self.subtitle = label(role="secondary", wrap=True)
+        self.notice = label(role="warning", wrap=True)
+        self.progress = ProgressLine(theme)
+        self.restart = IconButton(theme, "arrow-clockwise", " ", role="primary", on_click=context.restart_worker)
+        self.address = AddressBar(theme)
+        self.demo_card = DemoCard(theme, context.demo)
+        self.connect_card = ConnectCard(theme)
+        self._commands = IconButton(theme, "command", " ", role="quiet", on_click=self._open_palette)
+        self._keys = [label(key, "key") for key in ("Ctrl", "K")]
+        for key in self._keys:
+            key.setFixedHeight(KEY_HEIGHT)
+        self._language = IconButton(theme, "translate", " ", role="quiet", on_click=self._other_language)
+        self._build()
+        self.demo_card.play_wanted.connect(self._play)
+        self.connect_card.topic_wanted.connect(self._show_topic)
+        self.theme_changed(theme.tokens)
+        self.retranslate()
+        self._show_steps(context.source.state)
+
+    def open(self, arguments: PageArguments) -> None:  # noqa: ARG002  there is one place only
+        self.address.take_focus()
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._show_steps(state)
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is not SourceStatus.STARTING:
+            self._stage = ""
+        self._show_status()
+        self._show_steps(self.context.source.state)
+        if status is SourceStatus.READY and self.isVisible():
+            self.address.take_focus()
+
+    def stage_changed(self, text: str, done: int, total: int) -> None:
+        stage = tr(text)
+        self._stage = stage[:1].upper() + stage[1:]
+        if total > 0:
+            self._stage += f", {done * 100 // total} %"
+        self.progress.set_share(done / total if total > 0 else None)
+        self._show_status()
+
+    def theme_changed(self, tokens: Tokens) -> None:
+        ratio = self.devicePixelRatioF()
+        self._logo.setPixmap(logo_pixmap(LOGO_SIZE, tokens.accent, tokens.retry, ratio))
+
+    def retranslate(self) -> None:
+        for part in (self.address, self.demo_card, self.connect_card):
+            part.retranslate()
+        self.restart.setText(tr("Restart the broker"))
+        self._commands.setText(tr("Commands"))
+        # The other language's own name, so that it is found by those who do not read this one.
+        self._language.setText(tr("简体中文"))
+        self._show_status()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        middle = QWidget()
+        middle.setMaximumWidth(COLUMN_WIDTH)
+        lines = QVBoxLayout(middle)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        self._logo.setFixedSize(QSize(LOGO_SIZE, LOGO_SIZE))
+        for text in (self.subtitle, self.notice):
+            text.setAlignment(_CENTRE)
+        self.progress.setFixedWidth(320)
+        lines.addStretch(2)
+        lines.addWidget(self._logo, 0, _CENTRE)
+        lines.addSpacing(14)
+        lines.addWidget(self.headline, 0, _CENTRE)
+        lines.addSpacing(6)
+        lines.addWidget(self.subtitle)
+        lines.addSpacing(8)
+        lines.addWidget(self.notice)
+        lines.addWidget(self.progress, 0, _CENTRE)
+        lines.addSpacing(6)
+        lines.addWidget(self.restart, 0, _CENTRE)
+        lines.addSpacing(12)
+        lines.addWidget(self.address, 0, _CENTRE)
+        lines.addSpacing(22)
+        cards = row(self.demo_card, self.connect_card, spacing=16)
+        cards.setStretch(0, 39)
+        cards.setStretch(1, 61)
+        lines.addLayout(cards)
+        lines.addSpacing(16)
+        lines.addLayout(row(1, self._commands, *self._keys, self._language, 1, spacing=10))
+        lines.addStretch(3)
+        frame = QWidget()
+        centred = row(1, middle, 1, spacing=0)
+        centred.setStretch(1, 1_000)
+        frame.setLayout(centred)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(frame)
+        self.content.addWidget(scroll, 1)
+
+    def _show_status(self) -> None:
+        source = self.context.source
+        starting = source.status is SourceStatus.STARTING
+        down = source.status in (SourceStatus.LOST, SourceStatus.STOPPED)
+        self.headline.setText(self._headline(source.status))
+        self.subtitle.setText(self._subtitle(source.status))
+        notice = source.ready.notice if source.ready and not down else ""
+        self.notice.setText(notice)
+        self.notice.setVisible(bool(notice))
+        self.progress.setVisible(starting)
+        self.restart.setVisible(down)
+        self.address.setVisible(source.ready is not None)
+        self.address.set_ready(source.ready)
+        self.address.set_state(
+            State.HEALTHY if source.status is SourceStatus.READY else State.CRITICAL if down else State.PENDING
+        )
+        self.connect_card.set_address(source.ready.name_server if source.ready else "127.0.0.1:9876")
+        self.demo_card.set_can_play(source.status is SourceStatus.READY)
+
+    @staticmethod
+    def _headline(status: SourceStatus) -> str:
+        headlines = {
+            SourceStatus.STARTING: tr("Your broker is starting"),
+            SourceStatus.READY: tr("Your broker is running"),
+            SourceStatus.LOST: tr("Your broker has stopped"),
+            SourceStatus.STOPPED: tr("Your broker is not running"),
+        }
+        return headlines[status]
+
+    def _subtitle(self, status: SourceStatus) -> str:
+        source = self.context.source
+        if status is SourceStatus.STARTING:
+            return self._stage or tr("Opening the store")
+        if status is SourceStatus.READY and source.ready:
+            seconds = f"{source.ready.startup_ms / 1_000:.1f}"
+            return tr("RocketMQ compatible, started in {seconds} s. Nothing to install, nothing to set up.", seconds=seconds)
+        if status is SourceStatus.LOST and source.reason:
+            return source.reason.message
+        return tr("Messages that were acknowledged are kept in the store.")
+
+    def _show_steps(self, state: ClusterState | None) -> None:
+        self.connect_card.set_steps(first_steps(self.context.source.status, state))
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def _play(self, pace: DemoPace) -> None:
+        ready = self.context.source.ready
+        if ready is None:
+            return
+        play_demo(self.context.demo, self.context.tasks, ready.name_server, pace)
+        self.context.navigate("overview")
+
+    def _show_topic(self, topic: str) -> None:
+        self.context.navigate("messages", topic=topic, queue=-1)
+
+    def _open_palette(self) -> None:
+        self.context.actions.run("file.palette")
+
+    def _other_language(self) -> None:
+        self.context.set_language("zh" if self._language.text() == "简体中文" else "en")

@@ -1,0 +1,231 @@
+"""Labels, buttons and lines with a role: one call each instead of three lines everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from gui.theme.fonts import mono_font, text_font
+from gui.theme.icons import icon, icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import Size, Tokens, mix
+
+ICON_ROOM = 3
+
+_ROLE_FONTS: dict[str, tuple[int, QFont.Weight]] = {
+    "page-title": (Size.PAGE_TITLE, QFont.Weight.DemiBold),
+    "hero": (24, QFont.Weight.DemiBold),
+    "panel-title": (Size.BODY, QFont.Weight.DemiBold),
+    "card-title": (Size.CARD_TITLE, QFont.Weight.DemiBold),
+    "headline": (Size.HEADLINE, QFont.Weight.DemiBold),
+    "strong": (Size.BODY, QFont.Weight.DemiBold),
+    "axis": (Size.CAPTION, QFont.Weight.Normal),
+}
+
+
+def label(text: str = "", role: str = "", *, selectable: bool = False, wrap: bool = False) -> QLabel:
+    """A text in the look of ``role`` (page-title, panel-title, headline, secondary, caption, warning, mono, key, …)."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setFont(mono_font() if role == "mono" else text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
+    if role:
+        made.setProperty("role", role)
+    if selectable:
+        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    made.setWordWrap(wrap)
+    return made
+
+
+class ElidedLabel(QLabel):
+    """A one-line text that is cut with an ellipsis where space ends; the tool tip then says all of it."""
+
+    def __init__(self, text: str = "", role: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__()
+        self._whole = text
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setFont(text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
+        if role:
+            self.setProperty("role", role)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._elide()
+
+    def setText(self, text: str) -> None:
+        self._whole = text
+        self.updateGeometry()
+        self._elide()
+
+    def whole_text(self) -> str:
+        """The text before it was cut."""
+        return self._whole
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(24, super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(QFontMetrics(self.font()).horizontalAdvance(self._whole) + 2, super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        shown = QFontMetrics(self.font()).elidedText(self._whole, self._mode, max(self.width(), 24))
+        super().setText(shown)
+        self.setToolTip(self._whole if shown != self._whole else "")
+
+
+class IconButton(QPushButton):
+    """A push button whose glyph follows the theme.
+
+    Without ``text`` it is a square icon button and ``tip`` is also its accessible name. ``caret`` says that it opens a menu.
+    """
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        glyph: str,
+        text: str = "",
+        *,
+        role: str = "",
+        tip: str = "",
+        caret: bool = False,
+        on_click: Callable[[], None] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(text, parent)
+        self._theme = theme
+        self._glyph = glyph
+        self._colour = ""
+        self.setProperty("role", role or ("" if text else "icon"))
+        self.setProperty("caret", caret)
+        self.setFont(text_font(Size.BODY, QFont.Weight.Medium))
+        self._room = ICON_ROOM if text else 0
+        self.setIconSize(QSize(Size.ICON_BUTTON + self._room, Size.ICON_BUTTON))
+        self.setToolTip(tip)
+        self.setAccessibleName(text or tip)
+        if on_click is not None:
+            self.clicked.connect(lambda _checked=False: on_click())
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def set_glyph(self, glyph: str, colour: str = "") -> None:
+        """Show another glyph; ``colour`` is the name of a token (``healthy``), empty: as the text."""
+        if (glyph, colour) != (self._glyph, self._colour):
+            self._glyph, self._colour = glyph, colour
+            self._restyle()
+
+    def set_role(self, role: str) -> None:
+        """Change the look, e.g. from live to paused."""
+        set_role(self, role)
+        self._restyle()
+
+    def set_tip(self, tip: str) -> None:
+        """Tool tip and accessible name of a button without text."""
+        self.setToolTip(tip)
+        if not self.text():
+            self.setAccessibleName(tip)
+
+    def _restyle(self, _tokens: object = None) -> None:
+        tokens = self._theme.tokens
+        grey = mix(tokens.text_3, tokens.panel, 60)
+        if self._glyph:
+            self.setIcon(icon(self._glyph, self._icon_colour(tokens), Size.ICON_BUTTON, disabled=grey, room=self._room))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.property("caret"):
+            painter = QPainter(self)
+            glyph = icon_pixmap("caret-down", self._icon_colour(self._theme.tokens), 11, self.devicePixelRatioF())
+            painter.drawPixmap(self.width() - 20, (self.height() - 11) // 2 + 1, glyph)
+            painter.end()
+
+    def _icon_colour(self, tokens: Tokens) -> str:
+        if self._colour:
+            return str(getattr(tokens, self._colour))
+        by_role = {
+            "primary": tokens.on_accent,
+            "danger": tokens.on_accent,
+            "icon": tokens.text_2,
+            "tab-button": tokens.text_3,
+            "go-to": tokens.text_2,
+            "live": tokens.healthy,
+            "paused": tokens.warning,
+            "quiet": tokens.text_2,
+            "status": tokens.text_2,
+            "link": tokens.accent,
+        }
+        return by_role.get(str(self.property("role")), tokens.text_1)
+
+
+class IconLabel(QLabel):
+    """A glyph in a colour of the theme, named by its token."""
+
+    def __init__(
+        self, theme: ThemeManager, glyph: str, colour: str = "text_2", size: int = Size.ICON_BUTTON, *, filled: bool = False
+    ) -> None:
+        super().__init__()
+        self._theme = theme
+        self._what = (glyph, colour, size, filled)
+        self.setFixedSize(size, size)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def set_glyph(self, glyph: str, colour: str = "text_2", *, filled: bool = False) -> None:
+        """Show another glyph."""
+        if (glyph, colour, filled) != (self._what[0], self._what[1], self._what[3]):
+            self._what = (glyph, colour, self._what[2], filled)
+            self._restyle()
+
+    def _restyle(self, _tokens: object = None) -> None:
+        glyph, colour, size, filled = self._what
+        self.setPixmap(icon(glyph, str(getattr(self._theme.tokens, colour)), size, filled=filled).pixmap(QSize(size, size)))
+
+
+class Line(QFrame):
+    """A hairline between things."""
+
+    def __init__(self, *, vertical: bool = False, length: int = 0) -> None:
+        super().__init__()
+        self.setProperty("role", "line")
+        if vertical:
+            self.setFixedWidth(1)
+            if length:
+                self.setFixedHeight(length)
+        else:
+            self.setFixedHeight(1)
+
+
+def row(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+    """Widgets side by side; an int is a stretch of that weight."""
+    made = QHBoxLayout()
+    made.setContentsMargins(*margins)
+    made.setSpacing(spacing)
+    for item in items:
+        if isinstance(item, int):
+            made.addStretch(item)
+        else:
+            made.addWidget(item)
+    return made
+
+
+def column(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    """Widgets under one another; an int is a stretch of that weight."""
+    made = QVBoxLayout()
+    made.setContentsMargins(*margins)
+    made.setSpacing(spacing)
+    for item in items:
+        if isinstance(item, int):
+            made.addStretch(item)
+        else:
+            made.addWidget(item)
+    return made
+
+
+def language_changed(event: QEvent) -> bool:
+    """Whether an event says that texts are to be written anew."""
+    return event.type() == QEvent.Type.LanguageChange

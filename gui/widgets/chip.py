@@ -1,0 +1,71 @@
+"""`Chip`: a state as glyph and word."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QSize
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State
+from gui.widgets.paint import chip_width, paint_chip, paint_dot
+
+
+class Chip(QWidget):
+    """A chip 20 px high."""
+
+    def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._text = text
+        self._state = state
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(text)
+        theme.changed.connect(self.update)
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def set(self, text: str, state: State) -> None:
+        """Say something else; an empty text hides the chip."""
+        self.setVisible(bool(text))
+        if (text, state) != (self._text, self._state):
+            self._text, self._state = text, state
+            self.setAccessibleName(text)
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(chip_width(self._text, self._state), Size.CHIP)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        paint_chip(painter, QPointF(0, self.height() / 2), self._text, self._state, self._theme.tokens)
+        painter.end()
+
+
+class Dot(QWidget):
+    """A state dot, 8 px; always stands beside a word."""
+
+    def __init__(self, theme: ThemeManager, state: State = State.IDLE, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._state = state
+        self.setFixedSize(9, 16)
+        theme.changed.connect(self.update)
+
+    def set_state(self, state: State) -> None:
+        """Take the colour of another state."""
+        if state is not self._state:
+            self._state = state
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        paint_dot(painter, 0, self.height() / 2, self._theme.tokens.state(self._state))
+        painter.end()

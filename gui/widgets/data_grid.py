@@ -1,0 +1,398 @@
+"""`DataGrid`: the one table of all pages.
+
+Fixed row height, cells painted by one delegate, selection that follows the key of a row rather than its number, and states
+(loading, empty, error) shown in place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Generic, TypeVar
+
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFontMetrics,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.text import tr
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size
+from gui.widgets.grid_delegate import CELL_PADDING, GridDelegate
+from gui.widgets.notice import Placeholder
+from gui.widgets.progress_line import ProgressLine
+
+R = TypeVar("R")
+FLEXIBLE_WIDTH_MIN = 80
+COPY_JSON = QKeySequence("Ctrl+Shift+C")
+NO_INDEX = QModelIndex()
+
+
+class CopyFormat(Enum):
+    """What goes to the clipboard."""
+
+    TSV = "tsv"
+    JSON = "json"
+
+
+class GridHeader(QHeaderView):
+    """Header whose third click clears the sort, and whose arrow takes the accent colour."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._theme = theme
+        self.sort_column = -1
+        self.sort_order = Qt.SortOrder.AscendingOrder
+        self.setSectionsClickable(True)
+        self.setHighlightSections(False)
+        self.setFixedHeight(Size.HEADER)
+        self.setMinimumSectionSize(36)
+        self._text_font = text_font(Size.SECONDARY)
+
+    def next_order(self, column: int, *, descending_first: bool) -> None:
+        """Go to the next of the three states of a column: its natural order, the other one, none."""
+        first = Qt.SortOrder.DescendingOrder if descending_first else Qt.SortOrder.AscendingOrder
+        if column != self.sort_column:
+            self.sort_column, self.sort_order = column, first
+        elif self.sort_order is first:
+            self.sort_order = Qt.SortOrder.AscendingOrder if descending_first else Qt.SortOrder.DescendingOrder
+        else:
+            self.sort_column = -1
+        self.viewport().update()
+
+    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N803  Qt's signature
+        tokens = self._theme.tokens
+        model = self.model()
+        text = str(model.headerData(logicalIndex, Qt.Orientation.Horizontal) or "")
+        right = bool(
+            Qt.AlignmentFlag(model.headerData(logicalIndex, Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole))
+            & Qt.AlignmentFlag.AlignRight
+        )
+        painter.save()
+        painter.fillRect(rect, QColor(tokens.raised))
+        painter.setPen(QColor(tokens.border))
+        painter.drawLine(rect.topLeft(), rect.topRight())
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        box = rect.adjusted(CELL_PADDING, 0, -CELL_PADDING, 0)
+        if logicalIndex == self.sort_column:
+            box = self._paint_arrow(painter, box, text, right=right)
+        painter.setFont(self._text_font)
+        painter.setPen(QColor(tokens.text_3))
+        shown = QFontMetrics(self._text_font).elidedText(text, Qt.TextElideMode.ElideRight, box.width())
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.restore()
+
+    def _paint_arrow(self, painter: QPainter, box: QRect, text: str, *, right: bool) -> QRect:
+        size = 11
+        glyph = "caret-up" if self.sort_order is Qt.SortOrder.AscendingOrder else "caret-down"
+        pixmap = icon_pixmap(glyph, self._theme.tokens.accent, size, painter.device().devicePixelRatioF())
+        width = min(QFontMetrics(self._text_font).horizontalAdvance(text), box.width() - size - 4)
+        left = box.right() - size + 1 if right else box.left() + width + 4
+        painter.drawPixmap(QPoint(left, box.center().y() - size // 2 + 1), pixmap)
+        return box.adjusted(0, 0, -size - 4, 0) if right else box
+
+
+class GridView(QTableView):
+    """The table itself; tells the delegate which row is under the mouse and the model when to hold its order.
+
+    Signals:
+        resized: The room for the columns changed.
+    """
+
+    resized = Signal()
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self.grid_delegate = GridDelegate(theme, self)
+        self.setItemDelegate(self.grid_delegate)
+        self.setMouseTracking(True)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setTabKeyNavigation(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setHorizontalHeader(GridHeader(theme))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        self._hover(self.indexAt(event.position().toPoint()).row())
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover(-1)
+        model = self.model()
+        if isinstance(model, ColumnTableModel):
+            model.set_order_frozen(False)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        model = self.model()
+        if isinstance(model, ColumnTableModel):
+            model.set_order_frozen(True)
+
+    def _hover(self, row: int) -> None:
+        if row != self.grid_delegate.hovered_row:
+            self.grid_delegate.hovered_row = row
+            self.viewport().update()
+
+
+class DataGrid(QWidget, Generic[R]):
+    """A table over a `ColumnTableModel`.
+
+    Signals:
+        selected: Another row is selected; carries its value, or None.
+        activated: Enter or a double click on a row; carries its value.
+        menu_asked: A context menu is wanted; carries the row's value and the global position.
+    """
+
+    selected = Signal(object)
+    activated = Signal(object)
+    menu_asked = Signal(object, QPoint)
+
+    def __init__(
+        self,
+        model: ColumnTableModel[R],
+        theme: ThemeManager,
+        *,
+        row_height: int = Size.ROW,
+        several: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        """Show ``model``; ``several`` allows more than one selected row."""
+        super().__init__(parent)
+        self.model = model
+        self._selected_key: Hashable | None = None
+        self._last_told: Hashable | None = None
+        self.view = GridView(theme)
+        self.view.setModel(model)
+        mode = QAbstractItemView.SelectionMode
+        self.view.setSelectionMode(mode.ExtendedSelection if several else mode.SingleSelection)
+        self.view.verticalHeader().setDefaultSectionSize(row_height)
+        self.placeholder = Placeholder(theme)
+        self.progress = ProgressLine(theme)
+        self.progress.hide()
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self.placeholder)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addWidget(self.progress)
+        lines.addLayout(self._stack, 1)
+        self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
+        self._error = False
+        self._connect()
+        self._size_columns()
+
+    def _connect(self) -> None:
+        self.view.selectionModel().selectionChanged.connect(self._selection_changed)
+        self.view.doubleClicked.connect(lambda index: self._activate(index.row()))
+        self.view.clicked.connect(self._clicked)
+        self.view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.view.customContextMenuRequested.connect(self._ask_menu)
+        self.view.resized.connect(self.share_width)
+        header = self.header
+        header.sectionClicked.connect(self._sort_clicked)
+        self.model.shown_changed.connect(self._shown_changed)
+
+    @property
+    def header(self) -> GridHeader:
+        header = self.view.horizontalHeader()
+        assert isinstance(header, GridHeader)
+        return header
+
+    # ---- selection -------------------------------------------------------------------------------------------------
+
+    @property
+    def selected_row(self) -> R | None:
+        """The selected row as it is now; None if nothing is selected or the row is not shown."""
+        position = self.model.position_of(self._selected_key) if self._selected_key is not None else -1
+        return self.model.row_at(position)
+
+    @property
+    def selected_rows(self) -> list[R]:
+        """All selected rows, top to bottom."""
+        positions = sorted(index.row() for index in self.view.selectionModel().selectedRows())
+        return [row for position in positions if (row := self.model.row_at(position)) is not None]
+
+    @property
+    def selected_key(self) -> Hashable | None:
+        """Key of the selected row; stays while the row is filtered away."""
+        return self._selected_key
+
+    def select_key(self, key: Hashable | None) -> bool:
+        """Select the row of a key, also one that comes later; returns whether it is shown now."""
+        self._selected_key = key
+        position = self.model.position_of(key) if key is not None else -1
+        if position < 0:
+            self.view.clearSelection()
+            self._selected_key = key
+            return False
+        self._select_position(position)
+        self.view.scrollTo(self.model.index(position, 0))
+        return True
+
+    def select_first(self) -> bool:
+        """Select the topmost row unless one is selected; returns whether there is one."""
+        if self.selected_row is not None:
+            return True
+        for position in range(self.model.rowCount()):
+            key = self.model.key_at(position)
+            if key is not None:
+                return self.select_key(key)
+        return False
+
+    def _select_position(self, position: int) -> None:
+        flags = QItemSelectionModel.SelectionFlag
+        self.view.selectionModel().setCurrentIndex(self.model.index(position, 0), flags.ClearAndSelect | flags.Rows)
+
+    def _selection_changed(self, _on: QItemSelection, _off: QItemSelection) -> None:
+        current = self.view.selectionModel().selectedRows()
+        if current:
+            newest = self.view.currentIndex().row()
+            rows = [index.row() for index in current]
+            self._selected_key = self.model.key_at(newest if newest in rows else rows[0])
+        if self._selected_key != self._last_told or not current:
+            self._last_told = self._selected_key if current else None
+            self.selected.emit(self.selected_row if current else None)
+
+    def _shown_changed(self) -> None:
+        key = self._selected_key
+        if key is not None and not self.view.selectionModel().hasSelection():
+            position = self.model.position_of(key)
+            if position >= 0:
+                self._select_position(position)
+        self._show_state()
+        self.share_width()
+
+    # ---- sort ------------------------------------------------------------------------------------------------------
+
+    def sort_by(self, key: str, *, descending: bool = False) -> None:
+        """Sort by a column."""
+        keys = [column.key for column in self.model.columns]
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        self.header.sort_column, self.header.sort_order = keys.index(key), order
+        self.header.viewport().update()
+        self.model.sort(keys.index(key), order)
+
+    def _sort_clicked(self, column: int) -> None:
+        header = self.header
+        header.next_order(column, descending_first=self.model.columns[column].right)
+        self.model.sort(header.sort_column, header.sort_order)
+
+    # ---- states ----------------------------------------------------------------------------------------------------
+
+    def set_empty(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> None:
+        """What is said while no row is shown: one sentence and one action."""
+        self._empty = (text, action, on_action)
+        self._show_state()
+
+    def set_loading(self, loading: bool, share: float | None = None) -> None:
+        """Show that other rows are on their way; the old ones stay."""
+        self.progress.set_share(share)
+        self.progress.setVisible(loading)
+
+    def set_error(self, text: str, detail: str = "", action: str = "", on_action: Callable[[], None] | None = None) -> None:
+        """Say in place of the rows why there are none; an empty text ends the error."""
+        self._error = bool(text)
+        if text:
+            self.placeholder.show_error(text, detail, action, on_action)
+            self._stack.setCurrentWidget(self.placeholder)
+        else:
+            self._show_state()
+
+    def _show_state(self) -> None:
+        if self._error:
+            return
+        text, action, on_action = self._empty
+        if self.model.rowCount() == 0 and text:
+            self.placeholder.show_empty(text, action, on_action)
+            self._stack.setCurrentWidget(self.placeholder)
+        else:
+            self._stack.setCurrentWidget(self.view)
+
+    # ---- keys, menu, copy ------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy(CopyFormat.TSV)
+        elif QKeySequence(event.keyCombination()) == COPY_JSON:
+            self.copy(CopyFormat.JSON)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._activate(self.view.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def copy(self, form: CopyFormat = CopyFormat.TSV) -> None:
+        """Put the selected rows on the clipboard."""
+        QGuiApplication.clipboard().setText(self.copied_text(form))
+
+    def copied_text(self, form: CopyFormat) -> str:
+        """The selected rows as tab-separated text with a header line, or as JSON by column key."""
+        columns, rows = self.model.columns, self.selected_rows
+        if form is CopyFormat.JSON:
+            made = [{column.key: column.text(row) for column in columns} for row in rows]
+            return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
+        lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
+        return "\n".join("\t".join(line) for line in lines)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        section = self.model.section_at(index.row())
+        if section is not None:
+            self.model.toggle_section(section)
+
+    def _activate(self, position: int) -> None:
+        row = self.model.row_at(position)
+        if row is not None:
+            self.activated.emit(row)
+
+    def _ask_menu(self, at: QPoint) -> None:
+        row = self.model.row_at(self.view.indexAt(at).row())
+        if row is not None:
+            self.menu_asked.emit(row, self.view.viewport().mapToGlobal(at))
+
+    # ---- columns ---------------------------------------------------------------------------------------------------
+
+    def _size_columns(self) -> None:
+        for i, column in enumerate(self.model.columns):
+            if column.width:
+                self.view.setColumnWidth(i, column.width)
+
+    def share_width(self) -> None:
+        """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
+        shown = [i for i in range(len(self.model.columns)) if not self.view.isColumnHidden(i)]
+        flexible = [i for i in shown if not self.model.columns[i].width]
+        if not flexible:
+            return
+        left = self.view.viewport().width() - sum(self.model.columns[i].width for i in shown)
+        each = max(FLEXIBLE_WIDTH_MIN, left // len(flexible))
+        for i in flexible[:-1]:
+            self.view.setColumnWidth(i, each)
+        self.view.setColumnWidth(flexible[-1], max(FLEXIBLE_WIDTH_MIN, left - each * (len(flexible) - 1)))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.model.all_texts_changed()

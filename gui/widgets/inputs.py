@@ -1,0 +1,107 @@
+"""`SegmentedControl` and `SearchField`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
+
+from gui.theme.icons import icon
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size
+
+SEARCH_DELAY_MS = 150
+
+
+class SegmentedControl(QFrame):
+    """A choice of one among a few, side by side.
+
+    Signals:
+        chosen: The user chose another segment; carries its key.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, segments: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+        """Create it from (key, shown text) pairs; the first is chosen."""
+        super().__init__(parent)
+        self.setProperty("role", "segments")
+        self._group = QButtonGroup(self)
+        self._buttons: dict[str, QPushButton] = {}
+        line = QHBoxLayout(self)
+        line.setContentsMargins(1, 1, 1, 1)
+        line.setSpacing(0)
+        for i, (key, text) in enumerate(segments):
+            button = QPushButton(text)
+            button.setProperty("role", "segment")
+            button.setProperty("place", _place(i, len(segments)))
+            button.setCheckable(True)
+            button.clicked.connect(lambda _checked=False, key=key: self.chosen.emit(key))
+            self._group.addButton(button)
+            self._buttons[key] = button
+            line.addWidget(button)
+        self._buttons[segments[0][0]].setChecked(True)
+        self.setFixedHeight(Size.CONTROL)
+
+    @property
+    def current(self) -> str:
+        """Key of the chosen segment."""
+        return next(key for key, button in self._buttons.items() if button.isChecked())
+
+    def choose(self, key: str) -> None:
+        """Choose a segment without telling anyone."""
+        self._buttons[key].setChecked(True)
+
+    def set_text(self, key: str, text: str) -> None:
+        """Write a segment anew, e.g. with another count."""
+        self._buttons[key].setText(text)
+
+
+def _place(index: int, count: int) -> str:
+    if count == 1:
+        return "only"
+    return "first" if index == 0 else "last" if index == count - 1 else "middle"
+
+
+class SearchField(QLineEdit):
+    """A text field with a glyph and a clear button; tells of its text when typing pauses.
+
+    Signals:
+        searched: The text changed and stayed for `SEARCH_DELAY_MS`, or Enter was pressed; carries it.
+    """
+
+    searched = Signal(str)
+
+    def __init__(
+        self, theme: ThemeManager, placeholder: str = "", glyph: str = "magnifying-glass", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._glyph = glyph
+        self.setPlaceholderText(placeholder)
+        self.setAccessibleName(placeholder)
+        self._action = self.addAction(icon(glyph, theme.tokens.text_2, 15), QLineEdit.ActionPosition.LeadingPosition)
+        self.setClearButtonEnabled(True)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(SEARCH_DELAY_MS)
+        self._pause.timeout.connect(self._tell)
+        self.textChanged.connect(self._pause.start)
+        self.returnPressed.connect(self._tell)
+        theme.changed.connect(self._restyle)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+            self._tell()
+            return
+        super().keyPressEvent(event)
+
+    def _tell(self) -> None:
+        self._pause.stop()
+        self.searched.emit(self.text())
+
+    def _restyle(self) -> None:
+        self._action.setIcon(icon(self._glyph, self._theme.tokens.text_2, 15))

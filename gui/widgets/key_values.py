@@ -1,0 +1,120 @@
+"""`KeyValueList`: facts as name and value, and `Meter`: a share with its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.theme.fonts import mono_font, text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.widgets.basic import ElidedLabel, Line, label
+from gui.widgets.paint import paint_bar
+
+
+class _Pair(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = label(role="secondary")
+        self.value = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(12)
+        line.addWidget(self.name)
+        line.addWidget(self.value, 1)
+        self.setFixedHeight(26)
+
+
+class KeyValueList(QWidget):
+    """Name left, value right, a hairline between; values can be selected."""
+
+    def __init__(self, parent: QWidget | None = None, *, mono: bool = False) -> None:
+        super().__init__(parent)
+        self._mono = mono
+        self._pairs: list[_Pair] = []
+        self._lines: list[Line] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addStretch(1)
+
+    def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Show these facts, in order."""
+        while len(self._pairs) < len(pairs):
+            self._add()
+        for i, pair in enumerate(self._pairs):
+            shown = i < len(pairs)
+            pair.setVisible(shown)
+            self._lines[i].setVisible(shown)
+            if shown:
+                pair.name.setText(pairs[i][0])
+                pair.value.setText(pairs[i][1])
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """What is shown."""
+        return [(pair.name.text(), pair.value.whole_text()) for pair in self._pairs if not pair.isHidden()]
+
+    def _add(self) -> None:
+        pair, line = _Pair(), Line()
+        pair.value.setFont(mono_font() if self._mono else text_font())
+        self._layout.insertWidget(self._layout.count() - 1, pair)
+        self._layout.insertWidget(self._layout.count() - 1, line)
+        self._pairs.append(pair)
+        self._lines.append(line)
+
+
+class Meter(QWidget):
+    """Name, a bar filled to a share, and the figure in words."""
+
+    def __init__(self, theme: ThemeManager, name: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name = label(name, "secondary")
+        self._bar = _Bar(theme)
+        self._value = label()
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(10)
+        line.addWidget(self._name)
+        self._name.setMinimumWidth(74)
+        line.addWidget(self._bar)
+        line.addWidget(self._value, 1, Qt.AlignmentFlag.AlignRight)
+        self.setFixedHeight(23)
+
+    def set_name(self, name: str) -> None:
+        """Write the name anew."""
+        self._name.setText(name)
+
+    def set(self, text: str, share: float | None = None, state: State | None = None) -> None:
+        """Show a figure and its share of the limit (0…1); None hides the bar."""
+        self._value.setText(text)
+        self._bar.set(share, state)
+        set_role(self._value, "" if state is None else state.value)
+
+
+class _Bar(QFrame):
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self._theme = theme
+        self._share: float | None = None
+        self._state: State | None = None
+        self.setFixedSize(68, 6)
+        theme.changed.connect(self.update)
+
+    def set(self, share: float | None, state: State | None) -> None:
+        self._share, self._state = share, state
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        if self._share is None:
+            return
+        tokens = self._theme.tokens
+        colour = tokens.state(self._state) if self._state else tokens.accent
+        painter = QPainter(self)
+        paint_bar(painter, QRectF(self.rect()), self._share, colour, tokens)
+        painter.end()

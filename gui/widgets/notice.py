@@ -1,0 +1,138 @@
+"""Words in place of content or above it: empty and error states, and the banner of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import IconButton, IconLabel, label
+
+_STATE_GLYPHS = {
+    State.CRITICAL: ("warning-octagon", "critical"),
+    State.WARNING: ("warning", "warning"),
+    State.INFO: ("info", "delayed"),
+}
+
+
+class Placeholder(QWidget):
+    """One sentence and one action in the middle of an otherwise empty place."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._glyph = IconLabel(theme, "warning-octagon", "critical", 22)
+        self._text = label(role="strong", wrap=True)
+        self._detail = label(role="caption", wrap=True, selectable=True)
+        self._action = QPushButton()
+        self._copy = QPushButton()
+        self._on_action: Callable[[], None] | None = None
+        self._action.clicked.connect(self._act)
+        self._copy.clicked.connect(self._copy_details)
+        for text in (self._text, self._detail):
+            text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        lines = QVBoxLayout(self)
+        lines.setSpacing(8)
+        lines.addStretch(1)
+        lines.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignHCenter)
+        lines.addWidget(self._text)
+        lines.addWidget(self._detail)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self._action)
+        buttons.addWidget(self._copy)
+        buttons.addStretch(1)
+        lines.addLayout(buttons)
+        lines.addStretch(1)
+
+    @property
+    def text(self) -> str:
+        return self._text.text()
+
+    def show_empty(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> None:
+        """Say that there is nothing, and what to do."""
+        self._show(text, "", action, on_action, error=False)
+
+    def show_error(self, text: str, detail: str = "", action: str = "", on_action: Callable[[], None] | None = None) -> None:
+        """Say what did not work, why, and offer a way on; the details can be copied."""
+        self._show(text, detail, action, on_action, error=True)
+
+    def _show(self, text: str, detail: str, action: str, on_action: Callable[[], None] | None, *, error: bool) -> None:
+        self._glyph.setVisible(error)
+        self._text.setText(text)
+        self._detail.setText(detail)
+        self._detail.setVisible(bool(detail))
+        self._action.setText(action)
+        self._action.setVisible(bool(action))
+        self._copy.setText(tr("Copy details"))
+        self._copy.setVisible(error and bool(detail))
+        self._on_action = on_action
+
+    def _act(self) -> None:
+        if self._on_action is not None:
+            self._on_action()
+
+    def _copy_details(self) -> None:
+        QGuiApplication.clipboard().setText(f"{self._text.text()}\n{self._detail.text()}")
+
+
+class Notice(QFrame):
+    """A remark within a page: glyph, title, text, and a link."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "notice")
+        self._glyph = IconLabel(theme, "warning", "warning", 16)
+        self._title = label(role="strong", wrap=True)
+        self._text = label(role="secondary", wrap=True, selectable=True)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self._title)
+        words.addWidget(self._text)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 10, 12, 10)
+        line.setSpacing(10)
+        line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(words, 1)
+
+    def set(self, title: str, text: str = "", state: State = State.WARNING) -> None:
+        """Say something; an empty title hides the remark."""
+        self.setVisible(bool(title))
+        self._glyph.set_glyph(*_STATE_GLYPHS[state])
+        self._title.setText(title)
+        self._text.setText(text)
+        self._text.setVisible(bool(text))
+
+
+class Banner(QFrame):
+    """A line over the whole window for what concerns all of it, e.g. that the broker stopped."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "banner")
+        self._title = label(role="strong")
+        self._text = label(role="secondary", wrap=True, selectable=True)
+        self.button = IconButton(theme, "arrow-clockwise", " ", role="primary")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(16, 8, 16, 8)
+        line.setSpacing(10)
+        line.addWidget(IconLabel(theme, "warning-octagon", "critical", 17))
+        line.addWidget(self._title)
+        line.addWidget(self._text, 1)
+        line.addWidget(self.button)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return f"{self._title.text()} {self._text.text()}"
+
+    def set(self, title: str, text: str, action: str) -> None:
+        """Show the banner."""
+        self._title.setText(title)
+        self._text.setText(text)
+        self.button.setText(action)
+        self.show()

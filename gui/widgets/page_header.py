@@ -1,0 +1,61 @@
+"""`PageHeader`: title, state chips, one line of facts, actions on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.chip import Chip
+
+
+class PageHeader(QWidget):
+    """The first line of every page."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._title = label(role="page-title")
+        self._facts = ElidedLabel(role="caption")
+        self._chips: list[Chip] = []
+        self._line = QHBoxLayout(self)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self._line.setSpacing(10)
+        self._line.addWidget(self._title)
+        self._chip_line = QHBoxLayout()
+        self._chip_line.setSpacing(6)
+        self._line.addLayout(self._chip_line)
+        self._line.addWidget(self._facts, 1)
+        self.setMinimumHeight(30)
+
+    @property
+    def title(self) -> str:
+        return self._title.text()
+
+    @property
+    def facts(self) -> str:
+        return self._facts.whole_text()
+
+    def set_title(self, text: str) -> None:
+        """The name of the page or of the thing it shows."""
+        self._title.setText(text)
+
+    def set_facts(self, text: str) -> None:
+        """One line of facts beside the title."""
+        self._facts.setText(text)
+
+    def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
+        """State chips beside the title, in order."""
+        while len(self._chips) < len(chips):
+            chip = Chip(self._theme)
+            self._chips.append(chip)
+            self._chip_line.addWidget(chip)
+        for i, chip in enumerate(self._chips):
+            chip.set(*(chips[i] if i < len(chips) else ("", State.PLAIN)))
+
+    def add_action(self, widget: QWidget) -> None:
+        """Put a button at the right end."""
+        self._line.addWidget(widget)

@@ -1,0 +1,154 @@
+"""`Panel`, the card of every page, and `Tile`, its small sister with one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from gui.text import UNKNOWN
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.theme.tokens import State
+from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.paint import paint_sparkline
+
+SPARKLINE_WIDTH_MIN = 36
+
+
+class Panel(QFrame):
+    """A card: title line with subtitle and actions, content in ``self.content``."""
+
+    def __init__(self, title: str = "", subtitle: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
+        """Create the card; ``flush`` lets the content reach the border, as tables do."""
+        super().__init__(parent)
+        self.setProperty("role", "panel")
+        self._outer = QVBoxLayout(self)
+        self._outer.setContentsMargins(1, 1, 1, 1)
+        self._outer.setSpacing(0)
+        self._head = QWidget()
+        self._line = QHBoxLayout(self._head)
+        self._line.setContentsMargins(12, 0, 12, 0)
+        self._line.setSpacing(8)
+        self._head.setFixedHeight(36)
+        self._title = label(title, "panel-title")
+        self._subtitle = ElidedLabel(subtitle, "caption")
+        self._line.addWidget(self._title)
+        self._line.addWidget(self._subtitle, 1)
+        self._outer.addWidget(self._head)
+        self._head.setVisible(bool(title))
+        self.content = QVBoxLayout()
+        self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
+        self.content.setSpacing(8)
+        self._outer.addLayout(self.content, 1)
+
+    def set_title(self, title: str, subtitle: str | None = None) -> None:
+        """Write the title line anew."""
+        self._title.setText(title)
+        self._head.setVisible(True)
+        if subtitle is not None:
+            self._subtitle.setText(subtitle)
+
+    def set_subtitle(self, subtitle: str) -> None:
+        """Write the words after the title anew."""
+        self._subtitle.setText(subtitle)
+
+    @property
+    def subtitle(self) -> str:
+        return self._subtitle.whole_text()
+
+    def add_action(self, widget: QWidget) -> None:
+        """Put a button, chip or legend at the right end of the title line."""
+        self._head.setVisible(True)
+        self._line.addWidget(widget)
+
+
+class Tile(QFrame):
+    """Title, one number with its unit, one fact, and the last quarter of an hour as a sparkline.
+
+    Signals:
+        clicked: The tile was clicked, or Enter pressed on it.
+    """
+
+    clicked = Signal()
+
+    def __init__(self, theme: ThemeManager, title: str = "", *, series_index: int = 0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "panel")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(76)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._theme = theme
+        self._series_index = series_index
+        self._spark: Sequence[float] = ()
+        self._spark_state: State | None = None
+        self._title = label(title, "secondary")
+        self._value = label(UNKNOWN, "headline")
+        self._unit = label("", "caption")
+        self._fact = ElidedLabel("", "caption")
+        self._build()
+        theme.changed.connect(self.update)
+
+    def _build(self) -> None:
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(12, 8, 12, 8)
+        lines.setSpacing(0)
+        lines.addWidget(self._title)
+        number = QHBoxLayout()
+        number.setSpacing(4)
+        number.addWidget(self._value)
+        number.addWidget(self._unit, 1, Qt.AlignmentFlag.AlignBottom)
+        self._unit.setContentsMargins(0, 0, 0, 3)
+        lines.addLayout(number)
+        lines.addWidget(self._fact)
+
+    @property
+    def value_label(self) -> QLabel:
+        return self._value
+
+    def set_title(self, title: str) -> None:
+        """Write the title anew."""
+        self._title.setText(title)
+        self.setAccessibleName(title)
+
+    def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
+        """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""
+        self._value.setText(value)
+        self._unit.setText(unit if value != UNKNOWN else "")
+        self._fact.setText(fact)
+        set_role(
+            self._fact,
+            fact_state.value if fact_state in (State.WARNING, State.CRITICAL, State.HEALTHY) and fact_state else "caption",
+        )
+        self.setAccessibleDescription(f"{value} {unit} {fact}".strip())
+
+    def set_sparkline(self, values: Sequence[float], state: State | None = None) -> None:
+        """Show values, oldest first; NaN is a gap. ``state`` replaces the series colour."""
+        self._spark = values
+        self._spark_state = state
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        text_right = 18 + max(self._title.sizeHint().width(), self._value.sizeHint().width())
+        left = max(self.width() - 84, text_right)
+        width = self.width() - 12 - left
+        if len(self._spark) < 2 or width < SPARKLINE_WIDTH_MIN:
+            return
+        tokens = self._theme.tokens
+        colour = tokens.state(self._spark_state) if self._spark_state else tokens.series[self._series_index]
+        painter = QPainter(self)
+        paint_sparkline(painter, QRectF(left, 14, width, 23), self._spark, colour)
+        painter.end()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,62 @@
+"""`ProgressLine`: work in progress as a line 2 px high."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QTimer
+from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from gui.theme.manager import ThemeManager
+
+STEP_MS = 60
+RUNNER_SHARE = 0.25
+
+
+class ProgressLine(QWidget):
+    """Shows a share, or a running piece while the share is not known. Its timer runs only while that is on screen."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._share: float | None = None
+        self._step = 0.0
+        self._timer = QTimer(self)
+        self._timer.setInterval(STEP_MS)
+        self._timer.timeout.connect(self._advance)
+        self.setFixedHeight(2)
+        theme.changed.connect(self.update)
+
+    def set_share(self, share: float | None) -> None:
+        """Progress from 0 to 1; None: not known."""
+        self._share = share
+        self._run_if_needed()
+        self.update()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._run_if_needed()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def _run_if_needed(self) -> None:
+        if self._share is None and self.isVisible():
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _advance(self) -> None:
+        self._step = (self._step + 0.03) % (1 + RUNNER_SHARE)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._theme.tokens.border))
+        width = self.width()
+        if self._share is None:
+            left, length = (self._step - RUNNER_SHARE) * width, RUNNER_SHARE * width
+        else:
+            left, length = 0.0, self._share * width
+        painter.fillRect(QRectF(left, 0, length, self.height()), QColor(self._theme.tokens.accent))
+        painter.end()

@@ -1,0 +1,141 @@
+"""Toasts: short notices at the bottom right. At most three, six seconds each; errors stay until closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import STATE_GLYPHS, State
+from gui.widgets.basic import IconButton, IconLabel, label
+
+TOASTS_MAX = 3
+TOAST_MS = 6_000
+NOTICES_KEPT = 100
+TOAST_WIDTH = 340
+MARGIN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNotice:
+    """A notice as the bell lists it."""
+
+    text: str
+    state: State
+    at: datetime
+
+
+class Toast(QFrame):
+    """One notice."""
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        text: str,
+        parent: QWidget,
+        *,
+        state: State,
+        action: str = "",
+        on_action: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "toast")
+        self.setFixedWidth(TOAST_WIDTH)
+        self.setAccessibleName(text)
+        self.state = state
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 10, 8, 10)
+        line.setSpacing(10)
+        line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16), 0, Qt.AlignmentFlag.AlignTop)
+        words = QVBoxLayout()
+        words.setSpacing(4)
+        words.addWidget(label(text, wrap=True))
+        if action and on_action is not None:
+            words.addWidget(
+                IconButton(theme, "arrow-right", action, role="link", on_click=on_action), 0, Qt.AlignmentFlag.AlignLeft
+            )
+        line.addLayout(words, 1)
+        self.close_button = IconButton(theme, "x", tip=tr("Close"))
+        line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        shadow = QGraphicsDropShadowEffect(self)
+        shadow.setBlurRadius(40)
+        shadow.setOffset(0, 8)
+        shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
+        self.setGraphicsEffect(shadow)
+
+
+def _token_of(state: State) -> str:
+    return "delayed" if state is State.INFO else "text_2" if state is State.PLAIN else state.value
+
+
+class ToastStack(QObject):
+    """Shows toasts over a window and keeps what they said for the bell."""
+
+    def __init__(self, theme: ThemeManager, window: QWidget) -> None:
+        super().__init__(window)
+        self._theme = theme
+        self._window = window
+        self._toasts: list[Toast] = []
+        self.kept: list[KeptNotice] = []
+        self.unread = 0
+        window.installEventFilter(self)
+
+    @property
+    def shown_texts(self) -> list[str]:
+        """What is on screen, oldest first."""
+        return [toast.accessibleName() for toast in self._toasts]
+
+    def show(
+        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+    ) -> None:
+        """Show a notice; the oldest goes when there are too many."""
+        self.keep(text, state)
+        self.unread += 1
+        toast = Toast(self._theme, text, self._window, state=state, action=action, on_action=on_action)
+        toast.close_button.clicked.connect(lambda _checked=False: self._close(toast))
+        self._toasts.append(toast)
+        while len(self._toasts) > TOASTS_MAX:
+            self._close(self._toasts[0])
+        if state is not State.CRITICAL:
+            timer = QTimer(toast)
+            timer.setSingleShot(True)
+            timer.timeout.connect(lambda: self._close(toast))
+            timer.start(TOAST_MS)
+        toast.show()
+        self._place()
+
+    def keep(self, text: str, state: State) -> None:
+        """Put a notice under the bell without showing it: an event that asks for nothing."""
+        self.kept = [KeptNotice(text, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
+
+    def mark_read(self) -> None:
+        """The bell was opened."""
+        self.unread = 0
+
+    def _close(self, toast: Toast) -> None:
+        if toast in self._toasts:
+            self._toasts.remove(toast)
+            toast.hide()
+            toast.deleteLater()
+            self._place()
+
+    def _place(self) -> None:
+        bottom = self._window.height() - MARGIN - 26
+        for toast in reversed(self._toasts):
+            toast.adjustSize()
+            height = max(toast.sizeHint().height(), toast.heightForWidth(TOAST_WIDTH))
+            toast.resize(TOAST_WIDTH, height)
+            toast.move(self._window.width() - TOAST_WIDTH - MARGIN, bottom - height)
+            toast.raise_()
+            bottom -= height + 8
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)

@@ -1,0 +1,68 @@
+"""The window as a program, with its real worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gui.app import Console, WindowOptions
+from gui.bridge.options import WorkerOptions
+from gui.gallery import free_ports
+from monitoring.sources.base import SourceStatus
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("numpy", "pyqtgraph", "msgpack", "pandas", "pyspark", "pyarrow")
+
+
+@pytest.fixture
+def console(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(qapp, "quit", lambda: None)
+    hook = sys.excepthook
+    name_server_port, broker_port = free_ports()
+    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port)
+    made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
+    yield made
+    made.window.close()
+    qtbot.waitUntil(lambda: not made.children_processes.any_running, timeout=20_000)
+    assert sys.excepthook is hook
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    made.window.deleteLater()
+    made.deleteLater()
+
+
+def test_the_window_comes_first_and_the_broker_after(console, qtbot):
+    console.window.show()
+    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    assert console.window.area.current is not None
+    assert console.window.area.current.page_id == "welcome"
+    assert console.window.status_bar.address_button.text() == console.worker.source.ready.name_server
+
+
+def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, qtbot):
+    console.window.show()
+    source = console.worker.source
+    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=30_000)
+    os.kill(console.worker.pid, signal.SIGKILL)
+    qtbot.waitUntil(console.window.banner.isVisible, timeout=20_000)
+    assert "SIGKILL" in console.window.banner.text
+    console.window.banner.button.click()
+    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=30_000)
+    assert not console.window.banner.isVisible()
+
+
+def test_an_error_that_nothing_caught_is_shown(console):
+    console.begin()
+    sys.excepthook(ValueError, ValueError("no such queue"), None)
+    assert console.errors.count == 1
+    assert console.window.toasts.shown_texts == ["Orbit made a mistake: ValueError: no such queue"]
+
+
+def test_the_frame_needs_no_heavy_package():
+    code = f"import sys, gui.app; print([name for name in {HEAVY!r} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,333 @@
+"""The Consumers page: groups, trend of the lag, queues, clients; the page over a fake broker."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import Members, WorkerError
+from gui.models.consumers import (
+    GroupHealth,
+    Trend,
+    by_urgency,
+    group_rows,
+    in_rate,
+    lag_trend,
+    member_rows,
+    position_rows,
+    subscription_rows,
+    topics_of,
+)
+from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import State
+from gui.views.consumers.columns import SYSTEM_GROUPS, group_dot
+from gui.views.consumers.lag_panel import BEHIND
+from gui.views.consumers.view import ConsumersView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import (
+    PAYMENT_SHARES,
+    FakeSource,
+    FakeWindow,
+    fake_context,
+    fake_history,
+    fake_members,
+    fake_state,
+)
+
+STATE = fake_state()
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture(scope="module")
+def history():
+    return fake_history(STATE)
+
+
+@pytest.fixture
+def window():
+    return FakeWindow()
+
+
+@pytest.fixture
+def make_view(qtbot, tmp_path, theme, history, window):
+    def make(source: FakeSource) -> ConsumersView:
+        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+        view = ConsumersView(fake_context(source, settings, window=window, theme=theme, history=history))
+        qtbot.addWidget(view)
+        view.resize(1232, 795)
+        view.show()
+        if source.state is not None:
+            view.state_changed(source.state)
+        return view
+
+    return make
+
+
+def cells(model):
+    return [[model.index(row, column).data() for column in range(model.columnCount())] for row in range(model.rowCount())]
+
+
+# ---- rows ----
+
+
+def test_groups_stand_by_lag_with_unknown_last():
+    rows = by_urgency(group_rows(STATE))
+
+    assert [row.name for row in rows[:3]] == ["payment-settle", "stock-worker", "order-service"]
+    assert rows[-1].name == "bi-export"
+    assert math.isnan(rows[-1].lag_messages)
+
+
+def test_dot_of_a_group_says_offline_over_the_limit_or_healthy():
+    dots = {row.name: group_dot(row) for row in group_rows(STATE)}
+
+    assert dots["bi-export"] is State.IDLE
+    assert dots["payment-settle"] is State.WARNING
+    assert dots["order-service"] is State.HEALTHY
+
+
+def test_positions_of_a_group_add_up_to_its_lag():
+    rows = position_rows(STATE, "payment-settle")
+
+    assert sorted(row.lag_messages for row in rows) == sorted(PAYMENT_SHARES)
+    assert rows[0].lag_messages == max(PAYMENT_SHARES)
+    assert all(row.broker_offset - row.group_offset == row.lag_messages for row in rows)
+    assert position_rows(STATE, "nobody") == []
+
+
+def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
+    assert in_rate(STATE, "payment-settle") == pytest.approx(311, rel=0.01)
+    assert math.isnan(in_rate(STATE, "nobody"))
+    assert topics_of(STATE, "payment-settle") == ["payments"]
+
+
+@pytest.mark.parametrize(
+    ("lag", "health"),
+    [
+        (lambda t: 10_000 - 50 * t, GroupHealth.DRAINING),
+        (lambda t: 1_000 + 50 * t, GroupHealth.GROWING),
+        (lambda t: 500 + 0 * t, GroupHealth.STEADY),
+        (lambda t: 0 * t, GroupHealth.CAUGHT_UP),
+        (lambda t: np.full_like(t, NAN), GroupHealth.UNKNOWN),
+    ],
+)
+def test_health_follows_the_trend_of_the_lag(lag, health):
+    t = np.arange(60.0)
+
+    assert lag_trend(t, lag(t)).health is health
+
+
+def test_one_burst_does_not_turn_the_trend():
+    t = np.arange(120.0)
+    lag = 20_000 - 50 * t
+    lag[30:36] += 9_000
+
+    trend = lag_trend(t, lag)
+
+    assert trend.slope == pytest.approx(-50, abs=5)
+    assert trend.drained_in_ms == pytest.approx(trend.lag_messages / 50 * 1_000, rel=0.15)
+
+
+def test_a_lag_that_grows_has_no_end_and_a_few_points_no_trend():
+    assert math.isnan(Trend(5.0, 100.0).drained_in_ms)
+    assert math.isnan(lag_trend(np.arange(3.0), np.arange(3.0)).slope)
+    assert lag_trend(np.zeros(0), np.zeros(0)).health is GroupHealth.UNKNOWN
+
+
+def test_members_own_the_queues_that_name_them():
+    rows = member_rows(fake_members("payment-settle"), position_rows(STATE, "payment-settle"), STATE.taken_ms)
+
+    assert [row.client_id for row in rows] == ["c1@10.23.4.11", "c2@10.23.4.12"]
+    assert sum(row.queues for row in rows) == len(PAYMENT_SHARES)
+
+
+def two_members(first: dict[str, str], second: dict[str, str]) -> Members:
+    return Members(["a", "b"], ["x", "y"], ["JAVA"] * 2, ["V5"] * 2, [STATE.taken_ms] * 2, [first, second])
+
+
+def test_subscriptions_that_differ_are_marked_also_where_one_is_missing():
+    same = subscription_rows(member_rows(two_members({"t": "*"}, {"t": "*"}), [], 0))
+    other = subscription_rows(member_rows(two_members({"t": "A"}, {"t": "A || B", "u": "*"}), [], 0))
+
+    assert [row.differs for row in same] == [False, False]
+    assert [(row.topic, row.client_id, row.expression, row.differs) for row in other] == [
+        ("t", "a", "A", True), ("t", "b", "A || B", True), ("u", "a", "", True), ("u", "b", "*", True),
+    ]  # fmt: skip
+
+
+# ---- the page ----
+
+
+def test_the_page_shows_the_most_urgent_group(make_view):
+    view = make_view(FakeSource())
+
+    assert view.header.title == "payment-settle"
+    assert view.header.facts == "payments"
+    assert view.lag.facts["lag"].value.text() == "16,870"
+    assert (view.lag.facts["in"].value.text(), view.lag.facts["out"].value.text()) == ("311", "382")
+    assert len(view.positions.rows) == 8
+    assert view.tab_title() == "payment-settle"
+    assert [view.tabs.tabText(i) for i in range(3)] == ["Lag", "Members 2", "Subscriptions 2"]
+
+
+def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
+    view = make_view(FakeSource())
+
+    view.open({"group": "bi-export"})
+
+    assert view.groups.row_at(view.groups.position_of("bi-export")).offline
+    assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
+    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline"]
+    assert view.member_grid.placeholder.text == "No client of this group is online."
+
+
+def test_draining_says_how_long(make_view):
+    view = make_view(FakeSource())
+
+    assert view.lag.trend.health is GroupHealth.DRAINING
+    assert "net" in view.lag.facts["drains"].unit.text()
+
+
+def test_chart_shows_the_group_and_what_is_chosen(make_view):
+    view = make_view(FakeSource())
+
+    lag = view.lag.chart.last_value("lag")
+    view.lag.switch.choose(BEHIND)
+    view.lag._choose(BEHIND)
+
+    assert lag == pytest.approx(view.context.history.series("group:payment-settle.lag_messages").last)
+    assert view.lag.chart.last_value("lag") == pytest.approx(
+        view.context.history.series("group:payment-settle.behind_ms").last / 1_000, nan_ok=True
+    )
+
+
+def test_the_selected_group_stays_selected_when_the_order_changes(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"group": "order-service"})
+    lag = STATE.group_lag_messages.copy()
+    lag[STATE.catalog.groups.index("order-service")] = 99_999.0
+
+    view.state_changed(replace(STATE, group_lag_messages=lag))
+
+    assert view.groups.shown_rows[0].name == "order-service"
+    assert view.group_grid.selected_row.name == "order-service"
+    assert view.lag.facts["lag"].value.text() == "99,999"
+
+
+def test_members_are_asked_once_and_again_when_their_number_changes(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.state_changed(STATE)
+    members = STATE.group_members.copy()
+    members[STATE.catalog.groups.index("payment-settle")] = 3
+
+    view.state_changed(replace(STATE, group_members=members))
+
+    assert [arguments for name, arguments in source.asked if name == "list_members"] == [("payment-settle",)] * 2
+
+
+def test_the_answer_for_another_group_is_dropped(make_view):
+    source = FakeSource()
+    source.hold = True
+    view = make_view(source)
+
+    view.open({"group": "stock-worker"})
+    for pending in source.held:
+        pending.release()
+
+    assert source.held[0].was_cancelled
+    assert len(view.members.rows) == 4
+
+
+def test_members_that_cannot_be_read_are_an_error_in_place(make_view):
+    source = FakeSource()
+    source.fail_with = WorkerError("the worker does not answer")
+
+    view = make_view(source)
+
+    assert view.member_grid.placeholder.text == "The clients of payment-settle were not read."
+    source.fail_with = None
+    view.refresh()
+    assert len(view.members.rows) == 2
+
+
+def test_members_that_disagree_are_named_with_the_consequence(make_view):
+    view = make_view(FakeSource())
+
+    view._members_read(two_members({"payments": "PAID"}, {"payments": "PAID || REFUND"}))
+
+    assert view.disagreement.isVisible()
+    view._members_read(two_members({"payments": "*"}, {"payments": "*"}))
+    assert view.disagreement.isHidden()
+
+
+def test_system_groups_are_folded(make_view):
+    source = FakeSource()
+    system = [name == "risk-scan" for name in STATE.catalog.groups]
+    source.state = replace(STATE, catalog=replace(STATE.catalog, group_is_system=system))
+
+    view = make_view(source)
+
+    titles = [view.groups.section_at(row) for row in range(view.groups.rowCount())]
+    assert SYSTEM_GROUPS in titles
+    assert view.groups.position_of("risk-scan") == -1
+
+
+def test_filter_and_empty_states(make_view):
+    source = FakeSource(status=SourceStatus.STARTING)
+    view = make_view(source)
+    assert view.group_grid.placeholder.text == "No group has consumed here yet."
+
+    view.state_changed(STATE)
+    view._filter("settle")
+
+    assert [row.name for row in view.groups.shown_rows] == ["payment-settle"]
+
+
+def test_a_queue_opens_its_messages_at_the_position_of_the_group(make_view, window):
+    view = make_view(FakeSource())
+    row = view.positions.rows[0]
+
+    view.position_grid.activated.emit(row)
+
+    assert window.opened == [("messages", {"topic": "payments", "queue": row.queue_id, "offset": row.group_offset})]
+
+
+def test_models_keep_qts_rules(make_view):
+    view = make_view(FakeSource())
+    for model in (view.groups, view.positions, view.members, view.subscriptions):
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    view.open({"group": "stock-worker"})
+    view.state_changed(fake_state(STATE.taken_ms + 1_000))
+
+    assert view.positions.rowCount() == len(position_rows(STATE, "stock-worker"))
+
+
+def test_texts_follow_the_language(make_view, qapp):
+    view = make_view(FakeSource())
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    qapp.installTranslator(translator)
+    try:
+        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+
+        assert view.header.title == "payment-settle"  # names are never translated
+        assert [view.tabs.tabText(i) for i in range(3)] == ["积压", "成员 2", "订阅 2"]
+        assert view.lag.facts["drains"].name.text() == "预计消化"
+    finally:
+        qapp.removeTranslator(translator)

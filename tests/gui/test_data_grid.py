@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QCursor, QEnterEvent
+from PySide6.QtWidgets import QApplication
+
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import LIGHT, State
+from gui.widgets.data_grid import CopyFormat, DataGrid
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    lag: float
+
+
+COLUMNS = (
+    Column[Row]("name", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda _row: State.HEALTHY),
+    Column[Row]("lag", "Lag", lambda row: f"{row.lag:,.0f}", sort=lambda row: row.lag, right=True, width=90),
+    Column[Row](
+        "state",
+        "State",
+        lambda row: "Lagging" if row.lag > 1_000 else "Fine",
+        kind=CellKind.CHIP,
+        state=lambda _row: State.WARNING,
+        width=100,
+    ),
+    Column[Row](
+        "line",
+        "15 min",
+        lambda _row: "",
+        kind=CellKind.SPARKLINE,
+        value=lambda row: [1.0, row.lag, float("nan"), 2.0, 3.0],
+        width=100,
+    ),
+    Column[Row]("share", "Share", lambda _row: "", kind=CellKind.BAR, value=lambda _row: 0.4, width=80),
+)
+ROWS = [Row("orders", 412), Row("payments", 16_870), Row("audit-log", 0)]
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.LIGHT)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture
+def grid(qtbot, theme):
+    made = DataGrid(ColumnTableModel(COLUMNS, lambda row: row.name), theme, several=True)
+    qtbot.addWidget(made)
+    made.resize(700, 300)
+    QCursor.setPos(3_000, 3_000)  # a mouse over the rows holds their order
+    made.model.set_rows(ROWS)
+    made.show()
+    return made
+
+
+def click(qtbot, grid: DataGrid[Row], position: int) -> None:
+    at = grid.view.visualRect(grid.model.index(position, 0)).center()
+    qtbot.mouseClick(grid.view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+
+
+def test_a_click_selects_and_tells_the_row(grid, qtbot):
+    with qtbot.waitSignal(grid.selected) as told:
+        click(qtbot, grid, 1)
+    assert told.args == [ROWS[1]]
+    assert grid.selected_key == "payments"
+
+
+def test_the_selection_follows_the_key_over_sort_and_new_values(grid):
+    grid.select_key("orders")
+    grid.sort_by("lag", descending=True)
+    grid.model.set_rows([replace(ROWS[0], lag=1_000_000), *ROWS[1:]])
+    assert grid.selected_row == Row("orders", 1_000_000)
+    assert [index.row() for index in grid.view.selectionModel().selectedRows()] == [0]
+
+
+def test_a_selected_row_that_was_filtered_away_is_selected_again(grid, qtbot):
+    click(qtbot, grid, 1)
+    grid.model.set_filter(lambda row: row.name == "orders")
+    assert grid.selected_row is None
+    assert grid.selected_key == "payments"
+    grid.model.set_filter(None)
+    assert grid.selected_row == ROWS[1]
+
+
+def test_a_key_can_be_selected_before_its_row_comes(grid):
+    assert not grid.select_key("later")
+    grid.model.set_rows([*ROWS, Row("later", 5)])
+    assert grid.selected_row == Row("later", 5)
+
+
+def test_header_clicks_sort_number_columns_from_the_top_and_the_third_ends_it(grid, qtbot):
+    def press() -> list[str]:
+        at = QPoint(grid.header.sectionViewportPosition(1) + 20, 10)
+        qtbot.mouseClick(grid.header.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        return [row.name for row in grid.model.shown_rows]
+
+    assert press() == ["payments", "orders", "audit-log"]
+    assert press() == ["audit-log", "orders", "payments"]
+    assert press() == ["orders", "payments", "audit-log"]
+
+
+def test_the_order_holds_while_the_mouse_is_over_the_rows(grid):
+    grid.sort_by("lag", descending=True)
+    QApplication.sendEvent(grid.view, QEnterEvent(QPointF(5, 5), QPointF(5, 5), QPointF(5, 5)))
+    grid.model.set_rows([replace(ROWS[2], lag=99_999), *ROWS[:2]])
+    assert [row.name for row in grid.model.shown_rows] == ["payments", "orders", "audit-log"]
+    QApplication.sendEvent(grid.view, QEvent(QEvent.Type.Leave))
+    assert [row.name for row in grid.model.shown_rows] == ["audit-log", "payments", "orders"]
+
+
+def test_selected_rows_are_copied_as_table_and_as_json(grid):
+    grid.view.selectAll()
+    lines = grid.copied_text(CopyFormat.TSV).splitlines()
+    assert lines[0].split("\t")[:2] == ["Topic", "Lag"]
+    assert lines[2].split("\t")[:2] == ["payments", "16,870"]
+    assert [row["name"] for row in json.loads(grid.copied_text(CopyFormat.JSON))] == ["orders", "payments", "audit-log"]
+
+
+def test_keys_copy(grid, qtbot):
+    grid.select_key("orders")
+    qtbot.keyClick(grid, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text().startswith("Topic\tLag")
+    qtbot.keyClick(grid, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert json.loads(QApplication.clipboard().text())["name"] == "orders"
+
+
+def test_enter_and_double_click_activate(grid, qtbot):
+    grid.select_key("orders")
+    with qtbot.waitSignal(grid.activated) as told:
+        qtbot.keyClick(grid, Qt.Key.Key_Return)
+    assert told.args == [ROWS[0]]
+
+
+def test_no_rows_show_the_sentence_and_its_action(grid, qtbot):
+    asked: list[int] = []
+    grid.set_empty("No topics yet.", "New topic", lambda: asked.append(1))
+    assert not grid.placeholder.isVisible()
+    grid.model.set_rows([])
+    assert grid.placeholder.isVisible()
+    assert grid.placeholder.text == "No topics yet."
+    grid.model.set_rows(ROWS)
+    assert not grid.placeholder.isVisible()
+
+
+def test_an_error_takes_the_place_of_the_rows_until_it_ends(grid):
+    grid.set_error("The messages were not read.", "queue 9 does not exist", "Retry", lambda: None)
+    assert grid.placeholder.isVisible()
+    grid.model.set_rows(ROWS[:1])
+    assert grid.placeholder.isVisible()
+    grid.set_error("")
+    assert grid.view.isVisible()
+
+
+def test_columns_fill_the_view(grid):
+    widths = [grid.view.columnWidth(i) for i in range(len(COLUMNS))]
+    assert widths[1:] == [90, 100, 100, 80]
+    assert sum(widths) == grid.view.viewport().width()
+
+
+def test_every_kind_of_cell_is_painted_in_the_colours_of_the_theme(grid, theme):
+    picture = grid.grab().toImage()
+    colours = {picture.pixelColor(x, y).name().upper() for x in range(picture.width()) for y in range(picture.height())}
+    assert QColor(LIGHT.healthy).name().upper() in colours
+    assert QColor(LIGHT.accent).name().upper() in colours
+    assert QColor(LIGHT.panel).name().upper() in colours

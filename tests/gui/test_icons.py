@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from gui.theme.icons import MissingIconError, application_icon, icon, icon_pixmap, logo_pixmap
+from gui.theme.resources import resource_directory
+from gui.views.registry import PAGES
+
+ROOT = resource_directory().parent
+
+
+def quoted_words() -> set[str]:
+    """Every string literal of the packages that name icons."""
+    words: set[str] = set()
+    for package in ("gui", "spark_reports"):
+        for path in (ROOT / package).rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            words |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return words
+
+
+def names(folder: str) -> list[str]:
+    return sorted(path.stem for path in (resource_directory() / "icons" / folder).glob("*.svg"))
+
+
+def test_only_icons_that_are_used_ship():
+    assert set(names("regular")) - quoted_words() == set()
+
+
+def test_every_page_has_both_variants_of_its_icon(qapp):
+    for entry in PAGES:
+        assert not icon_pixmap(entry.icon, "#6AA0FF", 17).isNull()
+        assert not icon_pixmap(entry.icon, "#6AA0FF", 17, filled=True).isNull()
+
+
+@pytest.mark.parametrize("name", names("regular"))
+def test_an_icon_is_painted_in_its_colour(qapp, name):
+    picture = icon_pixmap(name, "#FF6B73", 48).toImage()
+    solid = [picture.pixelColor(x, y) for x in range(48) for y in range(48) if picture.pixelColor(x, y).alpha() == 255]
+    assert solid
+    assert {colour.name().upper() for colour in solid} == {"#FF6B73"}
+
+
+def test_an_unknown_icon_is_named(qapp):
+    with pytest.raises(MissingIconError, match="no-such-icon"):
+        icon("no-such-icon", "#FFFFFF")
+
+
+def test_the_mark_of_the_program(qapp):
+    assert not application_icon().isNull()
+    assert not logo_pixmap(44, "#6AA0FF", "#F5924E").isNull()
+
+
+def test_icons_come_with_their_licence():
+    assert "MIT License" in (resource_directory() / "icons" / "LICENSE-phosphor.txt").read_text(encoding="utf-8")

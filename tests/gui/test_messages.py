@@ -1,0 +1,554 @@
+"""The Messages page: rows, positions, bodies, sending; the page over a fake broker."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import MessagePage, RemoteError, SendMessage
+from gui.models.messages import (
+    ALL_QUEUES,
+    PAGE_MESSAGES,
+    BodyKind,
+    Draft,
+    DraftFault,
+    QueueWindow,
+    body_preview,
+    draft_fault,
+    end_of_topic,
+    json_fault,
+    message_rows,
+    message_to_send,
+    parse_time,
+    property_rows,
+    queue_bounds,
+    read_body,
+    resend_draft,
+    writable_topics,
+)
+from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.views.messages.detail import HEX, TEXT, TREE, message_json
+from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
+from gui.views.messages.view import MessagesView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_detail, fake_history, fake_state
+
+STATE = fake_state()
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture(scope="module")
+def history():
+    return fake_history(STATE)
+
+
+@pytest.fixture
+def window():
+    return FakeWindow()
+
+
+@pytest.fixture
+def make_view(qtbot, tmp_path, theme, history, window):
+    def make(source: FakeSource) -> MessagesView:
+        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+        view = MessagesView(fake_context(source, settings, window=window, theme=theme, history=history))
+        qtbot.addWidget(view)
+        view.resize(1232, 795)
+        view.show()
+        if source.state is not None:
+            view.state_changed(source.state)
+        return view
+
+    return make
+
+
+def asked(source, method):
+    return [arguments for name, arguments in source.asked if name == method]
+
+
+def grown(state, topic, queue_id, by):
+    """The state after more messages came into a queue."""
+    ends = state.queue_max_offset.copy()
+    for row, owner in enumerate(state.catalog.queue_topic):
+        if state.catalog.topics[owner] == topic and state.catalog.queue_id[row] == queue_id:
+            ends[row] += by
+    return replace(state, queue_max_offset=ends)
+
+
+# ---- rows and positions ----
+
+
+def test_rows_of_a_page_stand_newest_first():
+    page = MessagePage(
+        topic="t", queue_id=[0, 0], queue_offset=[5, 6], physical_offset=[100, 200], store_ms=[1_000, 2_000], born_ms=[1, 2],
+        body_bytes=[3, 4], tag=["", "A"], keys=["k1 k2", ""], unique_key=["U1", "U2"], body_start=[b"one", b"two"],
+        min_offset=0, max_offset=7, next_offset=7,
+    )  # fmt: skip
+
+    rows = message_rows(page)
+
+    assert [(row.key, row.name, row.body_start) for row in rows] == [((0, 6), "U2", "two"), ((0, 5), "k1", "one")]
+
+
+@pytest.mark.parametrize(
+    ("start", "shown"),
+    [
+        (b'{"a":\n  1}', '{"a": 1}'),
+        ("杭州".encode()[:-1], "杭"),  # the first 200 bytes may end within a character
+        (b"", ""),
+        (b"\x00\xff\x10", "00 ff 10"),
+    ],
+)
+def test_preview_of_a_body_is_one_line_of_text_or_hexadecimal(start, shown):
+    assert body_preview(start) == shown
+
+
+def test_window_moves_by_its_length_and_stays_within_the_queue():
+    newest = QueueWindow(100, 1_000, 0, 200).newest()
+
+    assert (newest.start, newest.end, newest.has_newer, newest.has_older) == (800, 1_000, False, True)
+    assert newest.older().start == 600
+    assert newest.older().newer() == newest
+    assert newest.oldest().older().start == 100
+    assert newest.at(5_000).start == 999
+    assert newest.at(-1).start == 100
+
+
+def test_window_of_a_short_queue_shows_all_of_it():
+    window = QueueWindow(3, 10, 3).newest()
+
+    assert (window.start, window.end, window.has_newer, window.has_older) == (3, 10, False, False)
+
+
+def test_window_follows_a_queue_whose_begin_was_deleted():
+    assert QueueWindow(0, 1_000, 50, 200).grown(300, 1_200).start == 300
+
+
+def test_bounds_and_ends_come_from_the_state():
+    low, high = queue_bounds(STATE, "payments", 3)
+
+    assert (low, high > low) == (0, True)
+    assert queue_bounds(STATE, "payments", 99) is None
+    assert queue_bounds(STATE, "nowhere", 0) is None
+    assert (
+        end_of_topic(grown(STATE, "payments", 3, 7), "payments", ALL_QUEUES) == end_of_topic(STATE, "payments", ALL_QUEUES) + 7
+    )
+    assert end_of_topic(STATE, "nowhere", 0) == -1
+
+
+def test_only_own_topics_with_write_permission_are_offered_for_sending():
+    read_only = replace(STATE, catalog=replace(STATE.catalog, topic_permission=[4, *STATE.catalog.topic_permission[1:]]))
+
+    assert "orders" in writable_topics(STATE)
+    assert "orders" not in writable_topics(read_only)
+    assert not any(name.startswith("%") for name in writable_topics(STATE))
+
+
+NOW = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
+NOW_MS = round(NOW.timestamp() * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("10:15", NOW.replace(minute=15)),
+        ("9:05", NOW.replace(hour=9, minute=5)),
+        ("10:15:02.640", NOW.replace(minute=15, second=2, microsecond=640_000)),
+        ("yesterday 10:15", NOW.replace(day=20, minute=15)),
+        ("yesterday", NOW.replace(day=20, hour=0, minute=0)),
+        ("2026-11-20 08:00", NOW.replace(day=20, hour=8, minute=0)),
+        ("2026-11-20T08:00:00+08:00", NOW.replace(day=20, hour=0, minute=0)),
+        ("-2h", NOW - timedelta(hours=2)),
+        ("-90 s", NOW - timedelta(seconds=90)),
+        (str(NOW_MS), NOW),
+    ],
+)
+def test_times_are_read_as_entered(text, moment):
+    assert parse_time(text, NOW_MS, UTC) == round(moment.timestamp() * 1_000)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "10:99", "-5", "12", "2026-13-01"])
+def test_what_is_no_time_is_none(text):
+    assert parse_time(text, NOW_MS, UTC) is None
+
+
+# ---- bodies ----
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "encoding"),
+    [
+        (b"", BodyKind.EMPTY, ""),
+        (b'{"a": 1}', BodyKind.JSON, "UTF-8"),
+        (b"[1, 2]", BodyKind.JSON, "UTF-8"),
+        (b"{not json", BodyKind.TEXT, "UTF-8"),
+        ("订单".encode(), BodyKind.TEXT, "UTF-8"),
+        ("订单".encode("gb18030"), BodyKind.TEXT, "GB18030"),
+        (b"\x00\x01\x02", BodyKind.BYTES, ""),
+        (b"12", BodyKind.TEXT, "UTF-8"),
+    ],
+)
+def test_a_body_is_found_to_be_what_its_bytes_are(body, kind, encoding):
+    found = read_body(body)
+
+    assert (found.kind, found.encoding) == (kind, encoding)
+
+
+def test_broken_json_says_where():
+    assert "line 1 column" in read_body(b'{"a": }').note
+    assert json_fault('{"a": }')
+    assert json_fault('{"a": 1}') == ""
+
+
+def test_json_nested_too_deeply_is_text_and_no_crash():
+    assert read_body(b"[" * 200_000).kind is BodyKind.TEXT
+
+
+def test_properties_stand_with_unique_key_keys_and_tag_first():
+    names = [row.name for row in property_rows({"region": "hz", "TAGS": "A", "WAIT": "true", "UNIQ_KEY": "U", "KEYS": "k"})]
+
+    assert names == ["UNIQ_KEY", "KEYS", "TAGS", "region", "WAIT"]
+    assert property_rows({"WAIT": "true"})[0].meaning
+    assert not property_rows({"region": "hz"})[0].meaning
+
+
+# ---- drafts ----
+
+DRAFT = Draft("orders", ALL_QUEUES, " PAID ", " k1  k2 ", (("region", "hz"),), b"{}")
+
+
+def test_a_draft_becomes_a_command_with_tag_and_keys_as_properties():
+    assert message_to_send(DRAFT) == SendMessage(
+        "orders", ALL_QUEUES, b"{}", {"region": "hz", "KEYS": "k1 k2", "TAGS": "PAID"}, 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"topic": ""}, DraftFault.TOPIC),
+        ({"properties": (("", "v"),)}, DraftFault.NAME),
+        ({"properties": (("n", ""),)}, DraftFault.VALUE),
+        ({"properties": (("n", "1"), ("n", "2"))}, DraftFault.TWICE),
+        ({"properties": (("TAGS", "A"),)}, DraftFault.RESERVED),
+        ({"tag": "a\x01b"}, DraftFault.CONTROL),
+        ({}, None),
+    ],
+)
+def test_the_first_fault_of_a_draft_is_named(change, fault):
+    assert draft_fault(replace(DRAFT, **change)) is fault
+
+
+def test_resending_keeps_own_properties_and_drops_what_the_system_set():
+    stored = fake_detail(256)
+    detail = replace(stored, properties={**stored.properties, "WAIT": "true", "DELAY": "3", "RETRY_TOPIC": "orders"},
+                     topic="%RETRY%g", flag=7)  # fmt: skip
+
+    draft = resend_draft(detail)
+
+    assert (draft.topic, draft.tag, draft.flag, draft.body) == ("orders", "PAID", 7, detail.body)
+    assert draft.properties == (("region", "hangzhou"),)
+    assert "UNIQ_KEY" not in message_to_send(draft).properties
+
+
+# ---- the page ----
+
+
+def test_the_page_shows_the_newest_of_the_busiest_topic_and_reads_the_first(make_view):
+    source = FakeSource()
+
+    view = make_view(source)
+
+    assert asked(source, "browse_queue") == [("orders", ALL_QUEUES, 0, PAGE_MESSAGES)]
+    assert len(view.model.rows) == PAGE_MESSAGES
+    assert view.model.rows[0].store_ms >= view.model.rows[-1].store_ms
+    assert view.detail.detail is not None
+    assert view.detail.tabs.tabText(1) == "Properties 4"
+
+
+def test_models_keep_qts_rules(make_view, theme):
+    source = FakeSource()
+    view = make_view(source)
+    for model in (view.model, view.detail.properties):
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    tree = JsonTreeModel()
+    QAbstractItemModelTester(tree, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    tree.set_value({"a": [1, {"b": None}], "c": {}})
+    view.open({"topic": "payments", "queue": 2})
+    view.bar.filter.setText("PAID")
+    view._filter_changed("PAID")
+
+    assert tree.rowCount(tree.index(0, 0)) == 2
+
+
+def test_a_long_branch_of_a_tree_counts_what_it_does_not_list():
+    tree = JsonTreeModel()
+    tree.set_value(list(range(CHILDREN_MAX + 5)))
+
+    root = tree.index(0, 0)
+
+    assert tree.rowCount(root) == CHILDREN_MAX + 1
+    assert tree.node(tree.index(CHILDREN_MAX, 0, root)).more == 5
+
+
+def test_choosing_a_queue_shows_its_end_and_older_moves_back(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    end = queue_bounds(STATE, "payments", 3)[1]
+
+    view.open({"topic": "payments", "queue": 3})
+    qtbot.mouseClick(view.bar.older, Qt.MouseButton.LeftButton)
+
+    starts = [arguments[2] for arguments in asked(source, "browse_queue")[1:]]
+    assert starts == [end - PAGE_MESSAGES, end - 2 * PAGE_MESSAGES]
+    assert view.bar.newer.isEnabled()
+    assert view.tab_title() == "Messages: payments"
+
+
+def test_go_to_offset_selects_that_message(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 3})
+
+    view.bar.offset.setText("12,345")
+    qtbot.keyClick(view.bar.offset, Qt.Key.Key_Return)
+
+    assert asked(source, "browse_queue")[-1] == ("payments", 3, 12_345, PAGE_MESSAGES)
+    view.open({"topic": "payments", "queue": 3, "offset": 777})
+    assert view.grid.selected_row.queue_offset == 777
+
+
+def test_an_offset_that_is_no_number_is_marked_and_asks_nothing(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 3})
+    before = len(source.asked)
+
+    view.bar.offset.setText("abc")
+    qtbot.keyClick(view.bar.offset, Qt.Key.Key_Return)
+
+    assert view.bar.offset.property("valid") == "false"
+    assert len(source.asked) == before
+
+
+def test_go_to_time_asks_for_the_offset_first(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 3})
+
+    view.bar.time.setText("-2h")
+    qtbot.keyClick(view.bar.time, Qt.Key.Key_Return)
+
+    assert asked(source, "find_offset") == [("payments", 3, STATE.taken_ms - 7_200_000)]
+    found = [name for name, _ in source.asked]
+    assert found.index("find_offset") < len(found) - 1 - found[::-1].index("browse_queue")
+
+
+def test_a_stale_answer_is_cancelled_when_another_queue_is_chosen(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.hold = True
+
+    view.open({"topic": "payments", "queue": 0})
+    view.open({"topic": "orders", "queue": 1})
+    for pending in source.held:
+        pending.release()
+
+    first, *_, last = [pending for pending in source.held if isinstance(pending._value, MessagePage)]
+    assert first.was_cancelled
+    assert not last.was_cancelled
+    assert {row.topic for row in view.model.rows} == {"orders"}
+
+
+def test_an_error_is_said_in_place_with_a_retry(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("the topic payments is not known to this broker")
+
+    view.open({"topic": "payments", "queue": 0})
+
+    assert view.grid.placeholder.text == "The messages of payments were not read."
+    source.fail_with = None
+    view.refresh()
+    assert len(view.model.rows) == PAGE_MESSAGES
+
+
+def test_new_messages_are_counted_and_shown_when_asked_for(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 3})
+
+    source.state = grown(STATE, "payments", 3, 12)
+    view.state_changed(source.state)
+
+    assert view.bar.new_button.text() == "12 new"
+    qtbot.mouseClick(view.bar.new_button, Qt.MouseButton.LeftButton)
+    assert view.model.rows[0].queue_offset == queue_bounds(STATE, "payments", 3)[1] + 11
+    assert view.bar.new_button.isHidden()
+
+
+def test_an_unmatched_filter_offers_to_clear_itself(make_view):
+    view = make_view(FakeSource())
+
+    view.bar.filter.setText("no such thing")
+    view._filter_changed("no such thing")
+
+    assert view.model.rowCount() == 0
+    assert view.grid.placeholder.text == "None of these messages matches the filter."
+
+
+def test_without_topics_the_page_says_what_to_do(make_view):
+    source = FakeSource(status=SourceStatus.STARTING)
+
+    view = make_view(source)
+
+    assert view.grid.placeholder.text == "No topics yet. Send a message or play the demo."
+    assert source.asked == []
+
+
+def test_the_body_is_shown_as_tree_text_and_hex(make_view):
+    pane = make_view(FakeSource()).detail
+
+    assert pane.body_switch.current == TREE
+    pane._choose_body_view(TEXT)
+    pane.body_switch.choose(TEXT)
+    pane._show_body()
+    assert json.loads(pane.text.toPlainText()) == json.loads(pane.detail.body)
+    pane.body_switch.choose(HEX)
+    pane._show_body()
+    assert pane.hex.toPlainText().startswith("00000000  7b")
+
+
+def test_bytes_that_are_no_text_are_shown_in_hexadecimal(make_view):
+    pane = make_view(FakeSource()).detail
+
+    pane.show_message(replace(fake_detail(0), body=b"\x00\x01\xfe"))
+
+    assert pane.body_switch.current == HEX
+    assert "00 01 fe" in pane.hex.toPlainText()
+    assert json.loads(message_json(pane.detail, read_body(pane.detail.body)))["bodyHex"] == "0001fe"
+
+
+def test_a_body_that_could_not_be_decompressed_says_why(make_view):
+    pane = make_view(FakeSource()).detail
+
+    pane.show_message(replace(fake_detail(0), notice="the body is not valid zlib data"))
+
+    assert pane.body_note.whole_text() == "the body is not valid zlib data"
+
+
+def test_a_message_id_is_opened(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+
+    view.bar.message_id.setText(" 7F00000100002A9F0000000000000100 ")
+    qtbot.keyClick(view.bar.message_id, Qt.Key.Key_Return)
+
+    assert asked(source, "read_message_by_id") == [("7F00000100002A9F0000000000000100",)]
+
+
+def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window):
+    source = FakeSource()
+    view = make_view(source)
+    dialog = view.ask_send()
+    dialog.tag.setText("PAID")
+    dialog.properties.add("region", "hz")
+    dialog.body.setPlainText('{"a": 1}')
+
+    qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
+
+    assert asked(source, "send_message") == [
+        (SendMessage("orders", ALL_QUEUES, b'{"a": 1}', {"region": "hz", "TAGS": "PAID"}, 0),)
+    ]
+    assert "Stored in orders" in dialog.receipt.text()
+    qtbot.mouseClick(dialog.copy_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() in dialog.receipt.text()
+    dialog.reject()
+
+
+def test_broken_json_is_warned_about_but_can_be_sent(make_view):
+    dialog = make_view(FakeSource()).ask_send()
+
+    dialog.body.setPlainText('{"a": ')
+
+    assert "no JSON" in dialog.body_note.text()
+    assert dialog.send_button.isEnabled()
+    dialog.topic_text.setText("")
+    assert not dialog.send_button.isEnabled()
+    dialog.reject()
+
+
+def test_a_refused_message_keeps_what_was_entered(make_view, qtbot):
+    source = FakeSource()
+    dialog = make_view(source).ask_send()
+    dialog.body.setPlainText("hello")
+    source.fail_with = RemoteError("the broker's disk is full")
+
+    qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
+
+    assert "the broker's disk is full" in dialog.error.text()
+    assert dialog.body.toPlainText() == "hello"
+    assert dialog.send_button.isEnabled()
+    dialog.reject()
+
+
+def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    stored = replace(fake_detail(256), body='{"城市": "杭州"}'.encode("gb18030"))
+    dialog = view.ask_resend(stored)
+
+    qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
+    dialog.body.setPlainText('{"城市": "上海"}')
+    dialog.topic_text.setText("payments")
+    qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
+
+    sent = [message for (message,) in asked(source, "send_message")]
+    assert [(message.topic, message.body) for message in sent] == [
+        ("orders", stored.body),
+        ("payments", '{"城市": "上海"}'.encode()),
+    ]
+    assert all("UNIQ_KEY" not in message.properties for message in sent)
+    dialog.reject()
+
+
+def test_the_zone_changes_shown_times(make_view):
+    view = make_view(FakeSource())
+    times: TimeZoneChoice = view.context.times
+    before = view.model.index(0, 0).data()
+
+    times.set_utc(False)
+
+    assert view.model.index(0, 0).data() == times.shown(view.model.rows[0].store_ms, STATE.taken_ms)
+    assert before.count(":") == 2
+
+
+def test_texts_follow_the_language_and_the_message_stays(make_view, qapp):
+    view = make_view(FakeSource())
+    shown = view.detail.detail
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    qapp.installTranslator(translator)
+    try:
+        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+
+        assert view.header.title == "消息"
+        assert view.bar.queue.itemText(0) == "全部队列"
+        assert view.detail.tabs.tabText(0) == "消息体"
+        assert view.detail.detail is shown
+    finally:
+        qapp.removeTranslator(translator)

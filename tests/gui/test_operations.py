@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+
+from broker_core.api import Done, WorkerError
+from gui.operations.actions import Action, ActionRegistry
+from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
+from tests.support.fake_source import FakePending
+
+
+def test_only_the_latest_question_is_answered(qapp):
+    owner = QObject()
+    query: LatestQuery[int] = LatestQuery(owner)
+    first, second = FakePending(1, held=True), FakePending(2, held=True)
+    answers: list[int] = []
+    query.ask(first, answers.append, pytest.fail)
+    query.ask(second, answers.append, pytest.fail)
+    assert first.was_cancelled
+    first.release()
+    second.release()
+    assert answers == [2]
+    assert not query.waiting
+
+
+def test_an_error_reaches_whoever_asked(qapp):
+    owner = QObject()
+    query: LatestQuery[Done] = LatestQuery(owner)
+    errors: list[str] = []
+    query.ask(FakePending(error=WorkerError("no broker")), pytest.fail, lambda error: errors.append(error.message))
+    assert errors == ["no broker"]
+
+
+def test_a_question_ends_with_its_owner(qapp):
+    owner = QObject()
+    query: LatestQuery[int] = LatestQuery(owner)
+    pending = FakePending(1, held=True)
+    query.ask(pending, pytest.fail, pytest.fail)
+    owner.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert pending.was_cancelled
+
+
+def test_a_background_call_runs_elsewhere_and_answers_here(qtbot):
+    call = BackgroundCall()
+    here, ran_on, answered_on = threading.get_ident(), [], []
+
+    def work() -> str:
+        ran_on.append(threading.get_ident())
+        return "read"
+
+    call.done.connect(lambda _value: answered_on.append(threading.get_ident()))
+    with qtbot.waitSignal(call.done) as told:
+        call.start(work)
+    assert told.args == ["read"]
+    assert ran_on != [here]
+    assert answered_on == [here]
+
+
+def test_a_failed_background_call_tells_its_error(qtbot):
+    call = BackgroundCall()
+
+    def work() -> None:
+        raise FileNotFoundError("manifest.json")
+
+    with qtbot.waitSignal(call.failed) as told:
+        call.start(work)
+    assert isinstance(told.args[0], FileNotFoundError)
+
+
+def test_a_task_runs_ends_once_and_is_told(qtbot):
+    tasks = TaskList()
+    task = tasks.start("Report")
+    ended: list[TaskState] = []
+    tasks.ended.connect(lambda task: ended.append(task.state))
+    task.report("Reading", 1, 4)
+    assert (task.share, tasks.running) == (0.25, (task,))
+    task.finish("4 rows")
+    task.fail("too late")
+    assert (task.state, task.text, ended) == (TaskState.DONE, "4 rows", [TaskState.DONE])
+
+
+def test_a_task_can_be_cancelled_only_while_it_runs(qtbot):
+    asked: list[int] = []
+    tasks = TaskList()
+    task = tasks.start("Report", lambda: asked.append(1))
+    assert task.can_cancel
+    task.cancel()
+    task.cancelled()
+    task.cancel()
+    assert asked == [1]
+    assert not task.can_cancel
+
+
+def test_finished_tasks_are_forgotten_in_the_end(qtbot):
+    tasks = TaskList()
+    for _ in range(FINISHED_TASKS_KEPT + 20):
+        tasks.start("Report").finish()
+    assert len(tasks.tasks) <= FINISHED_TASKS_KEPT + 1
+
+
+def test_an_action_is_registered_once_and_runs_unless_blocked(qapp):
+    registry, ran, reason = ActionRegistry(), [], [""]
+    registry.add(Action("x", "Do it", lambda: ran.append(1), blocked=lambda: reason[0]))
+    with pytest.raises(AssertionError, match="twice"):
+        registry.add(Action("x", "Do it", lambda: None))
+    assert registry.run("x")
+    reason[0] = "the broker is not running"
+    assert not registry.run("x")
+    assert ran == [1]
+    registry.remove("x")
+    assert registry.get("x") is None

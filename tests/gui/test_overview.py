@@ -1,0 +1,391 @@
+"""The Overview: figures, message flow, charts, tables, broker meters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QSettings, Qt
+
+from gui.bridge.demo import DemoController
+from gui.text import UNKNOWN
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import DARK, LIGHT, State
+from gui.views.overview.figures import (
+    busiest_topics,
+    change_per_second,
+    disk_share,
+    drain_seconds,
+    fan_out,
+    lagging_groups,
+    worst_group,
+)
+from gui.views.overview.flow_picture import CONSUMED, PRODUCERS, READY, flow_picture
+from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
+from gui.views.overview.tables import GroupLagRow, drains_text
+from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
+from gui.views.overview.view import OverviewView
+from monitoring.series import History
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_child import FakeChild
+from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_history, fake_state
+
+pytestmark = [
+    pytest.mark.qt_log_level_fail("WARNING"),
+    pytest.mark.qt_log_ignore("does not support propagateSizeHints"),  # the offscreen platform, of every dialog
+]
+
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture(scope="module")
+def history():
+    return fake_history(fake_state())
+
+
+@pytest.fixture
+def window():
+    return FakeWindow()
+
+
+@pytest.fixture
+def child(qapp):
+    return FakeChild()
+
+
+@pytest.fixture
+def make_view(qtbot, tmp_path, theme, history, window, child):  # noqa: PLR0917  fixtures
+    def make(source: FakeSource, **given: object) -> OverviewView:
+        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+        context = fake_context(
+            source, settings, window=window, demo=DemoController(process=child), theme=theme, **{"history": history} | given
+        )
+        view = OverviewView(context)
+        qtbot.addWidget(view)
+        view.resize(1232, 795)
+        view.show()
+        view.status_changed(source.status)
+        if source.state is not None:
+            view.state_changed(source.state)
+        return view
+
+    return make
+
+
+def knowing_nothing():
+    """A state in which no figure is known."""
+    state = fake_state()
+    unknown = dict.fromkeys(state.totals, NAN)
+    return replace(
+        state,
+        totals=unknown,
+        topic_put_rate=np.full_like(state.topic_put_rate, NAN),
+        topic_kept_messages=np.full_like(state.topic_kept_messages, -1),
+        topic_put_messages=np.full_like(state.topic_put_messages, -1),
+        group_lag_messages=np.full_like(state.group_lag_messages, NAN),
+        group_behind_ms=np.full_like(state.group_behind_ms, NAN),
+        group_got_rate=np.full_like(state.group_got_rate, NAN),
+    )
+
+
+def tile_texts(view):
+    return {key: (tile.value_label.text(), tile.accessibleDescription()) for key, tile in view.tiles.tiles.items()}
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_worst_group_is_named_with_its_share():
+    worst = worst_group(fake_state())
+    assert (worst.name, worst.lag_messages) == ("payment-settle", 16_870)
+    assert worst.share == pytest.approx(16_870 / 18_402)
+
+
+def test_there_is_no_worst_group_without_lag():
+    state = fake_state()
+    assert worst_group(replace(state, group_lag_messages=np.zeros_like(state.group_lag_messages))) is None
+    assert worst_group(knowing_nothing()) is None
+
+
+def test_fan_out_is_unknown_while_nothing_is_put():
+    state = fake_state()
+    assert fan_out(state) == pytest.approx(1_931 / 1_284)
+    assert math.isnan(fan_out(replace(state, totals=state.totals | {"put_rate": 0.0})))
+
+
+def test_disk_share_needs_a_size():
+    state = fake_state()
+    assert disk_share(state) == pytest.approx(0.418)
+    assert math.isnan(disk_share(replace(state, totals=state.totals | {"disk_total_bytes": 0.0})))
+
+
+def test_busiest_topics_leave_out_the_brokers_own():
+    state = fake_state()
+    rates = np.where(state.catalog.topic_is_system, 9_999.0, state.topic_put_rate)
+    rows = busiest_topics(replace(state, topic_put_rate=rates), 3)
+    assert [state.catalog.topics[row] for row in rows] == ["orders", "payments", "order-timeout"]
+
+
+def test_groups_with_unknown_lag_come_last():
+    state = fake_state()
+    names = [state.catalog.groups[row] for row in lagging_groups(state, 100)]
+    assert names[:4] == ["payment-settle", "stock-worker", "order-service", "notify-sms"]
+    assert names[-1] == "bi-export"
+
+
+def test_change_ignores_gaps_and_what_is_older():
+    seconds = np.arange(100.0)
+    values = np.where(seconds < 39, 10_000.0, 500.0 + 3 * seconds)
+    values[50:55] = NAN
+    assert change_per_second(seconds, values) == pytest.approx(3.0)
+    assert math.isnan(change_per_second(seconds[:1], values[:1]))
+    assert math.isnan(change_per_second(seconds, np.full(100, NAN)))
+
+
+@pytest.mark.parametrize(("lag", "change", "expected"), [(100, -10, 10.0), (0, 5, 0.0), (100, 0, math.inf), (100, 5, math.inf)])
+def test_drain_time_follows_the_change(lag, change, expected):
+    assert drain_seconds(lag, change) == expected
+
+
+@pytest.mark.parametrize(
+    ("lag", "change", "expected"),
+    [
+        (NAN, -1.0, UNKNOWN),
+        (100.0, NAN, UNKNOWN),
+        (0.0, 0.0, "no lag"),
+        (16_870.0, -71.0, "≈ 3 min"),
+        (16_870.0, 1.0, "steady"),
+        (16_870.0, -20.0, "≈ 14 min"),
+        (9.0, 0.9, "steady"),
+        (100.0, 5.0, "growing"),
+    ],
+)
+def test_draining_is_said_in_words(lag, change, expected):
+    assert drains_text(GroupLagRow("g", lag, 0.0, change)) == expected
+
+
+# ---- tiles -------------------------------------------------------------------------------------------------------------
+
+
+def test_tiles_show_the_figures_of_the_state(make_view):
+    texts = tile_texts(make_view(FakeSource()))
+    assert {key: value for key, (value, _) in texts.items()} == {
+        "in": "1,284",
+        "out": "1,931",
+        "lag": "18,402",
+        "latency": "4.2",
+        "connections": "20",
+        "disk": "41.8",
+    }
+    assert "payment-settle 92 %" in texts["lag"][1]
+    assert "fan-out 1.5×" in texts["out"][1]
+    assert "peak" in texts["in"][1]
+
+
+def test_unknown_figures_are_dashes_and_never_zero(make_view):
+    view = make_view(FakeSource(knowing_nothing()), history=History())
+    assert {value for value, _ in tile_texts(view).values()} == {UNKNOWN}
+    assert {row.text() for row in (view.meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))} == {UNKNOWN}
+    values = [card.value for card in view.flow.picture.cards()]
+    assert set(values) == {UNKNOWN}
+
+
+def test_a_tile_warns_above_its_limit_only():
+    state = fake_state()
+    assert lag_text(state).state is State.WARNING
+    assert lag_text(replace(state, totals=state.totals | {"lag_messages": 15_000.0})).state is None
+    assert disk_text(state).state is None
+    assert disk_text(replace(state, totals=state.totals | {"disk_used_bytes": 76e9})).state is State.WARNING
+
+
+def test_tiles_say_what_their_number_is():
+    state = fake_state()
+    assert (out_text(state).value, out_text(state).unit) == ("1,931", "/s")
+    assert (latency_text(state).value, latency_text(state).unit, latency_text(state).fact) == ("4.2", "ms", "p50 0.31 ms")
+    assert connections_text(state).fact == "producers 6, consumers 14"
+    idle = replace(state, totals=state.totals | {"put_p50_ms": NAN, "put_p99_ms": NAN})
+    assert (latency_text(idle).value, latency_text(idle).fact) == (UNKNOWN, "nothing put in the last 10 s")
+
+
+def test_a_click_on_a_tile_opens_its_page(make_view, window, qtbot):
+    view = make_view(FakeSource())
+    qtbot.mouseClick(view.tiles.tiles["lag"], Qt.MouseButton.LeftButton)
+    assert window.opened == [("consumers", {})]
+
+
+# ---- message flow ------------------------------------------------------------------------------------------------------
+
+
+def test_the_flow_loses_no_message_between_its_parts():
+    state = fake_state()
+    picture = flow_picture(state)
+    own = ~np.array(state.catalog.topic_is_system)
+    into_topics = sum(band.rate for band in picture.bands if band.source == PRODUCERS)
+    into_ready = sum(band.rate for band in picture.bands if band.target == READY)
+    assert into_topics == pytest.approx(float(state.topic_put_rate[own].sum()))
+    assert into_ready == pytest.approx(into_topics)
+    out_of_ready = sum(band.rate for band in picture.bands if band.source == READY)
+    assert out_of_ready == pytest.approx(float(state.group_got_rate.sum()))
+    assert sum(band.rate for band in picture.bands if band.target == CONSUMED) == pytest.approx(out_of_ready)
+
+
+def test_the_flow_shows_three_cards_a_column_and_the_rest_in_one():
+    picture = flow_picture(fake_state())
+    assert [len(column) for column in picture.columns] == [1, 3, 1, 3, 1]
+    assert [card.title for card in picture.columns[1]] == ["orders", "payments", "7 other topics"]
+    assert [card.title for card in picture.columns[3]] == ["payment-settle", "stock-worker", "6 other groups"]
+
+
+def test_an_empty_broker_has_a_flow_too():
+    state = fake_state()
+    catalog = replace(
+        state.catalog, topics=[], topic_is_system=[], groups=[], group_is_system=[], position_group=[], position_queue=[]
+    )
+    nothing, none = np.zeros(0), np.zeros(0, np.int64)
+    empty = replace(
+        state,
+        catalog=catalog,
+        topic_put_rate=nothing,
+        topic_put_messages=none,
+        topic_kept_messages=none,
+        group_lag_messages=nothing,
+        group_behind_ms=nothing,
+        group_got_rate=nothing,
+        group_members=none,
+    )
+    assert [card.fact for column in flow_picture(empty).columns[1::2] for card in column] == ["none yet", "none yet"]
+
+
+def test_bands_widen_with_the_rate_within_their_bounds():
+    widths = [band_width(rate) for rate in (0.2, 1, 10, 100, 1_000, 10_000, 1e6)]
+    assert widths == sorted(widths)
+    assert (widths[0], widths[-1]) == (BAND_WIDTH_MIN, BAND_WIDTH_MAX)
+    assert band_width(0) == band_width(NAN) == 0
+
+
+def test_a_click_on_a_stage_opens_it(make_view, window, qtbot):
+    view = make_view(FakeSource())
+    for key in ("topic:orders", "group:stock-worker", READY, PRODUCERS):
+        qtbot.mouseClick(view.flow, Qt.MouseButton.LeftButton, pos=view.flow.card_rect(key).center().toPoint())
+    assert window.opened == [
+        ("topics", {"topic": "orders"}),
+        ("consumers", {"group": "stock-worker"}),
+        ("consumers", {}),
+        ("topics", {}),
+    ]
+
+
+def test_stages_are_reached_by_keys(qtbot):
+    scene = FlowScene(DARK)
+    qtbot.addWidget(scene)
+    scene.resize(1_160, 180)
+    scene.set_picture(flow_picture(fake_state()))
+    chosen = []
+    scene.activated.connect(chosen.append)
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return, Qt.Key.Key_Left, Qt.Key.Key_Return):
+        qtbot.keyClick(scene, key)
+    assert chosen == ["topic:orders", PRODUCERS]
+
+
+def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
+    scene = FlowScene(DARK)
+    qtbot.addWidget(scene)
+    scene.resize(1_160, 180)
+    scene.set_picture(flow_picture(fake_state()))
+    corner = scene.card_rect("topic:orders").center().toPoint() + scene.rect().topLeft()
+    corner.setY(round(scene.card_rect("topic:orders").top()) + 3)
+    assert scene.grab().toImage().pixelColor(corner).name().upper() == DARK.raised
+    scene.set_tokens(LIGHT)
+    assert scene.grab().toImage().pixelColor(corner).name().upper() == LIGHT.raised
+
+
+# ---- page --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
+    header = make_view(FakeSource()).header
+    assert header.facts == "Embedded broker, up 2 h 14 min"
+    assert [chip.text for chip in header._chips if not chip.isHidden()] == ["payment-settle lags"]
+
+
+def test_the_tables_show_the_busiest_topics_and_the_worst_lag(make_view):
+    view = make_view(FakeSource())
+    assert [row.name for row in view.topics.shown_rows] == ["orders", "payments", "order-timeout", "inventory-reserve"]
+    worst = view.groups.shown_rows[0]
+    assert (worst.name, worst.lag_messages, worst.behind_ms) == ("payment-settle", 16_870, 131_000)
+    assert worst.change_per_second < 0
+
+
+def test_the_tables_follow_new_figures(make_view, qtmodeltester):
+    source = FakeSource()
+    view = make_view(source)
+    rates = source.state.topic_put_rate.copy()
+    rates[7] = 5_000.0
+    view.state_changed(replace(source.state, topic_put_rate=rates))
+    assert view.topics.shown_rows[0].name == "audit-log"
+    qtmodeltester.check(view.topics)
+    qtmodeltester.check(view.groups)
+
+
+def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
+    view = make_view(FakeSource())
+    chart = view.throughput.chart
+    messages = chart.last_value("in")
+    assert chart.shown_value("in").endswith("/s")
+    view.throughput.unit._buttons["bytes"].click()
+    assert chart.last_value("in") == pytest.approx(messages * 1_640, rel=0.2)
+    assert "iB/s" in chart.shown_value("in")
+
+
+def test_the_backlog_says_where_it_goes(make_view):
+    assert make_view(FakeSource()).backlog.subtitle.startswith("shrinking by ")
+
+
+def test_a_crosshair_stands_on_both_charts(make_view):
+    view = make_view(FakeSource())
+    at_s = view.context.source.state.taken_ms / 1_000 - 60
+    view.throughput.chart.hovered.emit(at_s)
+    assert view.backlog.chart._crosshair.isVisible()
+    assert view.backlog.chart._crosshair.value() == at_s
+
+
+def test_meters_say_figure_and_share(make_view):
+    view = make_view(FakeSource())
+    texts = {key: meter._value.text() for key, meter in view.meters.items()}
+    assert texts == {"disk": "41.8 of 75 %", "unflushed": "3.1 MiB", "held": "11 waiting", "cpu": "31 %", "memory": "177 MiB"}
+    assert view.broker_chip.text == "Healthy"
+
+
+def test_a_lost_broker_is_not_called_healthy(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.set_status(SourceStatus.LOST)
+    view.status_changed(SourceStatus.LOST)
+    assert (view.broker_chip.text, view.broker_chip.state) == ("Stopped unexpectedly", State.CRITICAL)
+    assert not view.demo_button.isEnabled()
+    assert not view.send_button.isEnabled()
+
+
+def test_the_demo_button_plays_and_stops(make_view, child, qtbot):
+    view = make_view(FakeSource())
+    qtbot.mouseClick(view.demo_button, Qt.MouseButton.LeftButton)
+    assert child.started == [["demo", "--ns", "127.0.0.1:9876", "--rate", "1200", "--parent-pipe"]]
+    assert view.demo_button.text() == "Stop demo"
+    qtbot.mouseClick(view.demo_button, Qt.MouseButton.LeftButton)
+    assert child.cancels == 1
+    child.end(cancelled=True)
+    assert view.demo_button.text() == "Play a demo"
+
+
+def test_send_opens_the_messages_page(make_view, window, qtbot):
+    qtbot.mouseClick(make_view(FakeSource()).send_button, Qt.MouseButton.LeftButton)
+    assert window.opened == [("messages", {"send": True})]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import ast
+import math
+import string
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+
+from gui import text
+from gui.text import UNKNOWN, TimeZoneChoice, load_catalogue, tr
+
+GUI = Path(text.__file__).parent
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (text.count_text(18_402), "18,402"),
+        (text.count_text(0), "0"),
+        (text.short_count_text(9_999), "9,999"),
+        (text.short_count_text(18_402), "18.4k"),
+        (text.short_count_text(30_000), "30k"),
+        (text.short_count_text(999_900), "1M"),
+        (text.short_count_text(4_318_220), "4.3M"),
+        (text.short_count_text(7_200_000_000), "7.2G"),
+        (text.signed_count_text(-71), "−71"),
+        (text.signed_count_text(2), "+2"),
+        (text.signed_count_text(0), "0"),
+        (text.rate_text(1_284.2), "1,284/s"),
+        (text.rate_text(7.2), "7.2/s"),
+        (text.rate_text(0.01), "<0.1/s"),
+        (text.rate_text(0), "0/s"),
+        (text.bytes_text(640), "640 B"),
+        (text.bytes_text(1_946), "1.9 KiB"),
+        (text.bytes_text(1023 * 1024), "1.0 MiB"),
+        (text.bytes_text(8.1 * 2**30), "8.1 GiB"),
+        (text.bytes_text(641 * 2**20), "641 MiB"),
+        (text.bytes_exact_text(8_697_308_774), "8,697,308,774 bytes"),
+        (text.byte_rate_text(2048), "2.0 KiB/s"),
+        (text.percent_text(0.418), "41.8 %"),
+        (text.milliseconds_text(0.31), "0.31 ms"),
+        (text.milliseconds_text(4.2), "4.2 ms"),
+        (text.milliseconds_text(131), "131 ms"),
+        (text.milliseconds_text(1_200), "1.2 s"),
+        (text.duration_text(0), "0 s"),
+        (text.duration_text(700), "0.7 s"),
+        (text.duration_text(131_000), "131 s"),
+        (text.duration_text(14 * 60_000), "14 min"),
+        (text.duration_text((2 * 60 + 14) * 60_000), "2 h 14 min"),
+        (text.duration_text(3 * 86_400_000), "3 d"),
+        (text.age_text(1_000, 1_200), "0.2 s"),
+        (text.age_text(2_000, 1_000), "0 s"),
+    ],
+)
+def test_figures_read_as_designed(shown: str, expected: str):
+    assert shown == expected
+
+
+@pytest.mark.parametrize("value", [None, NAN, math.inf, -1])
+@pytest.mark.parametrize(
+    "form",
+    [
+        text.count_text,
+        text.short_count_text,
+        text.rate_text,
+        text.bytes_text,
+        text.bytes_exact_text,
+        text.byte_rate_text,
+        text.milliseconds_text,
+        text.duration_text,
+        lambda value: text.age_text(value, 10_000),
+        TimeZoneChoice(utc=True).clock,
+        TimeZoneChoice(utc=True).full,
+    ],
+)
+def test_unknown_is_a_dash_never_zero(form, value):
+    assert form(value) == UNKNOWN
+
+
+def test_moments_follow_the_chosen_zone(qtbot):
+    times = TimeZoneChoice(utc=True)
+    assert times.clock(1_795_227_302_640) == "02:15:02.640"
+    assert times.full(1_795_227_302_640) == "2026-11-21 02:15:02.640"
+    assert times.shown(1_795_227_302_640, 1_795_227_302_640) == "02:15:02.640"
+    assert times.shown(1_795_227_302_640, 1_795_227_302_640 + 86_400_000) == "2026-11-21 02:15:02.640"
+    assert times.name(0) == "UTC"
+    with qtbot.waitSignal(times.changed):
+        times.toggle()
+    assert not times.utc
+
+
+def fields(shown: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(shown) if name is not None}
+
+
+def test_a_translation_has_the_fields_of_its_english_text():
+    assert {english: chinese for english, chinese in load_catalogue("zh").items() if fields(english) != fields(chinese)} == {}
+
+
+def literal_texts() -> dict[str, str]:
+    """Texts that go through ``tr`` as literals, with the file that says them."""
+    found: dict[str, str] = {}
+    for path in sorted(GUI.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                places = {"tr": (0,), "Action": (1, 3), "PageEntry": (1, 3), "ChartSeries": (1,), "Column": (1,)}.get(
+                    node.func.id, ()
+                )
+                for place in places:
+                    argument = node.args[place] if place < len(node.args) else None
+                    if isinstance(argument, ast.Constant) and argument.value:
+                        found[str(argument.value)] = str(path.relative_to(GUI))
+    return found
+
+
+def test_every_text_of_the_window_has_a_chinese_one():
+    known = load_catalogue("zh")
+    assert {shown: path for shown, path in literal_texts().items() if shown not in known} == {}
+
+
+def test_texts_change_with_the_translator(qapp):
+    translator = text.CatalogueTranslator({"Topics": "主题", "{count} tasks": "{count} 个任务"})
+    assert QCoreApplication.installTranslator(translator)
+    try:
+        assert tr("Topics") == "主题"
+        assert tr("{count} tasks", count=3) == "3 个任务"
+        assert tr("no such text") == "no such text"
+    finally:
+        QCoreApplication.removeTranslator(translator)
+    assert tr("Topics") == "Topics"

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QColor, QImage
+
+from gui.plots.queue_bars import QueueBars, Sparkline
+from gui.plots.time_chart import ChartMark, ChartSeries, TimeChart, round_step
+from gui.text import TimeZoneChoice, rate_text
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import DARK, LIGHT
+
+X = np.arange(1_000.0, 1_060.0)
+
+
+@pytest.fixture
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture
+def chart(qtbot, theme):
+    series = (ChartSeries("in", "In", fill=True), ChartSeries("out", "Out"))
+    made = TimeChart(theme, TimeZoneChoice(utc=True), series, value_text=rate_text)
+    qtbot.addWidget(made)
+    made.resize(600, 240)
+    made.show()
+    return made
+
+
+def shows(widget, colour: str) -> bool:
+    """Whether a colour is painted somewhere, give or take what smoothing mixes in."""
+    picture = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    rows = np.frombuffer(picture.constBits(), np.uint8).reshape(picture.height(), picture.bytesPerLine())
+    pixels = rows[:, : picture.width() * 3].reshape(-1, 3).astype(int)
+    wanted = QColor(colour)
+    return bool((np.abs(pixels - (wanted.red(), wanted.green(), wanted.blue())).max(axis=1) < 40).any())
+
+
+def test_the_legend_says_the_newest_value_and_a_gap_is_unknown(chart):
+    y = np.linspace(0, 1_284, 60)
+    chart.show_points({"in": (X, y), "out": (X, np.where(X > 1_050, np.nan, y))}, 1_000, 1_060)
+    assert chart.shown_value("in") == "1,284/s"
+    assert chart.shown_value("out") == "—"
+
+
+def test_no_points_are_unknown(chart):
+    chart.show_points({"in": (np.empty(0), np.empty(0))}, 0, 60)
+    assert chart.shown_value("in") == "—"
+    assert chart.shown_value("out") == "—"
+
+
+def test_the_crosshair_moves_the_legend_to_its_time(chart):
+    chart.show_points({"in": (X, X - 1_000)}, 1_000, 1_060)
+    chart.show_crosshair(1_010.3)
+    assert chart.shown_value("in") == "10/s"
+    chart.show_crosshair(math.nan)
+    assert chart.shown_value("in") == "59/s"
+
+
+def test_a_new_theme_restyles_the_lines(chart, theme):
+    chart.show_points({"in": (X, np.full(60, 500.0)), "out": (X, np.full(60, 900.0))}, 1_000, 1_060)
+    assert shows(chart, DARK.series[1])
+    theme.set_mode(ThemeMode.LIGHT)
+    assert shows(chart, LIGHT.series[1])
+    assert not shows(chart, DARK.series[1])
+
+
+def test_a_hidden_line_is_not_painted(chart):
+    chart.show_points({"in": (X, np.full(60, 500.0)), "out": (X, np.full(60, 900.0))}, 1_000, 1_060)
+    chart.toggle_series("out")
+    assert not shows(chart, DARK.series[1])
+
+
+def test_marks_replace_each_other(chart):
+    chart.set_marks([ChartMark(1_010, "Rebalance 3 → 2")])
+    chart.set_marks([])
+    chart.show_points({"in": (X, np.full(60, 500.0))}, 1_000, 1_060)
+    assert not shows(chart, DARK.checking)
+
+
+@pytest.mark.parametrize(
+    ("least", "base", "step"),
+    [
+        (0.3, 10, 0.5),
+        (1, 10, 1),
+        (210, 10, 250),
+        (1_070, 10, 2_000),
+        (6_000, 10, 10_000),
+        (0, 10, 1),
+        (1_500, 1024, 2_048),
+        (0.5, 1024, 1.0),
+    ],
+)
+def test_ticks_stand_at_round_values(least, base, step):
+    assert round_step(least, base) == step
+
+
+def test_at_most_six_ticks(chart):
+    chart.show_points({"in": (X, np.full(60, 18_402.0))}, 1_000, 1_060)
+    for side, size in (("left", 2_000), ("bottom", 2_000)):
+        axis = chart._plot.getAxis(side)
+        (_, values), *_ = axis.tickValues(0, 20_000, size)
+        assert 2 <= len(values) <= 7
+
+
+def test_queue_bars_mark_the_skewed_queue(qtbot, theme):
+    bars = QueueBars(theme)
+    qtbot.addWidget(bars)
+    bars.resize(300, 100)
+    bars.set_rates([(i, 6.0) for i in range(8)])
+    assert not shows(bars, DARK.warning)
+    bars.set_rates([(i, 6.0 if i != 5 else 11.0) for i in range(8)], skewed=[5])
+    assert shows(bars, DARK.warning)
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [float("nan")] * 5, [float("nan"), 2.0, 3.0], [0.0, 0.0], list(range(1_000))])
+def test_any_values_make_a_sparkline(qtbot, theme, values):
+    line = Sparkline(theme)
+    qtbot.addWidget(line)
+    line.set_values(values)
+    line.grab()

@@ -1,0 +1,303 @@
+"""The Welcome page: address, sample programs, check list, demo."""
+
+from __future__ import annotations
+
+import ast
+import string
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication
+
+from broker_core.api import WorkerLostError
+from gui.bridge.demo import DemoController, DemoPace
+from gui.operations.demo import play_demo
+from gui.operations.tasks import TaskList, TaskState
+from gui.text import CatalogueTranslator, load_catalogue
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.views.topics import columns, detail, new_topic_dialog
+from gui.views.topics import view as topics_view
+from gui.views.welcome import demo_card
+from gui.views.welcome.address_bar import reach_text
+from gui.views.welcome.progress import first_steps
+from gui.views.welcome.samples import SAMPLES
+from gui.views.welcome.view import WelcomeView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_child import FakeChild
+from tests.support.fake_source import READY, FakeSource, FakeWindow, fake_context, fake_history, fake_state
+
+pytestmark = [
+    pytest.mark.qt_log_level_fail("WARNING"),
+    pytest.mark.qt_log_ignore("does not support propagateSizeHints"),  # the offscreen platform, of every dialog
+]
+
+PACKAGES = ("welcome", "overview", "topics")
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture(scope="module")
+def history():
+    return fake_history(fake_state())
+
+
+@pytest.fixture
+def window():
+    return FakeWindow()
+
+
+@pytest.fixture
+def child(qapp):
+    return FakeChild()
+
+
+@pytest.fixture
+def make_view(qtbot, tmp_path, theme, history, window, child):  # noqa: PLR0917  fixtures
+    def make(source: FakeSource) -> WelcomeView:
+        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+        demo = DemoController(process=child)
+        context = fake_context(source, settings, window=window, demo=demo, theme=theme, history=history)
+        view = WelcomeView(context)
+        qtbot.addWidget(view)
+        view.resize(1232, 795)
+        view.show()
+        view.status_changed(source.status)
+        if source.state is not None:
+            view.state_changed(source.state)
+        return view
+
+    return make
+
+
+def nothing_stored():
+    state = fake_state()
+    kept = np.where(state.catalog.topic_is_system, 12, 0)
+    return replace(state, topic_kept_messages=kept, totals=state.totals | {"connections": 0.0})
+
+
+def test_a_running_broker_says_its_address_and_start_time(make_view):
+    view = make_view(FakeSource())
+    assert view.headline.text() == "Your broker is running"
+    assert "started in 0.8 s" in view.subtitle.text()
+    assert view.address.address == "127.0.0.1:9876"
+    assert not view.restart.isVisible()
+
+
+def test_the_copy_button_and_enter_copy_the_name_server_address(make_view, qtbot):
+    view = make_view(FakeSource())
+    clipboard = QGuiApplication.clipboard()
+    clipboard.clear()
+    qtbot.mouseClick(view.address.copy_button, Qt.MouseButton.LeftButton)
+    assert clipboard.text() == "127.0.0.1:9876"
+    assert view.address.copy_button.text() == "Copied"
+    clipboard.clear()
+    view.open({})
+    qtbot.waitUntil(view.address.copy_button.hasFocus)
+    qtbot.keyClick(view.address.copy_button, Qt.Key.Key_Return)
+    assert clipboard.text() == "127.0.0.1:9876"
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.title)
+def test_every_program_holds_the_address_and_no_mark(sample):
+    code = sample.code("10.1.2.3:19876")
+    assert "10.1.2.3:19876" in code
+    assert "@ADDRESS@" not in code
+
+
+def test_the_python_program_compiles():
+    python = next(sample for sample in SAMPLES if sample.title == "Python")
+    compile(python.code("127.0.0.1:9876"), "sample.py", "exec")
+
+
+def test_copy_code_copies_the_chosen_program(make_view, qtbot):
+    card = make_view(FakeSource()).connect_card
+    card.choose_sample("Go")
+    qtbot.mouseClick(card.copy_button, Qt.MouseButton.LeftButton)
+    copied = QGuiApplication.clipboard().text()
+    assert copied.startswith("// go get github.com/apache/rocketmq-client-go")
+    assert '"127.0.0.1:9876"' in copied
+    assert card.code_view.toPlainText() == copied.rstrip()
+
+
+def test_while_starting_the_stage_is_said_and_the_demo_waits(make_view):
+    view = make_view(FakeSource(status=SourceStatus.STARTING))
+    view.stage_changed("Reading the commit log", 3, 10)
+    assert view.headline.text() == "Your broker is starting"
+    assert view.subtitle.text() == "Reading the commit log, 30 %"
+    assert view.progress.isVisible()
+    assert not view.demo_card.button.isEnabled()
+    assert not view.connect_card.accepts.done
+
+
+def test_a_recovery_is_said_with_its_share(make_view):
+    view = make_view(FakeSource(status=SourceStatus.STARTING))
+    view.stage_changed("recovering", 1, 4)
+    assert view.subtitle.text() == "Recovering, 25 %"
+
+
+def test_a_lost_broker_says_why_and_offers_a_restart(make_view, window, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    source.set_status(SourceStatus.LOST, WorkerLostError("the worker was killed by signal 9"))
+    view.status_changed(SourceStatus.LOST)
+    assert view.headline.text() == "Your broker has stopped"
+    assert view.subtitle.text() == "the worker was killed by signal 9"
+    assert not view.connect_card.accepts.done
+    assert view.connect_card.connects.fact == "not now"
+    qtbot.mouseClick(view.restart, Qt.MouseButton.LeftButton)
+    assert window.restarts == 1
+
+
+def test_the_notice_of_another_port_is_shown(make_view):
+    source = FakeSource()
+    source.ready = replace(READY, name_server="127.0.0.1:9877", notice="9876 is in use by another program")
+    view = make_view(source)
+    assert view.notice.isVisible()
+    assert view.notice.text() == "9876 is in use by another program"
+    assert "127.0.0.1:9877" in view.connect_card.code_view.toPlainText()
+
+
+def test_the_check_list_ticks_itself(make_view):
+    source = FakeSource(nothing_stored())
+    view = make_view(source)
+    card = view.connect_card
+    assert [line.done for line in (card.accepts, card.connects, card.stores)] == [True, False, False]
+    view.state_changed(replace(source.state, totals=source.state.totals | {"connections": 1.0}))
+    assert (card.connects.done, card.connects.fact) == (True, "1 connected")
+    view.state_changed(fake_state())
+    assert (card.stores.done, card.stores.fact) == (True, f"{sum(own_kept()):,} stored")
+
+
+def own_kept():
+    state = fake_state()
+    return [
+        int(kept) for kept, system in zip(state.topic_kept_messages, state.catalog.topic_is_system, strict=True) if not system
+    ]
+
+
+def test_messages_in_system_topics_are_not_the_first_message():
+    assert first_steps(SourceStatus.READY, nothing_stored()).stored_messages == 0
+
+
+def test_show_it_opens_the_topic_that_holds_most(make_view, window):
+    view = make_view(FakeSource())
+    view.connect_card._show.click()
+    assert window.opened == [("messages", {"topic": "orders", "queue": -1})]
+
+
+def test_play_starts_the_demo_at_the_chosen_pace_and_opens_the_overview(make_view, window, child, qtbot):
+    view = make_view(FakeSource())
+    view.demo_card.choose_pace(DemoPace.FAST)
+    qtbot.mouseClick(view.demo_card.button, Qt.MouseButton.LeftButton)
+    assert child.started == [["demo", "--ns", "127.0.0.1:9876", "--rate", "10000", "--parent-pipe"]]
+    assert window.opened == [("overview", {})]
+    assert view.demo_card.button.text() == "Stop demo"
+
+
+def test_stop_asks_the_demo_to_end_once_and_waits_for_it(make_view, child, qtbot):
+    view = make_view(FakeSource())
+    button = view.demo_card.button
+    for _ in range(3):
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert len(child.started) == 1
+    assert child.cancels == 1
+    assert not button.isEnabled()
+    child.end(cancelled=True)
+    assert (button.text(), button.isEnabled()) == ("Play a demo", True)
+
+
+def test_the_demo_is_a_task_that_says_how_it_goes_and_why_it_failed(child):
+    demo, tasks = DemoController(process=child), TaskList()
+    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.SLOW)
+    child.line_read.emit("sent 50, 50/s")
+    (task,) = tasks.running
+    assert (task.title, task.text) == ("Demo traffic, 50/s", "sent 50, 50/s")
+    child.end(4, error="orbit: 127.0.0.1:9876 refused the connection")
+    assert (task.state, task.text) == (TaskState.FAILED, "127.0.0.1:9876 refused the connection")
+
+
+def test_a_demo_stopped_from_the_task_list_is_cancelled_not_failed(child):
+    demo, tasks = DemoController(process=child), TaskList()
+    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.SLOW)
+    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.FAST)
+    (task,) = tasks.tasks
+    task.cancel()
+    assert child.cancels == 1
+    child.end(143, cancelled=True)
+    assert task.state is TaskState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1:10911", "this machine only"),
+        ("[::1]:10911", "this machine only"),
+        ("localhost:10911", "this machine only"),
+        ("0.0.0.0:10911", "reachable from the network"),
+        ("192.168.1.4:10911", "reachable from the network"),
+        ("build-7:10911", "reachable from the network"),
+    ],
+)
+def test_reach_is_said_in_words(address, expected):
+    assert reach_text(address) == expected
+
+
+def test_the_page_speaks_chinese_after_a_switch(make_view, qapp, qtbot):
+    view = make_view(FakeSource())
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    qapp.installTranslator(translator)
+    try:
+        qtbot.waitUntil(lambda: view.headline.text() == "Broker 已在运行")
+        assert view.address.copy_button.text() == "复制"
+        assert view.demo_card.button.text() == "播放演示"
+    finally:
+        qapp.removeTranslator(translator)
+    qtbot.waitUntil(lambda: view.headline.text() == "Your broker is running")
+
+
+def test_the_language_button_asks_for_the_other_language(make_view, window):
+    view = make_view(FakeSource())
+    view._language.click()
+    assert window.languages == ["zh"]
+
+
+def texts_of(package: str) -> set[str]:
+    """Every constant that is passed to tr() in a package of pages."""
+    found = set()
+    for path in (Path(demo_card.__file__).parents[1] / package).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tr", "Column", "TileKind"):
+                place = 1 if node.func.id == "Column" else 0
+                texts = [node.args[place]] if len(node.args) > place else []
+                found |= {text.value for text in texts if isinstance(text, ast.Constant)}
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_text_has_a_chinese_one(package):
+    texts = texts_of(package)
+    assert len(texts) > 10
+    assert texts - load_catalogue("zh").keys() == set()
+
+
+def test_every_listed_text_has_a_chinese_one():
+    listed = {text for _, _, *texts in demo_card.DEMO_FACTS for text in texts}
+    listed |= set(demo_card.PACE_NAMES.values()) | set(topics_view.FILTER_NAMES.values())
+    listed |= set(detail.PERMISSION_WORDS.values()) | {text for _, text in new_topic_dialog.PERMISSIONS}
+    listed |= set(new_topic_dialog._FAULTS.values()) | {columns.YOUR_TOPICS, columns.SYSTEM_TOPICS}
+    assert listed - load_catalogue("zh").keys() == set()
+
+
+def test_fields_of_a_text_are_the_same_in_both_languages():
+    def fields(text: str) -> set[str]:
+        return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+    assert [text for text, shown in load_catalogue("zh").items() if fields(text) != fields(shown)] == []

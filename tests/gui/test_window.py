@@ -1,0 +1,387 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import Occurred, StoreLockedError
+from gui.bridge.demo import DemoController
+from gui.language import LanguageSwitch
+from gui.main_window.shortcut_sheet import ShortcutSheet
+from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.operations.reports import ReportRunner
+from gui.operations.tasks import TaskList
+from gui.text import TimeZoneChoice
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import DARK, LIGHT, State
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_pages import FAKE_PAGES, RecordingPage
+from tests.support.fake_source import FakeSource, fake_history, fake_state
+
+
+class Frame:
+    """A main window over a fake source, and what surrounds it."""
+
+    def __init__(self, application: QApplication, settings_file, source: FakeSource, theme: ThemeManager) -> None:
+        self.source = source
+        self.theme = theme
+        self.restarts = 0
+        self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
+        self.tasks = TaskList()
+        self.language = LanguageSwitch(application, "en")
+        self.demo = DemoController()
+        self.reports = ReportRunner(self.tasks)
+        self.window = MainWindow(
+            WindowServices(
+                theme=theme,
+                settings=self.settings,
+                tasks=self.tasks,
+                times=TimeZoneChoice(utc=True),
+                set_language=self.language.use,
+                pages=FAKE_PAGES,
+            )
+        )
+        self.window.attach(Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, self._restart))
+        self.language.changed.connect(self.window.show_language)
+
+    def _restart(self) -> None:
+        self.restarts += 1
+
+    @property
+    def page(self) -> RecordingPage:
+        page = self.window.area.current
+        assert isinstance(page, RecordingPage)
+        return page
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture
+def make_frame(qtbot, qapp, tmp_path, theme):
+    made: list[Frame] = []
+
+    def make(source: FakeSource | None = None) -> Frame:
+        frame = Frame(qapp, tmp_path / "window.ini", source or FakeSource(), theme)
+        made.append(frame)
+        qtbot.addWidget(frame.window)
+        frame.window.show()
+        frame.window.restore_layout()
+        return frame
+
+    yield make
+    for frame in made:
+        frame.language.use("en")
+    theme.set_mode(ThemeMode.DARK)
+
+
+@pytest.fixture
+def frame(make_frame):
+    return make_frame()
+
+
+# ---- navigation --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_start_shows_the_first_page(frame):
+    assert frame.page.page_id == "overview"
+    assert frame.window.side_bar.items["overview"].isChecked()
+
+
+def test_a_click_in_the_side_bar_opens_the_page_and_reuses_its_tab(frame, qtbot):
+    for _ in range(2):
+        qtbot.mouseClick(frame.window.side_bar.items["topics"], Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(frame.window.side_bar.items["overview"], Qt.MouseButton.LeftButton)
+    assert [page.page_id for page in frame.window.area.pages] == ["overview", "topics"]
+    assert frame.page.page_id == "overview"
+
+
+def test_a_middle_click_opens_a_new_tab(frame, qtbot):
+    qtbot.mouseClick(frame.window.side_bar.items["overview"], Qt.MouseButton.MiddleButton)
+    assert [page.page_id for page in frame.window.area.pages] == ["overview", "overview"]
+
+
+def test_arguments_reach_the_page(frame):
+    frame.window.navigate("topics", topic="orders", queue=3)
+    assert frame.page.opened == [{"topic": "orders", "queue": 3}]
+
+
+def test_back_and_forward_bring_page_and_arguments_back(frame):
+    window = frame.window
+    window.navigate("topics", topic="orders")
+    window.navigate("topics", topic="payments")
+    window.go_back()
+    assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "orders"})
+    window.go_back()
+    assert frame.page.page_id == "overview"
+    assert not window.tool_bar.back_button.isEnabled()
+    window.go_forward()
+    assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "orders"})
+
+
+def test_back_does_not_ask_for_a_dialog_again(frame):
+    window = frame.window
+    window.navigate("topics", topic="orders", create=True)
+    assert frame.page.opened == [{"topic": "orders", "create": True}]
+    window.navigate("overview")
+    window.go_back()
+    assert frame.page.opened[-1] == {"topic": "orders"}
+
+
+def test_a_move_within_a_page_is_a_place_too(frame):
+    frame.window.navigate("topics")
+    frame.page.place_changed.emit({"topic": "orders"})
+    frame.window.go_back()
+    assert frame.page.opened[-1] == {}
+
+
+def test_keys_walk_back_and_close_tabs(frame, qtbot):
+    frame.window.navigate("topics")
+    qtbot.keyClick(frame.window, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    assert frame.page.page_id == "overview"
+    qtbot.keyClick(frame.window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
+    assert [page.page_id for page in frame.window.area.pages] == ["topics"]
+    qtbot.keyClick(frame.window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
+    assert [page.page_id for page in frame.window.area.pages] == ["topics"]
+
+
+def test_tabs_side_bar_and_time_range_are_remembered(make_frame):
+    first = make_frame()
+    first.window.navigate("topics")
+    first.window.toggle_side_bar()
+    first.window.time_range.set_length(5 * 60_000)
+    first.window.close()
+    second = make_frame()
+    assert [page.page_id for page in second.window.area.pages] == ["topics", "overview"]
+    assert second.page.page_id == "topics"
+    assert second.window.side_bar.collapsed
+    assert second.window.time_range.length_ms == 5 * 60_000
+
+
+def test_a_layout_of_another_version_is_not_used(make_frame):
+    first = make_frame()
+    first.window.navigate("topics")
+    first.window.close()
+    first.settings.setValue("layout/version", 999)
+    first.settings.sync()
+    assert make_frame().page.page_id == "overview"
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_status_bar_says_address_rates_and_lag(frame):
+    frame.source.push()
+    bar = frame.window.status_bar
+    assert bar.state_text == "Embedded broker running"
+    assert bar.address_button.text() == "127.0.0.1:9876"
+    assert bar.figures == {"In": "1,284", "Out": "1,931", "Lag": "18,402"}
+
+
+def test_unknown_lag_is_a_dash(frame):
+    totals = dict(fake_state().totals, lag_messages=float("nan"))
+    frame.source.push_later(totals=totals)
+    frame.window.live.once()
+    assert frame.window.status_bar.figures["Lag"] == "—"
+
+
+def test_the_address_is_copied_by_a_click(frame, qtbot):
+    qtbot.mouseClick(frame.window.status_bar.address_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "127.0.0.1:9876"
+    assert frame.window.toasts.shown_texts == ["127.0.0.1:9876 copied"]
+
+
+def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
+    frame = make_frame()
+    frame.source.push()
+    assert frame.window.side_bar.items["topics"].count == "13"
+
+
+def test_only_the_page_in_front_gets_figures(frame):
+    hidden = frame.page
+    frame.window.navigate("topics")
+    before = len(hidden.states)
+    frame.source.push_later()
+    frame.window.live.once()
+    assert len(hidden.states) == before
+    assert frame.page.states[-1] is frame.source.state
+
+
+def test_a_pause_holds_the_figures_until_it_ends(frame, qtbot):
+    frame.source.push()
+    qtbot.keyClick(frame.window, Qt.Key.Key_Space)
+    assert frame.window.live.paused
+    held = len(frame.page.states)
+    frame.source.push_later()
+    assert len(frame.page.states) == held
+    qtbot.keyClick(frame.window, Qt.Key.Key_Space)
+    assert len(frame.page.states) == held + 1
+
+
+def test_f5_refreshes_the_page(frame, qtbot):
+    qtbot.keyClick(frame.window, Qt.Key.Key_F5)
+    assert frame.page.refreshes == 1
+
+
+# ---- broker gone -------------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_broker_is_told_with_its_reason_and_a_restart(frame, qtbot):
+    frame.source.push()
+    window = frame.window
+    frame.source.set_status(SourceStatus.LOST, StoreLockedError("the store /data is in use by process 4242", pid=4242))
+    assert window.banner.isVisible()
+    assert "4242" in window.banner.text
+    assert window.area.veil.isVisible()
+    assert window.status_bar.state_text == "Embedded broker stopped"
+    assert not window.status_bar.address_button.isVisible()
+    assert frame.page.statuses[-1] is SourceStatus.LOST
+    qtbot.mouseClick(window.banner.button, Qt.MouseButton.LeftButton)
+    assert frame.restarts == 1
+    frame.source.set_status(SourceStatus.STARTING)
+    assert not window.banner.isVisible()
+    assert window.progress.isVisible()
+    frame.source.set_status(SourceStatus.READY)
+    assert not window.progress.isVisible()
+    assert not window.area.veil.isVisible()
+
+
+def test_a_page_without_figures_is_not_dimmed(frame):
+    frame.source.push()
+    frame.window.navigate("welcome")
+    frame.source.set_status(SourceStatus.LOST, StoreLockedError("in use"))
+    assert not frame.window.area.veil.isVisible()
+    frame.window.navigate("topics")
+    assert frame.window.area.veil.isVisible()
+
+
+def test_the_start_shows_its_stage(make_frame):
+    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame.source.report_stage("Opening the store", 1, 4)
+    assert frame.window.progress.isVisible()
+    assert frame.window.status_bar.state_text == "Embedded broker starting: Opening the store"
+
+
+def test_events_go_under_the_bell_without_a_toast(frame):
+    frame.source.report(Occurred("topic_created", "Topic orders was created", 0))
+    assert [notice.text for notice in frame.window.tool_bar.notices] == ["Topic orders was created"]
+    assert frame.window.toasts.shown_texts == []
+
+
+def test_at_most_three_toasts_are_shown(frame):
+    for number in range(5):
+        frame.window.notify(f"notice {number}", state=State.WARNING)
+    assert frame.window.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
+    assert len(frame.window.toasts.kept) == 5
+
+
+def test_a_failed_task_is_told(frame):
+    frame.tasks.start("Report").fail("no Java")
+    assert frame.window.toasts.shown_texts == ["Report: no Java"]
+    assert frame.window.status_bar.tasks_button.text() == "No tasks"
+
+
+# ---- palette and actions -----------------------------------------------------------------------------------------------
+
+
+def test_the_palette_finds_topics_and_opens_them(frame, qtbot):
+    window = frame.window
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert window.palette_view.isVisible()
+    qtbot.keyClicks(window.palette_view.field, "#pay")
+    assert window.palette_view.shown_titles == ["payments", "pay-result", "%DLQ%payment-settle", "%RETRY%payment-settle"]
+    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Down)
+    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
+    assert not window.palette_view.isVisible()
+    assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "pay-result"})
+
+
+def test_the_palette_runs_commands(frame, qtbot):
+    window = frame.window
+    window.palette_view.popup(">collapse")
+    assert window.palette_view.shown_titles == ["Collapse or expand the side bar"]
+    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
+    assert window.side_bar.collapsed
+
+
+def test_a_blocked_action_is_listed_but_does_not_run(make_frame, qtbot):
+    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    QGuiApplication.clipboard().setText("before")
+    frame.window.palette_view.popup(">copy the name")
+    qtbot.keyClick(frame.window.palette_view.field, Qt.Key.Key_Return)
+    assert frame.window.palette_view.isVisible()
+    assert QGuiApplication.clipboard().text() == "before"
+    assert not frame.window.actions_known.run("broker.copy_address")
+
+
+def test_escape_and_a_click_beside_it_close_the_palette(frame, qtbot):
+    palette = frame.window.palette_view
+    palette.popup()
+    qtbot.keyClick(palette.field, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+    palette.popup()
+    qtbot.mouseClick(palette, Qt.MouseButton.LeftButton, pos=QPoint(5, 400))
+    assert not palette.isVisible()
+
+
+def test_the_shortcut_sheet_opens_with_a_question_mark(frame, qtbot):
+    qtbot.keyClick(frame.window, "?")
+    sheets = frame.window.findChildren(ShortcutSheet)
+    assert len(sheets) == 1
+    sheets[0].accept()
+
+
+def test_shortcuts_are_given_once(frame):
+    shortcuts = [action.shortcut for action in frame.window.actions_known.actions() if action.shortcut]
+    assert len(shortcuts) == len(set(shortcuts))
+
+
+# ---- theme, language, end ----------------------------------------------------------------------------------------------
+
+
+def test_the_theme_changes_at_once_and_is_remembered(frame, qapp):
+    frame.window.set_theme_mode(ThemeMode.LIGHT)
+    assert frame.theme.tokens is LIGHT
+    assert LIGHT.panel in qapp.styleSheet()
+    assert qapp.palette().window().color().name().upper() == LIGHT.window
+    assert frame.settings.value("theme") == "light"
+    frame.window.set_theme_mode(ThemeMode.DARK)
+    assert DARK.panel in qapp.styleSheet()
+
+
+def test_the_language_changes_without_restart(frame):
+    frame.language.use("zh")
+    QCoreApplication.sendPostedEvents()
+    assert frame.window.side_bar.items["topics"].text() == "主题"
+    assert frame.window.area.tabs.tabText(0) == "总览"
+    assert frame.page.header.title == "总览"
+    assert frame.window.tool_bar.range_button.text() == "最近 15 分钟"
+    assert frame.window.status_bar.state_text == "内置 Broker 运行中"
+    assert frame.window.status_bar.language_button.text() == "中文"
+    frame.language.use("en")
+    QCoreApplication.sendPostedEvents()
+    assert frame.window.side_bar.items["topics"].text() == "Topics"
+
+
+def test_a_closed_window_leaves_no_timer_running(frame, qtbot):
+    frame.window.notify("soon gone")
+    with qtbot.waitSignal(frame.window.closing):
+        frame.window.close()
+    running = [timer for timer in frame.window.findChildren(QTimer) if timer.isActive() and not timer.isSingleShot()]
+    assert running == []
+
+
+def test_pages_closed_are_gone(frame, qtbot):
+    frame.window.navigate("topics")
+    gone: list[bool] = []
+    frame.page.destroyed.connect(lambda: gone.append(True))
+    frame.window.close_tab()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert gone == [True]
+    frame.source.push_later()
+    frame.window.live.once()

@@ -1,0 +1,34 @@
+"""A child process that only remembers what it was told, for tests of what starts one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge.child_process import ChildEnd
+
+
+class FakeChild(QObject):
+    """Stands in for `ChildProcess`; a test says when it ends."""
+
+    line_read = Signal(str)
+    ended = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[list[str]] = []
+        self.cancels = 0
+        self.is_running = False
+
+    def start(self, arguments: Sequence[str]) -> None:
+        self.started.append(list(arguments))
+        self.is_running = True
+
+    def cancel(self) -> None:
+        self.cancels += 1
+
+    def end(self, exit_code: int = 0, *, cancelled: bool = False, error: str = "") -> None:
+        """Let it end."""
+        self.is_running = False
+        self.ended.emit(ChildEnd(exit_code, crashed=False, cancelled=cancelled, error_lines=(error,) if error else ()))

@@ -1,0 +1,72 @@
+"""Pages for tests of the frame: they record what the frame tells them."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.registry import PageEntry
+from gui.widgets.basic import label
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+
+class RecordingPage(PageView):
+    """Base of the fake pages."""
+
+    page_id = "recording"
+    title = "Overview"
+    icon = "squares-four"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.opened: list[dict[str, object]] = []
+        self.states: list[ClusterState] = []
+        self.statuses: list[SourceStatus] = []
+        self.refreshes = 0
+        self.filter_focused = False
+        self.content.addWidget(label("body"))
+
+    def open(self, arguments: PageArguments) -> None:
+        self.opened.append(dict(arguments))
+
+    def state_changed(self, state: ClusterState) -> None:
+        self.states.append(state)
+
+    def status_changed(self, status: SourceStatus) -> None:
+        self.statuses.append(status)
+
+    def refresh(self) -> None:
+        self.refreshes += 1
+
+    def focus_filter(self) -> None:
+        self.filter_focused = True
+
+
+class FirstPage(RecordingPage):
+    """Opens first."""
+
+    page_id = "overview"
+
+
+class TopicsPage(RecordingPage):
+    """Named like the page that the palette opens topics with."""
+
+    page_id = "topics"
+    title = "Topics"
+    icon = "stack"
+
+
+class UndimmedPage(RecordingPage):
+    """Stays bright while the broker is gone."""
+
+    page_id = "welcome"
+    title = "Welcome"
+    icon = "rocket-launch"
+    dims_when_lost = False
+
+
+FAKE_PAGES = tuple(
+    PageEntry(page.page_id, page.title, page.icon, section, "tests.support.fake_pages", page.__name__, page is not UndimmedPage)
+    for page, section in ((FirstPage, ""), (TopicsPage, "Data"), (UndimmedPage, ""))
+)
