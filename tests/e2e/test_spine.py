@@ -1,0 +1,106 @@
+"""Launch the app, an unmodified client sends, the window shows it live, a report counts it."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed")
+
+from broker_core.api import MessagePage
+from gui.models.reports import RunState
+from monitoring.sources.base import SourceStatus
+from spark_reports.catalog import find
+from tests.e2e.conftest import App
+from tests.support.cpp_client import body
+
+COUNT = 1_000
+TOPIC = "e2e-orders"
+GROUP = "e2e-billing"
+
+
+def kept(app: App) -> int:
+    state = app.source.state
+    if state is None or TOPIC not in state.catalog.topics:
+        return -1
+    return int(state.topic_kept_messages[state.catalog.topics.index(TOPIC)])
+
+
+def lag(app: App) -> float:
+    state = app.source.state
+    if state is None or GROUP not in state.catalog.groups:
+        return float("nan")
+    return float(state.group_lag_messages[state.catalog.groups.index(GROUP)])
+
+
+def send(app: App) -> None:
+    results = app.send(TOPIC, COUNT)
+    assert [status for status, _, _ in results] == [0] * COUNT
+
+
+def test_a_client_sends_and_consumes_and_the_window_shows_it(app: App):
+    app.start()
+    send(app)
+    app.until(lambda: kept(app) == COUNT, "the messages are not shown")
+    with app.consumer(TOPIC, GROUP) as consumed:
+        app.until(lambda: lag(app) == 0, "the lag is not zero")
+        assert sorted(consumed()) == sorted(body(number) for number in range(COUNT))
+    send(app)
+    app.until(lambda: lag(app) == COUNT, "the lag does not grow")
+    state = app.source.state
+    assert state is not None
+    assert state.totals["lag_messages"] == COUNT
+    assert state.totals["put_messages"] == 2 * COUNT
+    assert app.source.history.series(f"topic:{TOPIC}.put_rate").last > 0
+
+    app.window.navigate("topics")
+    topics = app.window.area.page_of("topics")
+    assert topics is not None
+    app.until(lambda: topics.model.position_of(TOPIC) >= 0, "the topic is not in the list")
+    app.until(lambda: row_of(topics.model).kept_messages == 2 * COUNT, "the list does not show the messages")
+
+    with app.consumer(TOPIC, GROUP) as consumed:
+        app.until(lambda: lag(app) == 0, "the lag does not go back to zero")
+        assert len(consumed()) == COUNT
+
+
+def row_of(model):
+    return model.row_at(model.position_of(TOPIC))
+
+
+def test_nothing_acknowledged_is_lost_when_the_worker_is_killed_and_restarted(app: App):
+    app.start()
+    send(app)
+    pid = app.console.worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    app.until(lambda: app.source.status is SourceStatus.LOST, "the loss is not noticed")
+    assert "SIGKILL" in str(app.source.reason)
+    assert app.window.banner.isVisible()
+    app.window.restart_broker()
+    app.until(lambda: app.source.status is SourceStatus.READY, "the broker does not come back")
+    app.until(lambda: kept(app) == COUNT, "messages are lost")
+    pages: list[object] = []
+    app.source.browse_queue(TOPIC, -1, 0, COUNT).then(pages.append, pages.append)
+    app.until(lambda: pages, "no answer")
+    (page,) = pages
+    assert isinstance(page, MessagePage)
+    assert len(set(page.unique_key)) == COUNT
+
+
+@pytest.mark.spark
+def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path):
+    app.start()
+    send(app)
+    assert app.source.ready is not None
+    runner = app.console.reports
+    runner.start(runner.order(find("throughput"), app.source.ready.store_directory, ()))
+    app.until(lambda: not runner.is_running, "the report does not end")
+    assert runner.run is not None
+    assert runner.run.state is RunState.COMPLETE, runner.run
+    (manifest,) = (tmp_path / "reports").rglob("manifest.json")
+    told = json.loads(manifest.read_text(encoding="utf-8"))
+    assert told["rows"]["read"] == COUNT
+    assert told["state"] == "complete"

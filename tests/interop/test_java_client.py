@@ -1,0 +1,131 @@
+"""The official Java client against our name server and broker; needs Java, Maven, and Maven's repository or its cache."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.cpp_client import body
+from tests.support.remoting_peer import eventually
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+CLIENT_VERSION = "4.9.8"
+COUNT = 60
+POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>{CLIENT_VERSION}</version></dependency>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>{CLIENT_VERSION}</version></dependency>
+</dependencies></project>"""
+
+
+@pytest.fixture(scope="module")
+def class_path(tmp_path_factory):
+    for program in ("java", "javac", "mvn"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    folder = tmp_path_factory.mktemp("java")
+    (folder / "pom.xml").write_text(POM)
+    fetch = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
+    if fetched.returncode != 0:
+        pytest.skip(f"Maven cannot get the Java client: {fetched.stdout.strip()[-300:]}")
+    path = f"{folder}{os.pathsep}{folder}/*"
+    source = CHECKOUT / "tests" / "support" / "JavaClient.java"
+    subprocess.run(["javac", "-encoding", "UTF-8", "-cp", path, "-d", str(folder), str(source)], check=True, timeout=120)
+    return path
+
+
+@pytest.fixture(params=["JSON", "ROCKETMQ"])
+def java(request, class_path, tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
+
+    def run(main: str, *arguments: object) -> list[str]:
+        options = [f"-Duser.home={tmp_path}", f"-Drocketmq.home.dir={tmp_path}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
+        options += ["-Drocketmq.client.logUseSlf4j=true", f"-Drocketmq.serialize.type={request.param}"]
+        environment = {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(tmp_path)}
+        command = ["java", *options, "-cp", class_path, main, *map(str, arguments)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=110)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return done.stdout.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with running_broker(tmp_path / "store") as running:
+        yield running
+
+
+def results(lines: list[str], word: str) -> list[list[str]]:
+    return [line.split(" ", 6)[1:] for line in lines if line.startswith(word + " ")]
+
+
+def test_it_sends_and_our_client_reads_every_message(broker, java):
+    sent = results(java("JavaClient", "send", broker.name_server, "java-orders", COUNT), "sent")
+    assert len(sent) == COUNT + 1
+
+    async def read():
+        got = []
+        consumer = PushConsumer(
+            broker.name_server,
+            "CG",
+            {"java-orders": "*"},
+            lambda messages: got.extend((m.body.decode(), m.tags, m.keys) for m in messages),
+            consume_from=ConsumeFrom.FIRST_OFFSET,
+        )
+        async with consumer, AdminClient(broker.name_server) as admin:
+            await eventually(lambda: len(got) >= COUNT + 10, seconds=60)
+            first = await admin.message_by_offset_id(sent[0][0])
+            assert first.body.decode() == body(0)
+        return sorted(got)
+
+    expected = sorted((body(number), f"Tag{'AB'[number % 2]}", [f"key-{number}"]) for number in range(COUNT + 10))
+    assert asyncio.run(read()) == expected
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_it_consumes_by_tag_what_our_client_sends(broker, java, orderly):
+    async def produce():
+        async with Producer(broker.name_server) as producer:
+            for number in range(COUNT):
+                tag = f"Tag{'AB'[number % 2]}"
+                await producer.send(Message("our-orders", body(number).encode(), tags=tag, keys=(f"key-{number}",)))
+
+    async def lag():
+        async with AdminClient(broker.name_server) as admin:
+            stats = await admin.consume_stats("CG-JAVA", "our-orders")
+            return sum(offset.lag_messages for offset in stats.values())
+
+    asyncio.run(produce())
+    more = ["orderly"] if orderly else []
+    arguments = ["consume", broker.name_server, "our-orders", "CG-JAVA", "TagA", COUNT // 2, *more]
+    got = results(java("JavaClient", *arguments), "got")
+    assert {tag for _, _, tag, _, _, _ in got} == {"TagA"}
+    assert sorted(key for _, _, _, key, _, _ in got) == sorted(f"key-{number}" for number in range(0, COUNT, 2))
+    if orderly:
+        for queue_id in {row[0] for row in got}:
+            offsets = [int(row[1]) for row in got if row[0] == queue_id]
+            assert offsets == sorted(offsets)
+    assert asyncio.run(lag()) <= COUNT // 2
+
+
+def test_its_admin_tool_lists_creates_and_describes(broker, java):
+    def admin(command, *arguments):
+        tool = "org.apache.rocketmq.tools.command.MQAdminStartup"
+        return "\n".join(java(tool, command, "-n", broker.name_server, *arguments))
+
+    assert "success" in admin("updateTopic", "-b", broker.broker, "-t", "made-by-tool", "-r", "3", "-w", "3")
+    assert "made-by-tool" in admin("topicList")
+    assert "broker-a" in admin("clusterList")
+    assert admin("topicStatus", "-t", "made-by-tool").count("broker-a") == 3
+    assert "3" in admin("topicRoute", "-t", "made-by-tool")
