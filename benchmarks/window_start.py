@@ -41,13 +41,22 @@ def bare_window() -> None:
 
 def orbit_window(folder: Path) -> None:
     """Show Orbit's window and close it after its first paint event."""
+    from PySide6.QtGui import QPaintEvent
+
     from gui.app import Console, WindowOptions, make_application
     from gui.bridge.options import WorkerOptions
+    from gui.main_window.window import MainWindow
 
+    original = MainWindow.paintEvent
+
+    def paint_and_tell(window: MainWindow, event: QPaintEvent) -> None:
+        original(window, event)
+        tell_painted()  # before Orbit goes on with pages and worker
+
+    setattr(MainWindow, "paintEvent", paint_and_tell)  # noqa: B010  a plain assignment is no method to the type checker
     worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
     application = make_application()
     console = Console(application, WindowOptions(worker, settings_file=folder / "window.ini"))
-    console.window.first_painted.connect(tell_painted)
     console.window.first_painted.connect(console.window.close)
     console.window.show()
     application.exec()
