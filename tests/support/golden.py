@@ -59,7 +59,10 @@ class GoldenStore:
         """Root of a fresh copy, modification times as they were."""
         root = directory / self.name
         with tarfile.open(self.archive) as archive:
-            archive.extractall(root, filter="data")
+            if hasattr(tarfile, "data_filter"):
+                archive.extractall(root, filter="data")
+            else:  # Python 3.11.2, as in Debian 12; the archives are our own
+                archive.extractall(root)
         return root
 
     def messages(self) -> Iterator[GoldenMessage]:
