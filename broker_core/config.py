@@ -143,7 +143,7 @@ class RemotingLimits:
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
         connections_max: Connections a server keeps at once; further ones are closed at once.
-        idle_ms: A connection without a byte in or out for so long is closed.
+        idle_ms: A connection without a byte in or out for so long is closed, and one that does not complete a frame in it.
         unsent_bytes_high: With more than this waiting to be sent, nothing more is read from that peer.
         unsent_bytes_max: With more than this waiting the peer is given up and its connection closed.
         pending_requests_max: Requests of ours on one connection that wait for their answer.

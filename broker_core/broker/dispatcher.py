@@ -7,6 +7,7 @@ from collections.abc import Callable
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
@@ -53,6 +54,7 @@ class Dispatcher:
         self._send_back = SendBackProcessor(state, durable)
         self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
         self._groups = GroupProcessor(state)
+        self._forwards = ForwardProcessor(state)
         self._info = BrokerInfoProcessor(state)
         self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
         state.store.add_arrival_listener(self.pull.arrived)
@@ -112,6 +114,8 @@ class Dispatcher:
             RequestCode.GET_PRODUCER_CONNECTION_LIST: self._groups.producer_connections,
             RequestCode.GET_ALL_PRODUCER_INFO: self._groups.all_producers,
             RequestCode.GET_CONSUME_STATS: self._groups.progress,
+            RequestCode.GET_CONSUMER_RUNNING_INFO: self._forwards.running_info,
+            RequestCode.CONSUME_MESSAGE_DIRECTLY: self._forwards.consume_directly,
             RequestCode.GET_BROKER_RUNTIME_INFO: self._info.runtime,
             RequestCode.GET_BROKER_CONFIG: self._info.settings,
         }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
+from broker_core.errors import OrbitError
 from broker_core.remoting.codes import LanguageCode, SerializeType
 from broker_core.remoting.frame import RemotingCommand
 
@@ -21,5 +23,8 @@ class Peer(Protocol):
 
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Send a request that is not answered."""
+
+    def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Send a request; ``answered`` is called with its response, or with why there is none."""
 
     def __hash__(self) -> int: ...

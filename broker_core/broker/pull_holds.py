@@ -14,6 +14,9 @@ from broker_core.broker.peer import Peer
 HOLDS_MAX = 100_000
 """Bound on all held pulls together; a pull beyond it is answered at once."""
 
+HOLDS_PER_PEER_MAX = 16_384
+"""Bound on the held pulls of one connection, so that none can use up what all share."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldPull:
@@ -40,10 +43,12 @@ class PullHolds:
 
     Args:
         holds_max: Bound on all of them together.
+        holds_per_peer_max: Bound on those of one connection.
     """
 
-    def __init__(self, *, holds_max: int = HOLDS_MAX) -> None:
+    def __init__(self, *, holds_max: int = HOLDS_MAX, holds_per_peer_max: int = HOLDS_PER_PEER_MAX) -> None:
         self._holds_max = holds_max
+        self._holds_per_peer_max = holds_per_peer_max
         self._queues: dict[tuple[str, int], list[HeldPull]] = {}
         self._peers: dict[Peer, int] = {}
         self._count = 0
@@ -53,10 +58,11 @@ class PullHolds:
 
     def hold(self, pull: HeldPull) -> bool:
         """Keep a pull; False when too many are held already."""
-        if self._count >= self._holds_max:
+        of_peer = self._peers.get(pull.peer, 0)
+        if self._count >= self._holds_max or of_peer >= self._holds_per_peer_max:
             return False
         self._queues.setdefault((pull.topic, pull.queue_id), []).append(pull)
-        self._peers[pull.peer] = self._peers.get(pull.peer, 0) + 1
+        self._peers[pull.peer] = of_peer + 1
         self._count += 1
         return True
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 from broker_core.config import RemotingLimits
-from broker_core.errors import ConnectionLostError, FrameError, NetworkError, RemoteError
+from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.remoting.frame import ONEWAY_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
 
@@ -50,13 +51,14 @@ class Connection(asyncio.Protocol):
         version: `MQVersion` ordinal the peer gave in its last command; 0 before the first.
         serialize_type: Header encoding of the peer's last command, used for requests of ours.
         last_active: Loop time of the last byte in or out.
+        partial_since: Loop time since when a frame waits for its rest; infinity when none does.
         requests_in: Requests received so far.
     """
 
     __slots__ = (
         "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
         "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "close_reason", "language",
-        "last_active", "local_address", "remote_address", "requests_in", "serialize_type", "version",
+        "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +87,7 @@ class Connection(asyncio.Protocol):
         self.version = 0
         self.serialize_type = SerializeType.JSON
         self.last_active = self._loop.time()
+        self.partial_since = math.inf
         self.requests_in = 0
         self.close_reason = ""
 
@@ -165,6 +168,17 @@ class Connection(asyncio.Protocol):
         answer.add_done_callback(settle)
         return answer
 
+    def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Send a request as `request` does; ``answered`` is called on the loop with its response, or with why there is none."""
+
+        def settle(answer: asyncio.Future[RemotingCommand]) -> None:
+            error = answer.exception()
+            if error is not None and not isinstance(error, OrbitError):
+                raise error
+            answered(answer.result() if error is None else error)
+
+        self.request(command, timeout_ms).add_done_callback(settle)
+
     def close(self, reason: str = "closed by this side") -> None:
         """End the connection after what is unsent has been handed to the system. Safe to call again."""
         if self._transport is None or self._transport.is_closing():
@@ -199,14 +213,19 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.last_active = self._loop.time()
         self._in_read = True
+        if self._decoder.pending_bytes == 0:
+            self.partial_since = self.last_active
         try:
             for command in self._decoder.feed(data):
+                self.partial_since = self.last_active
                 self._take(command)
                 if len(self._unsent) > _UNSENT_PARTS_MAX:
                     # A read full of pulls could ask for gigabytes; this way the bound on unsent bytes sees them.
                     self._flush()
                 if self.is_closed:
                     return
+            if self._decoder.pending_bytes == 0:
+                self.partial_since = math.inf
         except FrameError as error:
             self._break_off(error, data)
         finally:
@@ -222,6 +241,9 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.last_active = self._loop.time()
+        self.partial_since = max(
+            self.partial_since, self.last_active
+        )  # while its bytes were not read it could not complete its frame
         if self._reading_paused and not self.is_closed:
             assert self._transport is not None
             self._reading_paused = False

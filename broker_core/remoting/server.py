@@ -136,4 +136,8 @@ class RemotingServer:
             reason = f"no byte came or went for {self._limits.idle_ms:,} ms"
             logger.info("connection of %s is closed: %s", connection.remote_address, reason)
             connection.abort(reason)
+        for connection in [c for c in self.connections if c.partial_since < oldest]:
+            reason = f"a frame that it began did not become complete within {self._limits.idle_ms:,} ms"
+            logger.warning("connection of %s is closed: %s", connection.remote_address, reason)
+            connection.abort(reason)
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)

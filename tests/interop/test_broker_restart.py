@@ -20,12 +20,13 @@ CONFIG = ClientConfig(
 
 
 @pytest.mark.timeout(180)
-def test_clients_go_on_after_the_broker_is_killed_and_no_acknowledged_message_is_lost(tmp_path):
+@pytest.mark.parametrize("flush", ["async", "sync"])
+def test_clients_go_on_after_the_broker_is_killed_and_no_acknowledged_message_is_lost(tmp_path, flush):
     store = tmp_path / "store"
     acknowledged, consumed = set(), set()
 
     async def scenario():
-        with contextlib.suppress(AssertionError), running_broker(store) as broker:
+        with contextlib.suppress(AssertionError), running_broker(store, "--flush", flush) as broker:
             ports = {
                 "name_server_port": int(broker.name_server.rpartition(":")[2]),
                 "port": int(broker.broker.rpartition(":")[2]),
@@ -49,7 +50,7 @@ def test_clients_go_on_after_the_broker_is_killed_and_no_acknowledged_message_is
         assert len(acknowledged) == 100
         with pytest.raises((NetworkError, RemoteError)):
             await producer.send(Message("restart", b"nobody there"), timeout_ms=300)
-        with running_broker(store, **ports):
+        with running_broker(store, "--flush", flush, **ports):
             await send_some(producer, 100, 200)
             await eventually(lambda: acknowledged <= consumed, seconds=60)
             await consumer.close()

@@ -7,13 +7,11 @@ import subprocess
 
 import pytest
 
-from broker_core.client.admin import AdminClient
-from broker_core.client.message import Message
-from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
+from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
@@ -44,15 +42,7 @@ def program(module):
 
 @pytest.fixture
 def go(program, tmp_path):
-    def run(*arguments: object) -> list[list[str]]:
-        command = [str(program), *map(str, arguments)]
-        environment = {**os.environ, "HOME": str(tmp_path)}
-        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=110)
-        assert done.returncode == 0, done.stderr[-3000:]
-        lines = [line.split(" ", 6) for line in done.stdout.splitlines()]
-        return [words[1:] for words in lines if words[0] in ("sent", "got")]
-
-    return run
+    return ForeignClient([str(program)], {**os.environ, "HOME": str(tmp_path)})
 
 
 @pytest.fixture
@@ -62,7 +52,7 @@ def broker(tmp_path):
 
 
 def test_it_sends_in_every_way_and_our_client_reads_every_message(broker, go):
-    sent = go("send", broker.name_server, "go-orders", COUNT)
+    sent = go.run("send", broker.name_server, "go-orders", COUNT)
     assert len(sent) == COUNT + COUNT + 1  # single, asynchronous, one batch; one-way sends have no answer
 
     async def read():
@@ -82,35 +72,32 @@ def test_it_sends_in_every_way_and_our_client_reads_every_message(broker, go):
     assert asyncio.run(read()) == expected
 
 
-def test_it_consumes_by_tag_and_goes_on_from_its_offsets_after_a_restart(broker, go):
-    async def produce(numbers):
-        async with Producer(broker.name_server) as producer:
-            for number in numbers:
-                tag = f"Tag{'AB'[number % 2]}"
-                await producer.send(Message("our-orders", body(number).encode(), tags=tag, keys=(f"key-{number}",)))
-
-    async def lag():
-        async with AdminClient(broker.name_server) as admin:
-            stats = await admin.consume_stats("CG-GO", "our-orders")
-            return sum(offset.lag_messages for offset in stats.values())
-
-    def consumed(count):
-        return sorted(words[3] for words in go("consume", broker.name_server, "our-orders", "CG-GO", "TagA", count))
-
-    asyncio.run(produce(range(40)))
-    assert consumed(20) == sorted(f"key-{number}" for number in range(0, 40, 2))
-    asyncio.run(produce(range(40, 60)))
-    assert consumed(10) == sorted(f"key-{number}" for number in range(40, 60, 2))
-    # A queue's last messages with the other tag are passed by without a commit of their own.
-    assert asyncio.run(lag()) <= 4
+def test_its_tag_filter_leaves_others_out(broker, go):
+    produce(broker.name_server, "tagged", range(40))
+    got = go.consume_until(lambda got: len(got) >= 20, broker.name_server, "tagged", "CG-TAG", "TagB")
+    assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(1, 40, 2))
 
 
-def test_two_of_its_consumers_share_the_queues_and_nothing_comes_twice(broker, go):
-    *got, (sent,) = go("share", broker.name_server, "shared", "CG-SHARE", 200)
+def test_its_consumers_go_on_from_their_offsets_after_they_and_the_broker_were_restarted(tmp_path, go):
+    def consume(broker, first, end):
+        def all_consumed(got):
+            return len(got) >= end - first and lag(broker.name_server, "our-orders", "CG-GO") == 0
+
+        produce(broker.name_server, "our-orders", range(first, end))
+        got = go.consume_until(all_consumed, broker.name_server, "our-orders", "CG-GO", "*")
+        assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(first, end))
+
+    with running_broker(tmp_path / "store") as broker:
+        consume(broker, 0, 40)
+    with running_broker(tmp_path / "store") as broker:
+        consume(broker, 40, 60)
+
+
+def test_two_of_its_consumers_share_the_queues_and_nothing_is_lost(broker, go):
+    *got, (sent,) = go.run("share", broker.name_server, "shared", "CG-SHARE", 200)
     assert {instance for instance, *_ in got} == {"first", "second"}
-    bodies = [words[3] for words in got]
-    assert len(bodies) == int(sent)
-    assert len(set(bodies)) == len(bodies)
+    # A message that was under way while the queues changed hands comes twice: at least once is what is promised.
+    assert {words[3] for words in got} == {str(number) for number in range(int(sent))}
 
 
 def test_the_sample_program_runs_as_it_is_shown(broker, module, tmp_path):

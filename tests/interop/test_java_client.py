@@ -11,28 +11,34 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
-CLIENT_VERSION = "4.9.8"
+CLIENTS = [("4.9.8", "JSON"), ("4.9.8", "ROCKETMQ"), ("5.3.3", "JSON")]  # version, and how it writes headers
 COUNT = 60
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>{CLIENT_VERSION}</version></dependency>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>{CLIENT_VERSION}</version></dependency>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>CLIENT_VERSION</version></dependency>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>CLIENT_VERSION</version></dependency>
 </dependencies></project>"""
 
 
+@pytest.fixture(scope="module", params=CLIENTS, ids="-".join)
+def client(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def class_path(tmp_path_factory):
+def class_path(client, tmp_path_factory):
     for program in ("java", "javac", "mvn"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     folder = tmp_path_factory.mktemp("java")
-    (folder / "pom.xml").write_text(POM)
+    (folder / "pom.xml").write_text(POM.replace("CLIENT_VERSION", client[0]))
     fetch = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
     fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
     if fetched.returncode != 0:
@@ -43,14 +49,14 @@ def class_path(tmp_path_factory):
     return path
 
 
-@pytest.fixture(params=["JSON", "ROCKETMQ"])
-def java(request, class_path, tmp_path):
+@pytest.fixture
+def java(client, class_path, tmp_path):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
 
     def run(main: str, *arguments: object) -> list[str]:
         options = [f"-Duser.home={tmp_path}", f"-Drocketmq.home.dir={tmp_path}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
-        options += ["-Drocketmq.client.logUseSlf4j=true", f"-Drocketmq.serialize.type={request.param}"]
+        options += ["-Drocketmq.client.logUseSlf4j=true", f"-Drocketmq.serialize.type={client[1]}"]
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(tmp_path)}
         command = ["java", *options, "-cp", class_path, main, *map(str, arguments)]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=110)
@@ -117,6 +123,27 @@ def test_it_consumes_by_tag_what_our_client_sends(broker, java, orderly):
             offsets = [int(row[1]) for row in got if row[0] == queue_id]
             assert offsets == sorted(offsets)
     assert asyncio.run(lag()) <= COUNT // 2
+
+
+def test_its_pull_consumer_goes_on_from_what_it_committed(broker, java):
+    async def produce(numbers):
+        async with Producer(broker.name_server) as producer:
+            for number in numbers:
+                await producer.send(Message("polled", body(number).encode(), tags="TagA", keys=(f"key-{number}",)))
+
+    for first, end in ((0, COUNT), (COUNT, COUNT + 10)):
+        asyncio.run(produce(range(first, end)))
+        got = results(java("JavaClient", "poll", broker.name_server, "polled", "CG-POLL", "*", end - first), "got")
+        assert sorted(key for _, _, _, key, _, _ in got) == sorted(f"key-{number}" for number in range(first, end))
+
+
+def test_the_sample_program_runs_as_it_is_shown(broker, java, class_path, tmp_path):
+    sample = next(sample for sample in SAMPLES if sample.title == "Java")
+    source = tmp_path / "Hello.java"
+    source.write_text(sample.code(broker.name_server))
+    compiled = class_path.split(os.pathsep)[0]
+    subprocess.run(["javac", "-cp", class_path, "-d", compiled, str(source)], check=True, timeout=120)
+    assert "SEND_OK" in "".join(java("Hello"))
 
 
 def test_its_admin_tool_lists_creates_and_describes(broker, java):

@@ -7,13 +7,11 @@ import subprocess
 
 import pytest
 
-from broker_core.client.admin import AdminClient
-from broker_core.client.message import Message
-from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
+from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
@@ -37,26 +35,14 @@ def packages(tmp_path_factory):
 
 
 @pytest.fixture
-def node(packages, tmp_path):
-    def run(script: str, *arguments: object) -> str:
-        # The client writes its logs below HOME.
-        environment = {**os.environ, "HOME": str(tmp_path), "NODE_PATH": str(packages / "node_modules")}
-        command = ["node", script, *map(str, arguments)]
-        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=110)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    return run
+def environment(packages, tmp_path):
+    # The client writes its logs below HOME.
+    return {**os.environ, "HOME": str(tmp_path), "NODE_PATH": str(packages / "node_modules")}
 
 
 @pytest.fixture
-def client(node):
-    def run(*arguments: object) -> list[list[str]]:
-        script = CHECKOUT / "tests" / "support" / "node_client.js"
-        lines = [line.split(" ", 6) for line in node(str(script), *arguments).splitlines()]
-        return [words[1:] for words in lines if words[0] in ("sent", "got")]
-
-    return run
+def node(environment):
+    return ForeignClient(["node", str(CHECKOUT / "tests" / "support" / "node_client.js")], environment)
 
 
 @pytest.fixture
@@ -65,8 +51,8 @@ def broker(tmp_path):
         yield running
 
 
-def test_it_sends_and_our_client_reads_every_message(broker, client):
-    sent = client("send", broker.name_server, "node-orders", COUNT)
+def test_it_sends_and_our_client_reads_every_message(broker, node):
+    sent = node.run("send", broker.name_server, "node-orders", COUNT)
     assert len({message_id for message_id, _ in sent}) == COUNT
 
     async def read():
@@ -86,31 +72,31 @@ def test_it_sends_and_our_client_reads_every_message(broker, client):
     assert asyncio.run(read()) == expected
 
 
-def test_it_consumes_by_tag_and_goes_on_from_its_offsets_after_a_restart(broker, client):
-    async def produce(numbers):
-        async with Producer(broker.name_server) as producer:
-            for number in numbers:
-                tag = f"Tag{'AB'[number % 2]}"
-                await producer.send(Message("our-orders", body(number).encode(), tags=tag, keys=(f"key-{number}",)))
-
-    async def lag():
-        async with AdminClient(broker.name_server) as admin:
-            stats = await admin.consume_stats("CG-NODE", "our-orders")
-            return sum(offset.lag_messages for offset in stats.values())
-
-    def consumed(count):
-        return sorted(words[3] for words in client("consume", broker.name_server, "our-orders", "CG-NODE", "TagA", count))
-
-    asyncio.run(produce(range(40)))
-    assert consumed(20) == sorted(f"key-{number}" for number in range(0, 40, 2))
-    asyncio.run(produce(range(40, 60)))
-    assert consumed(10) == sorted(f"key-{number}" for number in range(40, 60, 2))
-    # A queue's last messages with the other tag are passed by without a commit of their own.
-    assert asyncio.run(lag()) <= 4
+def test_its_tag_filter_leaves_others_out(broker, node):
+    produce(broker.name_server, "tagged", range(40))
+    got = node.consume_until(lambda got: len(got) >= 20, broker.name_server, "tagged", "CG-TAG", "TagB")
+    assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(1, 40, 2))
 
 
-def test_the_sample_program_runs_as_it_is_shown(broker, node, tmp_path):
+def test_its_consumers_go_on_from_their_offsets_after_they_and_the_broker_were_restarted(tmp_path, node):
+    def consume(broker, first, end):
+        def all_consumed(got):
+            return len(got) >= end - first and lag(broker.name_server, "our-orders", "CG-NODE") == 0
+
+        produce(broker.name_server, "our-orders", range(first, end))
+        got = node.consume_until(all_consumed, broker.name_server, "our-orders", "CG-NODE", "*")
+        assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(first, end))
+
+    with running_broker(tmp_path / "store") as broker:
+        consume(broker, 0, 40)
+    with running_broker(tmp_path / "store") as broker:
+        consume(broker, 40, 60)
+
+
+def test_the_sample_program_runs_as_it_is_shown(broker, environment, tmp_path):
     sample = next(sample for sample in SAMPLES if sample.title == "Node")
     program = tmp_path / "hello.js"
     program.write_text(sample.code(broker.name_server))
-    assert "SEND_OK" in node(str(program))
+    done = subprocess.run(["node", str(program)], check=False, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "SEND_OK" in done.stdout

@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
@@ -22,6 +23,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * <pre>
  *   JavaClient send    NAME_SERVER TOPIC COUNT                             singles, then one batch of ten more
  *   JavaClient consume NAME_SERVER TOPIC GROUP EXPRESSION COUNT [orderly]  prints one line per message
+ *   JavaClient poll    NAME_SERVER TOPIC GROUP EXPRESSION COUNT            the same with a pull consumer; commits its offsets
  * </pre>
  *
  * Every line of result begins with "got" or "sent".
@@ -32,6 +34,8 @@ public final class JavaClient {
     public static void main(String[] args) throws Exception {
         if (args[0].equals("send")) {
             send(args[1], args[2], Integer.parseInt(args[3]));
+        } else if (args[0].equals("poll")) {
+            poll(args[1], args[2], args[3], args[4], Integer.parseInt(args[5]));
         } else {
             consume(args[1], args[2], args[3], args[4], Integer.parseInt(args[5]), args.length > 6);
         }
@@ -87,6 +91,22 @@ public final class JavaClient {
         }
         consumer.start();
         left.await(60, TimeUnit.SECONDS);
+        consumer.shutdown();
+    }
+
+    private static void poll(String nameServer, String topic, String group, String expression, int count) throws Exception {
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
+        CountDownLatch left = new CountDownLatch(count);
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setAutoCommit(false);
+        consumer.subscribe(topic, expression);
+        consumer.start();
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (left.getCount() > 0 && System.nanoTime() < end) {
+            take(consumer.poll(500), left);
+        }
+        consumer.commitSync();
         consumer.shutdown();
     }
 

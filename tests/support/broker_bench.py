@@ -18,6 +18,7 @@ from broker_core.broker.queue_locks import QueueLocks
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_table import TopicTable
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.errors import OrbitError
 from broker_core.message.model import HostAddress
 from broker_core.remoting.codes import MQ_VERSION, LanguageCode, RequestCode, SerializeType
 from broker_core.remoting.frame import RemotingCommand
@@ -43,6 +44,7 @@ class RecordingPeer:
         self.serialize_type = SerializeType.JSON
         self.sent: list[RemotingCommand] = []
         self.pushed: list[RemotingCommand] = []
+        self.asked: list[tuple[RemotingCommand, Callable[[RemotingCommand | OrbitError], None]]] = []
 
     def send(self, command: RemotingCommand) -> bool:
         self.sent.append(command)
@@ -51,6 +53,10 @@ class RecordingPeer:
     def send_oneway(self, command: RemotingCommand) -> bool:
         self.pushed.append(command)
         return True
+
+    def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        assert timeout_ms > 0
+        self.asked.append((command, answered))
 
 
 class BrokerBench:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from tests.support.cpp_client import TAGS, body
-from tests.support.remoting_peer import eventually
 
 _RUN_SECONDS = 110
 _CONSUME_SECONDS = 60.0
@@ -27,9 +27,7 @@ class ForeignClient:
     def run(self, *arguments: object) -> list[list[str]]:
         """Run it to its end; the words of each line of result."""
         command = [*self._command, *map(str, arguments)]
-        done = subprocess.run(
-            command, check=False, env=self._environment, capture_output=True, text=True, timeout=_RUN_SECONDS
-        )
+        done = subprocess.run(command, check=False, env=self._environment, capture_output=True, text=True, timeout=_RUN_SECONDS)
         assert done.returncode == 0, done.stderr[-3000:]
         return [words for line in done.stdout.splitlines() if (words := _words(line)) is not None]
 
@@ -51,7 +49,7 @@ class ForeignClient:
         reader = threading.Thread(target=read, name="consumer output")
         reader.start()
         try:
-            asyncio.run(eventually(lambda: done(got), seconds=_CONSUME_SECONDS))
+            _wait_for(lambda: done(got))
             process.stdin.close()
             assert process.wait(_CONSUME_SECONDS) == 0
         finally:
@@ -61,6 +59,13 @@ class ForeignClient:
             process.stdin.close()
             process.stdout.close()
         return got
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _CONSUME_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.02)
 
 
 def _words(line: str) -> list[str] | None:
@@ -74,9 +79,7 @@ def produce(name_server: str, topic: str, numbers: Sequence[int]) -> None:
     async def send() -> None:
         async with Producer(name_server) as producer:
             for number in numbers:
-                await producer.send(
-                    Message(topic, body(number).encode(), tags=TAGS[number % 2], keys=(f"key-{number}",))
-                )
+                await producer.send(Message(topic, body(number).encode(), tags=TAGS[number % 2], keys=(f"key-{number}",)))
 
     asyncio.run(send())
 

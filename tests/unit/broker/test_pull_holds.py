@@ -13,6 +13,14 @@ def test_beyond_the_bound_nothing_more_is_held():
     assert len(holds) == 1
 
 
+def test_one_connection_cannot_use_up_what_all_share():
+    holds, greedy, other = PullHolds(holds_per_peer_max=2), RecordingPeer(), RecordingPeer()
+    assert [holds.hold(pull(greedy, queue_id=queue_id)) for queue_id in range(3)] == [True, True, False]
+    assert holds.hold(pull(other))
+    holds.arrived("T", 0, 0, 0)
+    assert holds.hold(pull(greedy))
+
+
 def test_a_pull_leaves_once_only():
     holds, peer = PullHolds(), RecordingPeer()
     first, second = pull(peer), pull(peer, offset=5)

@@ -185,6 +185,24 @@ def test_a_request_without_an_answer_times_out_and_its_late_answer_is_dropped():
     asyncio.run(run())
 
 
+def test_whoever_asks_is_told_of_the_answer_or_why_there_is_none():
+    async def scenario():
+        told = []
+        async with Server() as server:
+            client = await connect(server.server.address)
+            client.ask(RemotingCommand(ECHO, {"n": "1"}), 5_000, told.append)
+            client.ask(RemotingCommand(SILENT), 20, told.append)
+            await eventually(lambda: len(told) == 2)
+            assert told[0].ext_fields == {"n": "1"}
+            assert isinstance(told[1], RequestTimeoutError)
+            client.ask(RemotingCommand(SILENT), 5_000, told.append)
+            client.abort("enough")
+            await eventually(lambda: len(told) == 3)
+            assert isinstance(told[2], ConnectionLostError)
+
+    asyncio.run(scenario())
+
+
 def test_requests_fail_when_their_connection_ends():
     async def run():
         async with Server() as server:

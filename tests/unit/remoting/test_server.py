@@ -1,11 +1,13 @@
 import asyncio
+import contextlib
+import math
 
 import pytest
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, PortInUseError
 from broker_core.remoting.client import connect
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.frame import RemotingCommand, encode_command
 from broker_core.remoting.server import RemotingServer
 from tests.support.remoting_peer import eventually
 
@@ -82,6 +84,48 @@ def test_a_silent_connection_is_closed_and_a_busy_one_kept():
             await asyncio.sleep(0.01)
         assert not busy.is_closed
         busy.close()
+        await server.stop()
+
+    asyncio.run(run())
+
+
+def test_a_frame_that_never_becomes_complete_ends_its_connection_however_busy_it_is(caplog):
+    async def run():
+        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=600))
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        busy = await connect(server.address)
+        writer.write((1000).to_bytes(4, "big"))
+        while not reader.at_eof():
+            writer.write(b"x")
+            await busy.request(RemotingCommand(1))
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                await asyncio.wait_for(reader.read(), 0.02)
+        assert not busy.is_closed
+        writer.close()
+        busy.close()
+        await server.stop()
+
+    asyncio.run(run())
+    assert "did not become complete within 600 ms" in caplog.text
+
+
+def test_a_large_frame_in_many_pieces_is_served():
+    async def run():
+        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=600))
+        await server.start()
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await eventually(lambda: server.connections)
+        (connection,) = server.connections
+        frame = encode_command(RemotingCommand(1, body=bytes(100)))
+        for piece in (frame[:5], frame[5:50], frame[50:] + frame[:60]):
+            writer.write(piece)
+            await eventually(lambda: connection.partial_since < math.inf)
+        await eventually(lambda: connection.requests_in == 1)
+        writer.write(frame[60:])
+        await eventually(lambda: connection.requests_in == 2)
+        assert connection.partial_since == math.inf
+        writer.close()
         await server.stop()
 
     asyncio.run(run())
