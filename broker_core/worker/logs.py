@@ -7,12 +7,62 @@ import logging
 import logging.handlers
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 LOG_FILE_BYTES_MAX = 5 * 1024 * 1024
 LOG_FILES_KEPT = 3
+
+BURST_LINES = 20
+BURST_SECONDS = 60.0
+_BURST_KINDS_MAX = 1_000
+_DECIDED = "passes_burst_filter"
+
+
+@dataclass(slots=True)
+class _Window:
+    """Lines of one kind since a point in time."""
+
+    since: float
+    lines: int = 0
+
+
+class BurstFilter(logging.Filter):
+    """Leaves lines out that come in bursts, so that a client gone wild cannot fill the log; the log says that it did.
+
+    Lines are of one kind when logger, level and text before its values are the same. Of each kind ``lines_max`` pass in
+    ``window_seconds``. One filter serves all handlers: what it decides of a line holds for each.
+    """
+
+    def __init__(self, *, lines_max: int = BURST_LINES, window_seconds: float = BURST_SECONDS) -> None:
+        super().__init__()
+        self._lines_max = lines_max
+        self._window_seconds = window_seconds
+        self._windows: dict[tuple[str, int, str], _Window] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written; the first and the last of a burst also tell of the others."""
+        decided = record.__dict__.setdefault(_DECIDED, None)
+        if decided is None:
+            decided = record.__dict__[_DECIDED] = self._decide(record)
+        return bool(decided)
+
+    def _decide(self, record: logging.LogRecord) -> bool:
+        kind = (record.name, record.levelno, str(record.msg))
+        window = self._windows.get(kind)
+        if window is None or record.created - window.since >= self._window_seconds:
+            if len(self._windows) >= _BURST_KINDS_MAX:
+                self._windows.clear()
+            left_out = 0 if window is None else window.lines - self._lines_max
+            window = self._windows[kind] = _Window(record.created)
+            if left_out > 0:
+                record.msg = f"{record.msg} ({left_out:,} lines like this were left out before)"
+        window.lines += 1
+        if window.lines == self._lines_max:
+            record.msg = f"{record.msg} (more lines like this are left out for up to {self._window_seconds:.0f} s)"
+        return window.lines <= self._lines_max
 
 
 def log_file_of(store: Path, log_directory: Path | None = None) -> Path:
@@ -27,6 +77,7 @@ def start_logging(log_file: Path | None, *, level: int = logging.INFO) -> None:
     formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    bursts = BurstFilter()
     refused = ""
     if log_file is not None:
         try:
@@ -41,6 +92,7 @@ def start_logging(log_file: Path | None, *, level: int = logging.INFO) -> None:
             refused = f"no log file: {error}"
     for handler in handlers:
         handler.setFormatter(formatter)
+        handler.addFilter(bursts)
     logging.basicConfig(level=level, handlers=handlers, force=True)
     logging.captureWarnings(capture=True)
     if refused:
