@@ -52,7 +52,9 @@ def _window(arguments: argparse.Namespace) -> int:
     from gui.app import WindowOptions, run_window
 
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
-    return run_window(WindowOptions(_worker_options(arguments), language=arguments.lang, theme=arguments.theme))
+    return run_window(
+        WindowOptions(_worker_options(arguments), language=arguments.lang, theme=arguments.theme, prepare_reports=True)
+    )
 
 
 def _broker(arguments: argparse.Namespace) -> int:

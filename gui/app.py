@@ -9,6 +9,7 @@ import logging
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -31,11 +32,14 @@ from gui.theme.tokens import State
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
     from gui.bridge.worker_process import WorkerProcess
+    from gui.operations.preparation import ReportPreparation
     from gui.operations.reports import ReportRunner
 
 _LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
 """After it the window ends even if a child has not: the worker kills itself once its input has ended."""
+WARM_UP_DELAY_MS = 300
+"""The first page is on screen by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class WindowOptions:
     settings_file: Path = field(default_factory=lambda: platformdirs.user_config_path("orbit", appauthor=False) / "window.ini")
     reports_folder: Path | None = None
     """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
+    prepare_reports: bool = False
+    """Whether Java's classes are prepared when the page of the reports is first opened."""
 
 
 def run_window(options: WindowOptions) -> int:
@@ -76,10 +82,12 @@ class Children:
     worker: WorkerProcess
     demo: DemoController
     reports: ReportRunner
+    preparation: ReportPreparation | None
 
     @property
     def any_running(self) -> bool:
-        return self.worker.is_running or self.demo.is_running or self.reports.is_running
+        preparing = self.preparation is not None and self.preparation.is_running
+        return self.worker.is_running or self.demo.is_running or self.reports.is_running or preparing
 
 
 class Console(QObject):
@@ -153,15 +161,29 @@ class Console(QObject):
             self.worker.start()
             self.window.attach(self._backend(self.children_processes))
             self.window.restore_layout()
+            QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
+
+    def _warm_up(self) -> None:
+        if not self._ending:
+            # A thread, as an import of half a second in the loop of the window would be felt.
+            threading.Thread(target=self._import_pages, name="import-pages").start()
+
+    def _import_pages(self) -> None:
+        """Import what the pages need before they are opened."""
+        for entry in self.window.page_entries:
+            if not self._ending:
+                entry.load()
 
     def _make_children(self) -> Children:
         # Imported here because they bring numpy and msgpack: the frame is on screen before.
         from gui.bridge.demo import DemoController  # noqa: PLC0415
         from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415
+        from gui.operations.preparation import ReportPreparation  # noqa: PLC0415
         from gui.operations.reports import ReportRunner  # noqa: PLC0415
 
-        worker = WorkerProcess(self._options.worker, self)
-        return Children(worker, DemoController(self), ReportRunner(self._tasks, self, folder=self._options.reports_folder))
+        preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
+        reports = ReportRunner(self._tasks, self, folder=self._options.reports_folder, preparation=preparation)
+        return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 
     @staticmethod
     def _backend(children: Children) -> Backend:
@@ -178,6 +200,9 @@ class Console(QObject):
             return
         children = self._children
         children.demo.stop()
+        if children.preparation is not None:
+            children.preparation.end()
+            children.preparation.ended.connect(self._child_ended)
         children.reports.cancel()
         for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
             ended.connect(self._child_ended)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime, tzinfo
 
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
@@ -26,6 +27,25 @@ def tr(text: str, /, **values: object) -> str:
     """The text in the language of the window, with ``{name}`` fields filled from ``values``."""
     shown = QCoreApplication.translate(_CONTEXT, text)
     return shown.format(**values) if values else shown
+
+
+class KnownTexts:
+    """Texts that another process wrote in English, recognised by their form; their names and figures stay.
+
+    Args:
+        forms: English texts with ``{name}`` fields for what differs. They are the keys of the catalogue.
+    """
+
+    def __init__(self, *forms: str) -> None:
+        self._patterns = [(form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form)))) for form in forms]
+
+    def text(self, text: str) -> str:
+        """The text in the language of the window; one of unknown form as `tr` has it, else as it came."""
+        for form, pattern in self._patterns:
+            found = pattern.fullmatch(text)
+            if found is not None:
+                return tr(form, **found.groupdict())
+        return tr(text)
 
 
 def load_catalogue(language: str) -> dict[str, str]:
@@ -166,24 +186,22 @@ def milliseconds_parts(value: float | None) -> tuple[str, str]:
 
 
 def duration_text(milliseconds: float | None) -> str:
-    """A duration: ``0.7 s``, ``131 s`` up to three minutes, then ``14 min``, ``2 h 14 min``, ``3 d``."""
+    """A duration: ``0.7 s``, ``131 s`` up to three minutes, then ``14 min``, ``2 h 14 min``, ``3 d``; units translated."""
     if milliseconds is None or is_unknown(milliseconds) or milliseconds < 0:
         return UNKNOWN
     seconds = milliseconds / 1_000
     if seconds == 0:
-        return "0 s"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return tr("{seconds} s", seconds=0)
     if seconds < 180:
-        return f"{seconds:.0f} s"
+        return tr("{seconds} s", seconds=f"{seconds:.1f}" if seconds < 9.95 else f"{seconds:.0f}")
     minutes = int(seconds // 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return tr("{minutes} min", minutes=minutes)
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+        return tr("{hours} h {minutes} min", hours=hours, minutes=minutes) if minutes else tr("{hours} h", hours=hours)
     days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if hours and days < 3 else f"{days} d"
+    return tr("{days} d {hours} h", days=days, hours=hours) if hours and days < 3 else tr("{days} d", days=days)
 
 
 def age_text(then_ms: float | None, now_ms: float) -> str:

@@ -6,16 +6,16 @@ Exit codes are those of the error tree in `broker_core.errors`; 130 after a canc
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import platformdirs
-
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
+from spark_reports.class_cache import cache_folder
 from spark_reports.parameters import read_parameters
 from spark_reports.progress import Progress
 
@@ -24,6 +24,8 @@ DESCRIPTION = (
     "(report.html), tables as Parquet and CSV, and manifest.json, which says what was read and what was left out."
 )
 _VALUE_OPTIONS = ("--from", "--to")
+LOW_PRIORITY = 10
+"""Added to the niceness, which goes from -20 to 19."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory-mib", type=int, metavar="N", help="heap of Java in MiB; default a third of the free memory")
     parser.add_argument("--java-home", type=Path, metavar="DIR", help="use this Java (17 or newer) instead of the packaged one")
     parser.add_argument("--progress", choices=("text", "json"), default="text", help="progress lines for people or programs")
+    parser.add_argument("--low-priority", action="store_true", help="leave the processor to other programs")
     parser.add_argument("--parent-pipe", action="store_true", help="cancel when standard input ends")
     return parser
 
@@ -111,13 +114,9 @@ def _run(
 
     parameters = read_parameters(arguments.from_time, arguments.to_time, arguments.topic, now_ms=time.time_ns() // 1_000_000)
     heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
-    spark = SparkOptions(arguments.master, heap_bytes, arguments.java_home, _cache_folder())
+    spark = SparkOptions(arguments.master, heap_bytes, arguments.java_home, cache_folder())
     run = ReportRun(spec, tuple(arguments.store), arguments.out, parameters, spark)
     return run_report(run, progress, cancellation)
-
-
-def _cache_folder() -> Path:
-    return Path(platformdirs.user_cache_dir("orbit")) / "java"
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
@@ -125,9 +124,13 @@ def _prepare(arguments: argparse.Namespace) -> int:
 
     cancellation = Cancellation()
     cancellation.install()
+    if arguments.parent_pipe:
+        cancellation.watch_parent()
+    if arguments.low_priority and sys.platform != "win32":
+        os.nice(LOW_PRIORITY)
     print("Preparing Java's classes for reports; this takes about a minute.", flush=True)
     try:
-        archive = prepare_classes(_cache_folder(), arguments.java_home, cancellation)
+        archive = prepare_classes(cache_folder(), arguments.java_home, cancellation)
     except KeyboardInterrupt as error:
         raise CancelledByUserError("the preparation was cancelled; reports work without it") from error
     finally:

@@ -11,10 +11,17 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import platformdirs
+
 from broker_core.errors import JavaError
 from spark_reports.java import HEAP_BYTES_MIN, class_path, machine_options, spark_home
 
 DUMP_TIMEOUT_S = 300.0
+
+
+def cache_folder() -> Path:
+    """Where the archives are kept by default."""
+    return Path(platformdirs.user_cache_dir("orbit")) / "java"
 
 
 class ClassCache:

@@ -16,6 +16,7 @@ from gui.views.page import PageView
 from gui.widgets.basic import IconButton
 
 TABS_MAX = 20
+TABS_WIDTH_MIN = 60
 
 
 class _Tabs(QTabBar):
@@ -54,6 +55,8 @@ class PageArea(QWidget):
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
         self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
+        self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
         self.plus = IconButton(theme, "plus", role="tab-button", tip=tr("New tab"), on_click=self.new_tab_asked.emit)
         self._stack = QStackedWidget()
         self.veil = Veil(theme, self._stack)

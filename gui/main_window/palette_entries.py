@@ -51,7 +51,7 @@ def _commands(window: MainWindow) -> list[PaletteEntry]:
     return [
         PaletteEntry(
             "command",
-            tr(action.title),
+            action.text,
             partial(registry.run, action.action_id),
             detail=tr("asks before it acts") if action.dangerous else tr(action.section),
             icon=action.icon,

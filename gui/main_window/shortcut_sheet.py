@@ -42,7 +42,7 @@ def _section(title: str, actions: Sequence[Action]) -> QVBoxLayout:
     for place, action in enumerate(actions):
         key = label(key_text(action.shortcut), "key")
         key.setFixedHeight(20)
-        grid.addWidget(label(tr(action.title)), place, 0)
+        grid.addWidget(label(action.text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
     lines = QVBoxLayout()
     lines.addWidget(label(tr(title), "panel-title"))

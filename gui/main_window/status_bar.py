@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
+from gui.broker_words import broker_text
 from gui.operations.tasks import Task, TaskList, TaskState
 from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, count_text, duration_text, rate_number, tr
 from gui.theme.manager import ThemeManager
@@ -112,7 +113,7 @@ class StatusBar(QFrame):
         text, state = _STATUS_TEXTS[status]
         self._dot.set_state(state)
         starting = status is SourceStatus.STARTING and stage
-        self._state_text.setText(f"{tr(text)}: {tr(stage)}" if starting else tr(text))
+        self._state_text.setText(f"{tr(text)}: {broker_text(stage)}" if starting else tr(text))
 
     def show_address(self, address: str) -> None:
         """Show the name server address; empty hides it."""

@@ -33,12 +33,14 @@ class ClusterButton(QPushButton):
         self.setFixedHeight(Size.CONTROL + 2)
         self._theme = theme
         self._dot = Dot(theme)
+        self._cluster = name
+        self._name = label(tr(name), "strong")
         self._kind = label(role="caption")
         self._caret = IconLabel(theme, "caret-down", "text_2", 12)
         self._line = line = QHBoxLayout(self)
         line.setContentsMargins(10, 0, 9, 0)
         line.setSpacing(7)
-        for widget in (self._dot, label(name, "strong"), self._kind, self._caret):
+        for widget in (self._dot, self._name, self._kind, self._caret):
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             line.addWidget(widget)
         self.setAccessibleName(name)
@@ -50,6 +52,7 @@ class ClusterButton(QPushButton):
         """Take the colour of the broker's state."""
         self._dot.set_state(state)
         self._kind.setText(kind)
+        self._name.setText(tr(self._cluster))
 
 
 class GoToField(QPushButton):
@@ -96,6 +99,10 @@ class Bell(IconButton):
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(theme, "bell", tip=tr("Notices"))
         self._unread = 0
+
+    @property
+    def unread(self) -> int:
+        return self._unread
 
     def set_unread(self, unread: int) -> None:
         """Show how many notices have not been looked at."""
@@ -205,7 +212,7 @@ class ToolBar(QFrame):
         self.live_button.set_glyph("pause" if paused else "radio-button")
         self.live_button.setText(tr("Paused") if paused else tr("Live"))
         self.live_button.setToolTip(tr("Go on (Space)") if paused else tr("Hold the figures (Space)"))
-        self.cadence_button.setText(f"{self._live.cadence_ms // 1000} s")
+        self.cadence_button.setText(tr("{seconds} s", seconds=self._live.cadence_ms // 1000))
         self.cadence_button.setToolTip(tr("How often the figures change"))
 
     def set_state(self, state: State, kind: str) -> None:
@@ -233,7 +240,7 @@ class ToolBar(QFrame):
         self._menu(entries, self._range.set_length, self.range_button)
 
     def _choose_cadence(self) -> None:
-        entries = [(f"{ms // 1000} s", ms == self._live.cadence_ms, ms) for ms in CADENCES_MS]
+        entries = [(tr("{seconds} s", seconds=ms // 1000), ms == self._live.cadence_ms, ms) for ms in CADENCES_MS]
         self._menu(entries, self._live.set_cadence, self.cadence_button)
 
     def _choose_theme(self) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, QEvent, QPoint, QSettings, Qt, QTimer, Si
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QVBoxLayout, QWidget
 
+from gui.broker_words import broker_text, event_state, event_text
 from gui.main_window.live import LiveFeed
 from gui.main_window.page_area import PageArea
 from gui.main_window.palette import CommandPalette, PaletteEntry
@@ -19,7 +20,7 @@ from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
 from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
-from gui.main_window.window_actions import MENUS, window_actions
+from gui.main_window.window_actions import MENUS, backend_actions, window_actions
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.tasks import Task, TaskList, TaskState
 from gui.text import TimeZoneChoice, short_count_text, tr
@@ -127,6 +128,8 @@ class MainWindow(QMainWindow):
         assert self._backend is None
         self._backend = backend
         self._context = self._page_context(backend)
+        for action in backend_actions(self, backend.demo, backend.reports):
+            self.actions_known.add(action)
         backend.source.add_listener(self)
         self.status_changed(backend.source.status, None)
         self._show_clock()
@@ -283,7 +286,7 @@ class MainWindow(QMainWindow):
             self.banner.hide()
         self._write_title()
         if ready is not None and ready.notice:
-            self.notify(ready.notice, state=State.WARNING)
+            self.notify(broker_text(ready.notice), state=State.WARNING)
         for page in self.area.pages:
             page.status_changed(status)
 
@@ -303,9 +306,13 @@ class MainWindow(QMainWindow):
         self.live.take(state)
 
     def occurred(self, event: Occurred) -> None:
-        """Something worth knowing happened; it asks for nothing, so it only goes under the bell."""
-        self.toasts.keep(event.text, State.INFO)
-        self.tool_bar.notices = self.toasts.kept
+        """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
+        text, state = event_text(event), event_state(event)
+        if state is State.INFO:
+            self.toasts.keep(text, state)
+            self._notices_changed()
+        else:
+            self.notify(text, state=state)
 
     def _show_state(self, state: ClusterState) -> None:
         self.status_bar.show_figures(state)
@@ -376,11 +383,11 @@ class MainWindow(QMainWindow):
 
     def _add_to_menu(self, menu: QMenu, action: Action) -> None:
         tokens = self._services.theme.tokens
-        made = menu.addAction(tr(action.title))
+        made = menu.addAction(action.text)
         if action.icon:
             made.setIcon(icon(action.icon, tokens.text_2, disabled=mix(tokens.text_3, tokens.panel, 60)))
         if action.shortcut:
-            made.setText(f"{tr(action.title)}\t{key_text(action.shortcut)}")
+            made.setText(f"{action.text}\t{key_text(action.shortcut)}")
         reason = action.blocked()
         made.setEnabled(not reason)
         made.setToolTip(reason)
@@ -389,7 +396,7 @@ class MainWindow(QMainWindow):
     def _popup_cluster_menu(self, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        entry = menu.addAction(f"{self._services.cluster_name}  {self.ready_address}".strip())
+        entry = menu.addAction(f"{tr(self._services.cluster_name)}  {self.ready_address}".strip())
         entry.setCheckable(True)
         entry.setChecked(True)
         menu.addSeparator()
@@ -473,6 +480,11 @@ class MainWindow(QMainWindow):
         self._services.set_language(language)
 
     @property
+    def tasks(self) -> TaskList:
+        """Long work of the window."""
+        return self._services.tasks
+
+    @property
     def ready_address(self) -> str:
         """Name server address; empty while the broker does not run."""
         return self._ready.name_server if self._ready is not None else ""
@@ -498,6 +510,9 @@ class MainWindow(QMainWindow):
     ) -> None:
         """Show a toast and keep it under the bell."""
         self.toasts.show(text, state=state, action=action, on_action=on_action)
+        self._notices_changed()
+
+    def _notices_changed(self) -> None:
         self.tool_bar.notices = self.toasts.kept
         self.tool_bar.bell.set_unread(self.toasts.unread)
 
@@ -506,7 +521,7 @@ class MainWindow(QMainWindow):
         self.tool_bar.bell.set_unread(0)
 
     def _task_ended(self, task: Task) -> None:
-        if task.state is TaskState.FAILED:
+        if task.state is TaskState.FAILED and not task.quiet:
             self.notify(f"{task.title}: {task.text}", state=State.CRITICAL)
 
     # ---- language, zone, title -------------------------------------------------------------------------------------
@@ -536,7 +551,7 @@ class MainWindow(QMainWindow):
         }[self.source_status]
         self.tool_bar.set_state(state, tr("this machine"))
         address = self.ready_address
-        self.setWindowTitle(f"Orbit — {self._services.cluster_name}" + (f" · {address}" if address else ""))
+        self.setWindowTitle(f"Orbit — {tr(self._services.cluster_name)}" + (f" · {address}" if address else ""))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -10,7 +10,9 @@ from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
 
 if TYPE_CHECKING:
+    from gui.bridge.demo import DemoController
     from gui.main_window.window import MainWindow
+    from gui.operations.reports import ReportRunner
 
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
 """English menu names in their order; one without actions is not shown."""
@@ -67,16 +69,61 @@ def _view(window: MainWindow) -> list[Action]:
     ]
 
 
-def _broker(window: MainWindow) -> list[Action]:
-    def not_running() -> str:
-        return "" if window.ready_address else tr("the broker is not running")
+def _not_running(window: MainWindow) -> str:
+    return "" if window.ready_address else tr("the broker is not running")
 
-    return [
-        Action(
-            "broker.copy_address", "Copy the name server address", window.copy_address, "Broker", "copy", blocked=not_running
-        ),
+
+def _broker(window: MainWindow) -> list[Action]:
+    blocked = partial(_not_running, window)
+    made = [
+        Action("broker.copy_address", "Copy the name server address", window.copy_address, "Broker", "copy", blocked=blocked),
         Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
     ]
+    if _has_page(window, "topics"):
+        new = partial(window.navigate, "topics", create=True)
+        made.append(Action("topic.new", "New topic", new, "Topic", "plus", "Ctrl+Shift+N", blocked))
+    if _has_page(window, "messages"):
+        send = partial(window.navigate, "messages", send=True)
+        made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", blocked))
+    return made
+
+
+def _has_page(window: MainWindow, page_id: str) -> bool:
+    return any(entry.page_id == page_id for entry in window.page_entries)
+
+
+def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRunner) -> list[Action]:
+    """What can be done once the window has its backend: the demo, and each report of the catalogue."""
+    from gui.bridge.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
+    from gui.operations.demo import play_demo  # noqa: PLC0415  as above
+    from spark_reports import catalog  # noqa: PLC0415  as above
+
+    def play() -> None:
+        play_demo(demo, window.tasks, window.ready_address, DemoPace.NORMAL)
+
+    def cannot_play() -> str:
+        return tr("the demo plays already") if demo.is_running else _not_running(window)
+
+    def cannot_stop() -> str:
+        return "" if demo.is_running and not demo.is_stopping else tr("the demo does not play")
+
+    def cannot_report() -> str:
+        return tr("another report is running") if reports.is_running else _not_running(window)
+
+    made = [
+        Action("demo.play", "Play a demo", play, "Tools", "play", blocked=cannot_play),
+        Action("demo.stop", "Stop the demo", demo.stop, "Tools", "stop", blocked=cannot_stop),
+    ]
+    if _has_page(window, "reports"):
+        for spec in catalog.reports():
+            run = partial(window.navigate, "reports", report=spec.name, run=True)
+            made.append(
+                Action(
+                    f"report.{spec.name}", "Run report: {subject}", run, "Tools", "chart-bar",
+                    blocked=cannot_report, subject=spec.title,
+                )
+            )  # fmt: skip
+    return made
 
 
 def _tabs(window: MainWindow) -> list[Action]:
@@ -89,6 +136,6 @@ def _tabs(window: MainWindow) -> list[Action]:
 
 def _help(window: MainWindow) -> list[Action]:
     made = [Action("help.shortcuts", "Keyboard shortcuts", window.show_shortcuts, "Help", "keyboard", "?")]
-    if any(entry.page_id == "welcome" for entry in window.page_entries):
+    if _has_page(window, "welcome"):
         made.insert(0, Action("help.welcome", "Welcome", partial(window.navigate, "welcome"), "Help", "rocket-launch"))
     return made

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.text import tr
+
 
 def _never_blocked() -> str:
     return ""
@@ -29,6 +31,13 @@ class Action:
     """Why it cannot run now, in words; empty when it can."""
     dangerous: bool = False
     """Marked in lists; it asks before it acts."""
+    subject: str = ""
+    """English; fills the field ``{subject}`` of the title."""
+
+    @property
+    def text(self) -> str:
+        """The title in the language of the window."""
+        return tr(self.title, subject=tr(self.subject)) if self.subject else tr(self.title)
 
 
 class ActionRegistry(QObject):

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QObject
 
 from gui.bridge.child_process import ChildEnd
 from gui.bridge.demo import DemoController, DemoPace
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
+
+_PROGRESS = re.compile(
+    r"(?P<seconds>\d+) s: sent (?P<sent>[\d,]+) \((?P<note>.*?)\); consumed (?P<consumed>.*?)"
+    r"(; failed (?P<failed>[\d,]+) \((?P<reason>.*)\))?"
+)
+
+
+def demo_progress_text(line: str) -> str:
+    """A progress line of the demo in the language of the window; a line of another kind stays as it is."""
+    found = _PROGRESS.fullmatch(line)
+    if found is None:
+        return line
+    text = tr("{seconds} s: sent {sent} ({note}); consumed {consumed}", **found.groupdict() | {"note": tr(found["note"])})
+    return text + tr("; failed {failed} ({reason})", **found.groupdict()) if found["failed"] else text
 
 
 def play_demo(demo: DemoController, tasks: TaskList, name_server: str, pace: DemoPace) -> None:
@@ -29,7 +45,7 @@ class _DemoTask(QObject):
         demo.ended.connect(self._ended)
 
     def _line_read(self, line: str) -> None:
-        self._task.report(line)
+        self._task.report(demo_progress_text(line))
 
     def _ended(self, end: ChildEnd) -> None:
         if end.cancelled:

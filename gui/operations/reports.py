@@ -30,6 +30,7 @@ from gui.models.reports import (
     past_run,
     run_folder,
 )
+from gui.operations.preparation import ReportPreparation
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
 from spark_reports.catalog import ReportSpec
@@ -63,6 +64,7 @@ class ReportRunner(QObject):
         *,
         folder: Path | None = None,
         process: ChildProcess | None = None,
+        preparation: ReportPreparation | None = None,
         clock_ms: Callable[[], float] = rising_ms,
     ) -> None:
         """Create an idle runner.
@@ -72,6 +74,7 @@ class ReportRunner(QObject):
             parent: Qt's owner.
             folder: Where the outputs go, one folder a run; by default ``reports`` in the user's data folder of Orbit.
             process: What runs the child; given by tests.
+            preparation: Prepares Java's classes while no report runs; None: nobody does.
             clock_ms: Time in ms that only rises.
         """
         super().__init__(parent)
@@ -81,6 +84,7 @@ class ReportRunner(QObject):
         self._clock_ms = clock_ms
         self._run: Run | None = None
         self._outcome: Run | None = None
+        self._preparation = preparation
         self._process = process or ChildProcess(self)
         self._process.line_read.connect(self._line_read)
         self._process.ended.connect(self._child_ended)
@@ -103,9 +107,16 @@ class ReportRunner(QObject):
         out = run_folder(self.folder, spec.name, datetime.now().astimezone())
         return ReportOrder(spec, store_directory, str(out), parameters)
 
+    def prepare(self) -> None:
+        """Have Java's classes prepared in the background, if they are not."""
+        if self._preparation is not None and not self.is_running:
+            self._preparation.start()
+
     def start(self, order: ReportOrder) -> None:
-        """Run a report; only while none runs."""
+        """Run a report; only while none runs. It goes before the preparation, which waits for its end."""
         assert not self.is_running
+        if self._preparation is not None:
+            self._preparation.pause()
         self._outcome = None
         self._run = new_run(order, self._clock_ms())
         self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
@@ -145,6 +156,8 @@ class ReportRunner(QObject):
         self._tell_task(run)
         self.changed.emit()
         self.ended.emit(run)
+        if self._preparation is not None and not self.is_running:
+            self._preparation.resume()
 
     def _without_last_line(self, run: Run, end: ChildEnd) -> Run:
         """The outcome of a run whose process ended without saying how."""

@@ -38,6 +38,8 @@ class Task(QObject):
         self.done = 0
         self.total = 0
         self.state = TaskState.RUNNING
+        self.quiet = False
+        """Nobody asked for it: its failure stands in the list and is not announced."""
         self._cancel = cancel
 
     @property
@@ -97,9 +99,10 @@ class TaskList(QObject):
         self._tasks: list[Task] = []
         self._ended: set[Task] = set()
 
-    def start(self, title: str, cancel: Callable[[], None] | None = None) -> Task:
-        """Add a running task. ``cancel`` is called when the user asks to stop it."""
+    def start(self, title: str, cancel: Callable[[], None] | None = None, *, quiet: bool = False) -> Task:
+        """Add a running task. ``cancel`` is called when the user asks to stop it; `Task.quiet` says what ``quiet`` is."""
         task = Task(title, cancel, self)
+        task.quiet = quiet
         task.changed.connect(self._task_changed)
         self._tasks.insert(0, task)
         self._forget_old()

@@ -15,7 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import paint_sparkline
 
-BAR_WIDTH_MAX = 26
+BAR_WIDTH_MAX = 40
 BAR_GAP = 5
 LABEL_HEIGHT = 18
 

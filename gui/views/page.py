@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 PageArguments = Mapping[str, object]
 
-ONE_TIME_ARGUMENTS = frozenset({"create", "send"})
-"""Arguments of `PageView.open` that ask for a dialog: Back and Forward do not ask again."""
+ONE_TIME_ARGUMENTS = frozenset({"create", "send", "run"})
+"""Arguments of `PageView.open` that ask for a dialog or start something: Back and Forward do not ask again."""
 
 
 class Navigate(Protocol):

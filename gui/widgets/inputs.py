@@ -13,6 +13,8 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 
 SEARCH_DELAY_MS = 150
+TEXT_PADDING = 8
+"""Of text fields in the style sheet."""
 
 
 class SegmentedControl(QFrame):
@@ -84,6 +86,8 @@ class SearchField(QLineEdit):
         self.setAccessibleName(placeholder)
         self._action = self.addAction(icon(glyph, theme.tokens.text_2, 15), QLineEdit.ActionPosition.LeadingPosition)
         self.setClearButtonEnabled(True)
+        # The glyph has its own distance from the text; the padding of text fields comes on top of it.
+        self.setTextMargins(-TEXT_PADDING, 0, 0, 0)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(SEARCH_DELAY_MS)

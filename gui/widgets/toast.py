@@ -96,7 +96,6 @@ class ToastStack(QObject):
     ) -> None:
         """Show a notice; the oldest goes when there are too many."""
         self.keep(text, state)
-        self.unread += 1
         toast = Toast(self._theme, text, self._window, state=state, action=action, on_action=on_action)
         toast.close_button.clicked.connect(lambda _checked=False: self._close(toast))
         self._toasts.append(toast)
@@ -112,6 +111,7 @@ class ToastStack(QObject):
 
     def keep(self, text: str, state: State) -> None:
         """Put a notice under the bell without showing it: an event that asks for nothing."""
+        self.unread += 1
         self.kept = [KeptNotice(text, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
 
     def mark_read(self) -> None:

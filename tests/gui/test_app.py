@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gui.app import Console, WindowOptions
 from gui.bridge.options import WorkerOptions
 from gui.gallery import free_ports
 from monitoring.sources.base import SourceStatus
+from spark_reports.catalog import reports
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("numpy", "pyqtgraph", "msgpack", "pandas", "pyspark", "pyarrow")
@@ -53,6 +56,47 @@ def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, 
     console.window.banner.button.click()
     qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=30_000)
     assert not console.window.banner.isVisible()
+
+
+def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkeypatch):
+    threads = []
+    monkeypatch.setattr(console, "_import_pages", lambda: threads.append(threading.current_thread()))
+    console.begin()
+    qtbot.waitUntil(lambda: bool(threads), timeout=10_000)
+    assert threads[0] is not threading.main_thread()
+
+
+@pytest.mark.timeout(180)
+def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot, tmp_path, monkeypatch, qtlog):
+    monkeypatch.setattr(qapp, "quit", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    name_server_port, broker_port = free_ports()
+    options = WindowOptions(
+        WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port),
+        settings_file=tmp_path / "window.ini",
+        reports_folder=tmp_path / "reports",
+        prepare_reports=True,
+    )
+    console = Console(qapp, options)
+    console.window.show()
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    preparation = console.children_processes.preparation
+    console.window.actions_known.run("demo.play")
+    console.window.navigate("reports")
+    qtbot.waitUntil(lambda: preparation.is_running, timeout=30_000)
+    qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=60_000)
+    console.reports.start(console.reports.order(reports()[0], console.worker.source.ready.store_directory, ()))
+    family = psutil.Process().children(recursive=True)
+    assert len(family) >= 4
+    console.window.close()
+    qtbot.waitUntil(lambda: not console.children_processes.any_running, timeout=20_000)
+    _gone, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+    console.window.deleteLater()
+    console.deleteLater()
+    qapp.processEvents()
+    assert [record.message for record in qtlog.records if "QProcess" in record.message] == []
+    assert not list((tmp_path / "reports").glob("*/*"))
 
 
 def test_an_error_that_nothing_caught_is_shown(console):

@@ -524,3 +524,9 @@ def test_texts_follow_the_language(make_view, qapp, child):
         assert view.catalog.cards[0].accessibleName() == "吞吐随时间变化"
     finally:
         qapp.removeTranslator(translator)
+
+
+def test_a_command_runs_the_report_of_the_running_broker(make_view, child):
+    view = make_view(FakeSource())
+    view.open({"report": "throughput", "run": True})
+    assert child.started[0][:4] == ["report", "throughput", "--store", READY.store_directory]

@@ -9,7 +9,9 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 from gui import text
+from gui.broker_words import broker_text
 from gui.text import UNKNOWN, TimeZoneChoice, load_catalogue, tr
+from gui.views.reports.words import report_text
 
 GUI = Path(text.__file__).parent
 NAN = math.nan
@@ -131,3 +133,28 @@ def test_texts_change_with_the_translator(qapp):
     finally:
         QCoreApplication.removeTranslator(translator)
     assert tr("Topics") == "Topics"
+
+
+@pytest.fixture
+def chinese(qapp):
+    translator = text.CatalogueTranslator(load_catalogue("zh"))
+    QCoreApplication.installTranslator(translator)
+    yield
+    QCoreApplication.removeTranslator(translator)
+
+
+@pytest.mark.usefixtures("chinese")
+def test_durations_have_chinese_units():
+    durations = (0, 700, 131_000, 14 * 60_000, (2 * 60 + 14) * 60_000, 26 * 3_600_000, 3 * 86_400_000)
+    shown = [text.duration_text(duration) for duration in durations]
+    assert shown == ["0 秒", "0.7 秒", "131 秒", "14 分", "2 小时 14 分", "1 天 2 小时", "3 天"]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_texts_of_a_known_form_keep_their_names_and_figures():
+    assert broker_text("Topic a.*b was created") == "主题 a.*b 已创建"
+    assert broker_text("something new") == "something new"
+    assert (
+        report_text("28,395 of 54,049 messages (52.5 %) are in orders.") == "54,049 条消息中有 28,395 条（52.5 %）在 orders。"
+    )
+    assert report_text("the largest has 538 bytes, in orders") == "最大 538 字节，在 orders"

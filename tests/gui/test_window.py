@@ -16,6 +16,7 @@ from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from monitoring.sources.base import SourceStatus
+from tests.support.fake_child import FakeChild
 from tests.support.fake_pages import FAKE_PAGES, RecordingPage
 from tests.support.fake_source import FakeSource, fake_history, fake_state
 
@@ -23,14 +24,16 @@ from tests.support.fake_source import FakeSource, fake_history, fake_state
 class Frame:
     """A main window over a fake source, and what surrounds it."""
 
-    def __init__(self, application: QApplication, settings_file, source: FakeSource, theme: ThemeManager) -> None:
+    def __init__(
+        self, application: QApplication, settings_file, source: FakeSource, theme: ThemeManager, demo: DemoController
+    ) -> None:
         self.source = source
         self.theme = theme
         self.restarts = 0
         self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
         self.tasks = TaskList()
         self.language = LanguageSwitch(application, "en")
-        self.demo = DemoController()
+        self.demo = demo
         self.reports = ReportRunner(self.tasks)
         self.window = MainWindow(
             WindowServices(
@@ -66,8 +69,8 @@ def theme(qapp):
 def make_frame(qtbot, qapp, tmp_path, theme):
     made: list[Frame] = []
 
-    def make(source: FakeSource | None = None) -> Frame:
-        frame = Frame(qapp, tmp_path / "window.ini", source or FakeSource(), theme)
+    def make(source: FakeSource | None = None, demo: DemoController | None = None) -> Frame:
+        frame = Frame(qapp, tmp_path / "window.ini", source or FakeSource(), theme, demo or DemoController())
         made.append(frame)
         qtbot.addWidget(frame.window)
         frame.window.show()
@@ -271,6 +274,33 @@ def test_events_go_under_the_bell_without_a_toast(frame):
     frame.source.report(Occurred("topic_created", "Topic orders was created", 0))
     assert [notice.text for notice in frame.window.tool_bar.notices] == ["Topic orders was created"]
     assert frame.window.toasts.shown_texts == []
+    assert frame.window.tool_bar.bell.unread == 1
+
+
+def test_refused_writes_are_a_warning_and_their_end_is_told(frame):
+    frame.source.report(Occurred("writes_refused", "the disk is 95 % full", 0))
+    frame.source.report(Occurred("writes_accepted", "The broker takes messages again", 1))
+    texts = ["The broker refuses messages: the disk is 95 % full", "The broker takes messages again"]
+    assert frame.window.toasts.shown_texts == texts
+    assert [notice.state for notice in frame.window.toasts.kept] == [State.HEALTHY, State.WARNING]
+    assert frame.window.tool_bar.bell.unread == 2
+    frame.window.tool_bar.notices_seen.emit()
+    assert frame.window.tool_bar.bell.unread == 0
+
+
+def test_events_and_stages_are_told_in_chinese(frame):
+    frame.language.use("zh")
+    frame.source.report(Occurred("members_changed", "Group sms has 2 members now: +c1@10.0.0.1, -c2", 0, "sms"))
+    frame.source.report(Occurred("topic_created", "Topic orders was created", 0, "orders"))
+    assert [notice.text for notice in frame.window.toasts.kept] == [
+        "主题 orders 已创建",
+        "消费组 sms 现有 2 个成员：+c1@10.0.0.1, -c2",
+    ]
+
+
+def test_the_failure_of_a_task_nobody_asked_for_is_not_announced(frame):
+    frame.tasks.start("Preparing", quiet=True).fail("no Java")
+    assert frame.window.toasts.shown_texts == []
 
 
 def test_at_most_three_toasts_are_shown(frame):
@@ -317,6 +347,32 @@ def test_a_blocked_action_is_listed_but_does_not_run(make_frame, qtbot):
     assert frame.window.palette_view.isVisible()
     assert QGuiApplication.clipboard().text() == "before"
     assert not frame.window.actions_known.run("broker.copy_address")
+
+
+def test_a_topic_is_made_from_the_palette_and_only_once(frame, qtbot):
+    window = frame.window
+    window.palette_view.popup(">new topic")
+    assert window.palette_view.shown_titles[0] == "New topic"
+    qtbot.keyClick(window.palette_view.field, Qt.Key.Key_Return)
+    assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"create": True})
+
+
+def test_the_demo_plays_and_stops_by_actions(make_frame):
+    child = FakeChild()
+    frame = make_frame(demo=DemoController(process=child))
+    actions = frame.window.actions_known
+    assert not actions.run("demo.stop")
+    assert actions.run("demo.play")
+    assert child.started[0][:3] == ["demo", "--ns", "127.0.0.1:9876"]
+    assert [task.title for task in frame.tasks.running] == ["Demo traffic, 1,200/s"]
+    child.line_read.emit("3 s: sent 3,600 (1,200/s); consumed a 10, b 20")
+    frame.language.use("zh")
+    child.line_read.emit("4 s: sent 4,800 (1,200/s); consumed a 10, b 20; failed 1 (broken (pipe))")
+    assert frame.tasks.running[0].text == "4 秒：已发送 4,800（1,200/s）；已消费 a 10, b 20；失败 1（broken (pipe)）"
+    assert not actions.run("demo.play")
+    assert actions.run("demo.stop")
+    child.end(cancelled=True)
+    assert frame.tasks.running == ()
 
 
 def test_escape_and_a_click_beside_it_close_the_palette(frame, qtbot):

@@ -67,7 +67,7 @@ class FormPanel(Panel):
         self.topics = QLineEdit()
         self.hint = Notice(theme)
         self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
-        self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self._run)
+        self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
         self._build()
         self._connect()
         self.retranslate()
@@ -214,7 +214,8 @@ class FormPanel(Panel):
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Ask for the report as it is entered, unless something is missing or wrong."""
         order = self.order
         if order is not None:
             self.run_wanted.emit(order)

@@ -11,6 +11,7 @@ from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.columns import RUN_STATES, figure_text, range_text, result_columns
+from gui.views.reports.words import report_text
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -128,7 +129,7 @@ class ResultPanel(Panel):
         self.set_title(tr(run.title), range_text(run.found_from_ms, run.found_to_ms, self._times))
         word, state = RUN_STATES[run.state]
         self.chip.set(tr(word), state)
-        self.findings.setText("\n".join(run.findings[:FINDINGS_SHOWN_MAX]))
+        self.findings.setText("\n".join(map(report_text, run.findings[:FINDINGS_SHOWN_MAX])))
         self.manifest.setText(self._manifest_text(run))
 
     def _manifest_text(self, run: PastRun) -> str:
@@ -192,4 +193,4 @@ class _Figure(QWidget):
         lines.setSpacing(1)
         lines.addWidget(label(figure_text(headline.value, headline.unit), "headline"))
         lines.addWidget(ElidedLabel(tr(headline.label)))
-        lines.addWidget(ElidedLabel(headline.note, "caption"))
+        lines.addWidget(ElidedLabel(report_text(headline.note), "caption"))

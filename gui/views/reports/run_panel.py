@@ -127,7 +127,8 @@ class _StageLine(QWidget):
         self._name.setText(tr(stage.title))
         set_role(self._name, "caption" if stage.state is StageState.WAITING else "")
         share = stage.share
+        set_role(self._bar, "complete" if stage.state is StageState.DONE else "")
         self._bar.setRange(0, BAR_STEPS)
         self._bar.setValue(0 if share is None else round(share * BAR_STEPS))
-        self._took.setText("" if stage.state is StageState.WAITING else f"{took_ms / 1_000:.1f} s")
+        self._took.setText("" if stage.state is StageState.WAITING else tr("{seconds} s", seconds=f"{took_ms / 1_000:.1f}"))
         self.setAccessibleName(f"{tr(stage.title)}: {tr(stage.state.value)}")

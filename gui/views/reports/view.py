@@ -64,6 +64,7 @@ class ReportsView(PageView):
         self.choose(self._spec)
         self._show_run()
         self.refresh()
+        self._runner.prepare()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -72,6 +73,9 @@ class ReportsView(PageView):
         for spec in reports():
             if spec.name == name:
                 self.choose(spec)
+        if arguments.get("run"):
+            self._show_store()
+            self.form.run()
 
     def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
         self._show_store()

@@ -155,7 +155,7 @@ def _bars_text(queues: list[QueueRow], ratio: float) -> str:
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)
     if ratio < EVEN_UP_TO:
-        return tr("The messages are spread evenly.")
+        return tr("The kept messages are spread evenly.")
     fullest = max(queues, key=lambda queue: queue.messages)
     known = [queue.messages for queue in queues if queue.messages >= 0]
     return tr(

@@ -13,6 +13,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.style import repolish, set_role
 from gui.widgets.basic import label, row
+from gui.widgets.inputs import TEXT_PADDING
 from monitoring.sources.base import ClusterSource
 
 QUEUES_DEFAULT = 8
@@ -126,4 +127,6 @@ def _queue_count() -> QSpinBox:
     made = QSpinBox()
     made.setRange(1, QUEUES_MAX)
     made.setValue(QUEUES_DEFAULT)
+    # Padding of the style sheet does not reach the text of a spin box.
+    made.lineEdit().setTextMargins(TEXT_PADDING, 0, 0, 0)
     return made

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
+from gui.broker_words import broker_text
 from gui.operations.demo import play_demo
 from gui.text import tr
 from gui.theme.icons import logo_pixmap
@@ -75,7 +76,7 @@ class WelcomeView(PageView):
             self.address.take_focus()
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        stage = tr(text)
+        stage = broker_text(text)
         self._stage = stage[:1].upper() + stage[1:]
         if total > 0:
             self._stage += f", {done * 100 // total} %"
@@ -144,7 +145,7 @@ class WelcomeView(PageView):
         self.headline.setText(self._headline(source.status))
         self.subtitle.setText(self._subtitle(source.status))
         notice = source.ready.notice if source.ready and not down else ""
-        self.notice.setText(notice)
+        self.notice.setText(broker_text(notice))
         self.notice.setVisible(bool(notice))
         self.progress.setVisible(starting)
         self.restart.setVisible(down)

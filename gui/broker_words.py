@@ -1,0 +1,49 @@
+"""What the broker says of itself, stages, notices and events, in the language of the window.
+
+The broker speaks English. A text of a known form is translated with its names and figures kept; any other is shown as it came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gui.text import KnownTexts, tr
+from gui.theme.tokens import State
+
+if TYPE_CHECKING:
+    from broker_core.api import Occurred
+
+_TEXTS = KnownTexts(
+    "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",
+    "Group {subject} has {count} members now: {changes}",
+    "Topic {subject} was created",
+    "Topic {subject} was deleted",
+    (
+        "the disk of {path} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); {free} GB are free. "
+        "Free some room; messages are taken again within seconds"
+    ),
+    (
+        "the commit log in {path} cannot grow: {reason}. Free some room on the disk; "
+        "messages are taken again as soon as there is some"
+    ),
+    "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
+)
+_EVENT_STATES = {"writes_refused": State.WARNING, "writes_accepted": State.HEALTHY}
+"""Events by kind that ask for a look at once; every other one can wait under the bell."""
+
+
+def broker_text(text: str) -> str:
+    """A stage, notice or event text in the language of the window."""
+    return _TEXTS.text(text)
+
+
+def event_text(event: Occurred) -> str:
+    """What happened, in a sentence."""
+    if event.kind == "writes_refused":
+        return tr("The broker refuses messages: {text}", text=broker_text(event.text))
+    return broker_text(event.text)
+
+
+def event_state(event: Occurred) -> State:
+    """How urgent an event is; `State.INFO` asks for nothing."""
+    return _EVENT_STATES.get(event.kind, State.INFO)
