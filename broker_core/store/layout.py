@@ -101,6 +101,15 @@ class RecordHeads:
     def __len__(self) -> int:
         return len(self.position)
 
+    def part(self, first: int, last: int) -> RecordHeads:
+        """Rows from ``first`` to ``last``; the rest of the file is out of view."""
+        if not first and last == len(self):
+            return self
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns: dict[str, Any] = {name: value[first:last] for name, value in values.items() if isinstance(value, np.ndarray)}
+        end = int(self.position[last - 1] + self.size[last - 1]) if last > first else 0
+        return RecordHeads(**columns, end=end, ended_by_filler=False)
+
     def without(self, rows: Int64s) -> RecordHeads:
         """The same heads but for some rows; ``end`` and ``damage`` stay."""
         kept = np.delete(np.arange(len(self)), rows)

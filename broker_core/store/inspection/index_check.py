@@ -290,5 +290,5 @@ def _compare(entry: Entry, hashes: list[int], store_ms: int) -> Iterator[Finding
                 position, f"item {item:,} has hash {value:08x}, of no key of the record at {entry.physical_offset:,}"
             )
         if item > 1 and seconds != expected:
-            text = f"item {item:,} is {seconds:,} s behind the file's begin; its record at {entry.physical_offset:,} is {expected:,}"
+            text = f"item {item:,} says {seconds:,} s behind the file's begin; its record lies {expected:,} s behind"
             yield entry.file.find(position + 12, text)

@@ -111,8 +111,7 @@ class QueueCheck:
     def _check_further(self, window: LogWindow, codes: Int64s) -> Iterator[Finding]:
         """The further queues of multi-dispatch records."""
         data, heads = window.data, window.heads
-        text = data.data
-        raw = bytes(text[int(heads.position[0]) : heads.end]) if len(heads) else b""
+        raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
         first = int(heads.position[0]) if len(heads) else 0
         seen, at = -1, raw.find(_MULTI_DISPATCH)
         while at >= 0:
