@@ -16,8 +16,8 @@ import numpy as np
 from broker_core.message.properties import INNER_MULTI_DISPATCH
 from broker_core.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.store.dispatch import DelayLevels
-from broker_core.store.layout import RecordHeads, scan_records
-from broker_core.store.record_columns import Bytes, queue_groups, queue_units, unit_codes, wrong_checksums
+from broker_core.store.layout import Bytes, RecordHeads, scan_records
+from broker_core.store.record_columns import queue_groups, queue_units, unit_codes, wrong_checksums
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 

@@ -17,9 +17,7 @@ import numpy.typing as npt
 
 from broker_core.message.record import CRC_MASK
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels, unit_tags_code
-from broker_core.store.layout import Int64s, RecordHeads, at_every_byte
-
-Bytes = npt.NDArray[np.uint8]
+from broker_core.store.layout import Bytes, Int64s, RecordHeads, at_every_byte
 
 UNIT_TYPE = np.dtype([("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tags_code", ">i8")])
 """Consume queue unit."""

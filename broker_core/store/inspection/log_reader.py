@@ -19,8 +19,8 @@ import numpy as np
 from broker_core.errors import RecordError
 from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
 from broker_core.store.inspection.finding import Finding
-from broker_core.store.layout import RecordHeads, commit_log_files, scan_records
-from broker_core.store.record_columns import Bytes, wrong_checksums
+from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
+from broker_core.store.record_columns import wrong_checksums
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
