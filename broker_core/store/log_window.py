@@ -17,7 +17,7 @@ from broker_core.message.properties import INNER_MULTI_DISPATCH
 from broker_core.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.layout import Bytes, RecordHeads, scan_records
-from broker_core.store.record_columns import queue_groups, queue_units, unit_codes, wrong_checksums
+from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 
@@ -127,8 +127,12 @@ def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_
         faults = np.flatnonzero(heads.position != expected)
         good = int(faults[0]) if len(faults) else good
     heads = heads.part(0, good)
+    data = np.frombuffer(mapped, dtype=np.uint8)
+    torn = torn_tails(data, heads)
+    if len(torn):
+        heads = heads.part(0, int(torn[0]))
     if check_crc:
         wrong = wrong_checksums(mapped, heads)
         if len(wrong):
             heads = heads.part(0, int(wrong[0]))
-    return LogWindow(np.frombuffer(mapped, dtype=np.uint8), heads) if len(heads) else None
+    return LogWindow(data, heads) if len(heads) else None

@@ -23,6 +23,8 @@ UNIT_TYPE = np.dtype([("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tag
 """Consume queue unit."""
 assert UNIT_TYPE.itemsize == 20
 
+PAGE_BYTES = 4096
+"""What reaches the disk at once, or not at all."""
 _WORD_BYTES = 8
 _WORD_MASKS = np.array([(1 << 64) - (1 << (64 - 8 * count)) for count in range(9)], dtype=np.uint64)
 """Keep the first n bytes of a big-endian word."""
@@ -155,3 +157,25 @@ def wrong_checksums(view: memoryview, heads: RecordHeads) -> Int64s:
     found = [crc32(view[start:end]) for start, end in zip(starts, ends, strict=True)]
     wrong = (np.array(found, dtype=np.int64) & CRC_MASK) != heads.body_crc
     return np.flatnonzero(wrong & (heads.body_bytes > 0))
+
+
+def torn_tails(data: Bytes, heads: RecordHeads) -> Int64s:
+    """Rows whose topic or properties reach into a page of zeros: a page that a power cut kept from the disk.
+
+    BODYCRC does not cover them, and their lengths may lie in the page before. A whole page of zeros behind the page's border is
+    asked for, so that a value which ends in zero bytes is not taken for one: only a last record whose properties are zero
+    bytes from the border on would be. Not noticed is a page that was written to the disk in the middle of an append, and
+    then not again.
+    """
+    topic_end = heads.topic_position + heads.topic_bytes
+    end = heads.position + heads.size
+    border = -(-heads.topic_position // PAGE_BYTES) * PAGE_BYTES
+    border = np.where((border >= topic_end) & (border < heads.properties_position), border + PAGE_BYTES, border)
+    rows = np.flatnonzero(border < end)
+    rows = rows[(data[border[rows]] == 0) | (border[rows] + PAGE_BYTES < end[rows])]
+    torn = [
+        row
+        for row in rows.tolist()
+        if any(not data[at : at + PAGE_BYTES].any() for at in range(int(border[row]), int(end[row]), PAGE_BYTES))
+    ]
+    return np.array(torn, dtype=np.int64)

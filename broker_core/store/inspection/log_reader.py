@@ -20,7 +20,7 @@ from broker_core.errors import RecordError
 from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
-from broker_core.store.record_columns import wrong_checksums
+from broker_core.store.record_columns import torn_tails, wrong_checksums
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
@@ -117,14 +117,19 @@ class LogReader:
                     self._find(path, place.position, place.reason)
             if len(heads):
                 self.end = base + heads.end
-                yield LogWindow(data, self._without_wrong_bodies(path, mapped, heads))
+                yield LogWindow(data, self._good(path, mapped, heads))
                 _let_go(mapped, start, heads.end)
             start, reach = heads.end, _WINDOW_BYTES
             if at_end:
                 self._check_end(path, mapped, heads.end, is_last=base >= self._last_base)
                 return
 
-    def _without_wrong_bodies(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
+    def _good(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
+        """Those records that are whole as far as can be told."""
+        torn = torn_tails(np.frombuffer(mapped, dtype=np.uint8), heads)
+        for row in torn.tolist():
+            self._find(path, int(heads.position[row]), "the record's topic or properties reach into a page of zeros")
+        heads = heads.without(torn) if len(torn) else heads
         wrong = wrong_checksums(memoryview(mapped), heads)
         for row in wrong.tolist():
             body_bytes, crc = int(heads.body_bytes[row]), int(heads.body_crc[row])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from broker_core.message.record import decode_record, encode_record
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.layout import scan_records
-from broker_core.store.record_columns import queue_groups, queue_units, unit_codes, wrong_checksums
+from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
 from tests.support.store_bench import message
 
 LEVELS = DelayLevels("1s 5s 10s")
@@ -97,3 +97,44 @@ def test_no_records_have_no_groups_and_no_codes():
     data, heads = scanned(bytes(500))
     assert list(queue_groups(data, heads)) == []
     assert len(unit_codes(data, heads, [], LEVELS)) == 0
+
+
+def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Orders") -> bytes:
+    """One record, ``before_border`` bytes of whose topic and properties lie before a page's border."""
+    rest = len(topic) + 2 + len(properties)
+    body = bytes(4096 - 88 - 1 - before_border) if before_border <= rest else b""
+    return log_of([message(body, topic=topic, properties=properties)])
+
+
+@pytest.mark.parametrize("before_border", [1, 5, 8, 9, 20])
+def test_properties_and_topics_in_a_page_of_zeros_are_torn(before_border):
+    whole = ending_at_page(b"", before_border) if before_border < 6 else ending_at_page(b"KEYS\x01some keys", before_border)
+    if before_border >= 8:
+        assert torn_tails(*scanned(whole + bytes(5_000))).tolist() == []
+    torn = bytearray(whole[:4096].ljust(len(whole), b"\0")) + bytes(5_000)
+    data, heads = scanned(bytes(torn))
+    assert not len(heads) or torn_tails(data, heads).tolist() == [0]
+    assert len(heads) or before_border < 9
+
+
+def test_a_page_of_zeros_amid_long_properties_is_torn():
+    whole = bytearray(log_of([message(b"b", properties=b"K\x01" + b"v" * 12_000)]))
+    assert torn_tails(*scanned(bytes(whole))).tolist() == []
+    whole[4096:8192] = bytes(4096)
+    assert torn_tails(*scanned(bytes(whole))).tolist() == [0]
+
+
+def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
+    properties = b"K\x01v" + bytes(40)
+    data = bytearray(log_of([message(bytes(4096 - 88 - 1 - 6 - 2 - 3), properties=properties), message(b"next")]))
+    found, heads = scanned(bytes(data))
+    assert len(heads) == 2
+    assert torn_tails(found, heads).tolist() == []
+
+
+def test_an_empty_length_at_a_border_is_not_torn():
+    for before_border in (6, 7, 8):
+        whole = ending_at_page(b"", before_border)
+        data, heads = scanned(whole + bytes(5_000))
+        assert len(heads) == 1
+        assert torn_tails(data, heads).tolist() == []
