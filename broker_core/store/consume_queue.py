@@ -103,6 +103,11 @@ class ConsumeQueue:
         self._tail += _pack_unit(physical_offset, record_bytes, tags_code)
         self.max_offset += 1
 
+    def extend(self, units: bytes) -> None:
+        """Add the units of the next messages."""
+        self._tail += units
+        self.max_offset += len(units) // UNIT_BYTES
+
     def start_at(self, offset: int) -> None:
         """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
         units_in_file = self.file_bytes // UNIT_BYTES

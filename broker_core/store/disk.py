@@ -61,7 +61,8 @@ class Disk:
             return os.pread(file.fileno(), size, position)
 
     def clear_behind(self, path: Path, position: int) -> None:
-        """Make all bytes of a file from ``position`` on zero; those that are holes already cost nothing."""
+        """Make all bytes of a file from ``position`` on zero, on the disk too; those that are zero already cost nothing."""
+        cleared = False
         with path.open("r+b", buffering=0) as file:
             descriptor = file.fileno()
             size = os.fstat(descriptor).st_size
@@ -70,12 +71,16 @@ class Disk:
                     position = os.lseek(descriptor, position, os.SEEK_DATA)
                 except OSError as error:
                     if error.errno == errno.ENXIO:  # only holes follow
-                        return
+                        break
                     raise
                 data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
                 if data.count(0) != len(data):
                     self.write_at(descriptor, bytes(len(data)), position)
+                    cleared = True
                 position += len(data)
+            if cleared:
+                # Or old bytes could come back under the first half of a record that is written there later.
+                self.sync(descriptor)
 
     def sync(self, descriptor: int) -> None:
         """Return when the file's bytes, mapped ones too, are on the disk."""
