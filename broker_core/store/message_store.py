@@ -1,12 +1,13 @@
 """The store: one directory of RocketMQ's files, for one owner.
 
     put       commit log record → consume queue unit (in memory) → arrival listeners
-    behind    sync of the log → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
+    behind    keys of the log → index files (`broker_core.store.index_service`)
+              sync of the log → index → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
     open      lock → recovery (`broker_core.store.recovery`) → abort file → threads
     close     threads → sync, queues, checkpoint → abort file away → lock
 
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
-memory), then those inside `CommitLog`. Nothing is called back under a lock.
+memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
 
 Does not expire messages, deliver delayed ones or check transactions; knows no network.
 """
@@ -33,6 +34,8 @@ from broker_core.store.consume_queue import UNIT_BYTES, UNWRITTEN_BYTES_MAX, Con
 from broker_core.store.disk import Disk
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.flush import FlushService, FlushTargets
+from broker_core.store.index_file import Geometry
+from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
 from broker_core.store.queue_table import QueueKey, QueueTable
@@ -56,6 +59,7 @@ RECORD_OVERHEAD_MAX = 64 * 1024
 
 COMMIT_LOG_FILE_BYTES_MIN = 4096
 FILE_BYTES_MAX = (1 << 31) - 1
+LATEST_MS = (1 << 63) - 1
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
@@ -100,17 +104,23 @@ class MessageStore:
         self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
         self._listeners: tuple[Callable[[Arrival], None], ...] = ()
         self._checkpoint = read_checkpoint(paths.checkpoint)
+        self._index = IndexService(paths.index, self._commit_log, config, clock, disk, read_only=self.read_only)
         self._writer = QueueWriter(
             paths,
             self._commit_log,
             self._queues,
+            self._index,
             checkpoint=self._checkpoint,
             gate=self._gate,
             disk=disk,
             memory_lock=self._lock,
         )
         targets = FlushTargets(
-            self._writer.write_queues, self._writer.write_checkpoint, self._check_disk_use, self._sync_failed
+            self._writer.write_queues,
+            self._writer.write_index,
+            self._writer.write_checkpoint,
+            self._check_disk_use,
+            self._sync_failed,
         )
         self._flush_service = FlushService(self._commit_log, config, targets)
         self._is_open = False
@@ -176,6 +186,7 @@ class MessageStore:
         )
         recovery.run(clean=clean)
         self._writer.last_store_ms = recovery.last_store_ms
+        self._index.open(FoundAtOpen(clean, self._checkpoint, recovery.index_note), progress)
         self._is_open = True
         if self.read_only:
             return
@@ -208,13 +219,14 @@ class MessageStore:
                 path=str(self._paths.root),
             ) from error
         finally:
+            self._index.close()
             self._commit_log.close()
             _release(self._ownership)
 
     def _finish(self) -> None:
         self._writer.write_checkpoint()
-        if self._gate.holds(Refusal.QUEUE_SPACE):
-            _log.warning("the queues are not complete on the disk; the next start completes them from the log")
+        if self._gate.holds(Refusal.QUEUE_SPACE) or self._gate.holds(Refusal.INDEX_SPACE):
+            _log.warning("queues or index are not complete on the disk; the next start completes them from the log")
             return
         self._paths.abort.unlink(missing_ok=True)
         self._disk.sync_directory(self._paths.root)
@@ -391,6 +403,42 @@ class MessageStore:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
 
+    def query(
+        self,
+        topic: str,
+        key: str,
+        *,
+        max_count: int,
+        from_ms: int = 0,
+        to_ms: int = LATEST_MS,
+        unique: bool = False,
+    ) -> list[memoryview]:
+        """Records of a topic that carry a key, the newest first, whole and raw; none where ``messageIndexEnable`` is off.
+
+        Every message is found as soon as its put has returned.
+
+        Args:
+            topic: Name as stored.
+            key: A unique key, or one word of KEYS.
+            max_count: Records at most.
+            from_ms: Earliest store time.
+            to_ms: Latest store time.
+            unique: Only look at unique keys.
+
+        Raises:
+            StoreError: The index can be neither read nor completed.
+        """
+        try:
+            self._writer.write_index()
+        except OSError as error:
+            raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
+        return self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+
+    @property
+    def index_last_update(self) -> tuple[int, int]:
+        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        return self._index.last_update
+
     def min_offset(self, topic: str, queue_id: int) -> int:
         """First offset of a queue that is kept; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
@@ -540,6 +588,15 @@ def _check_sizes(config: StoreConfig) -> None:
     ):
         if not least <= value <= FILE_BYTES_MAX:
             raise UsageError(f"{key} is {value:,}; it can be {least:,} to {FILE_BYTES_MAX:,} bytes", key=key)
+    for key, value, least in (("maxHashSlotNum", config.max_hash_slots, 1), ("maxIndexNum", config.max_index_items, 2)):
+        if value < least:
+            raise UsageError(f"{key} is {value:,}; it must be at least {least}", key=key)
+    index_bytes = Geometry(config.max_hash_slots, config.max_index_items).file_bytes
+    if index_bytes > FILE_BYTES_MAX:
+        raise UsageError(
+            f"maxHashSlotNum and maxIndexNum make index files of {index_bytes:,} bytes; they can have {FILE_BYTES_MAX:,}",
+            key="maxIndexNum",
+        )
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
