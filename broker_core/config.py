@@ -33,6 +33,8 @@ class StoreConfig:
     message_index: bool = _setting("messageIndexEnable", True)
     max_hash_slots: int = _setting("maxHashSlotNum", 5_000_000)
     max_index_items: int = _setting("maxIndexNum", 20_000_000)
+    query_messages_max: int = _setting("maxMsgsNumBatch", 64)
+    default_query_messages: int = _setting("defaultQueryMaxNum", 32)
     flush_disk_type: FlushDiskType = _setting("flushDiskType", "ASYNC_FLUSH")
     flush_commit_log_interval_ms: int = _setting("flushIntervalCommitLog", 500)
     flush_commit_log_least_pages: int = _setting("flushCommitLogLeastPages", 4)

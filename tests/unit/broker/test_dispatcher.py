@@ -5,7 +5,7 @@ from broker_core.remoting.codes import ResponseCode as R
 from tests.support.broker_bench import RecordingPeer
 
 SERVED = {
-    10, 310, 320, 36, 11, 361, 34, 35, 38, 46, 41, 42, 14, 15, 43, 30, 31, 29, 32, 33, 17, 215, 21, 351, 305, 202, 300, 200,
+    10, 310, 320, 36, 11, 361, 12, 34, 35, 38, 46, 41, 42, 14, 15, 43, 30, 31, 29, 32, 33, 17, 215, 21, 351, 305, 202, 300, 200,
     207, 201, 352, 203, 204, 328, 208, 28, 26,
 }  # fmt: skip
 
