@@ -88,6 +88,8 @@ class IndexService:
         self._files: list[IndexFile] = []
         self._position = 0
         """Complete up to this physical offset."""
+        self._known_keys = 0
+        """Keys of the record at this place that are indexed all the same."""
         self._pending: FoundAtOpen | None = None
         self._names_changed = False
         self.full_end_ms = 0
@@ -207,8 +209,13 @@ class IndexService:
             restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
 
     def _behind_last(self) -> int:
+        """The last record that is indexed: some of its keys may have been in a file that is gone."""
         with_items = [file for file in self._files if file.header.next_item > 1]
-        return self._end_of_record(with_items[-1].header.end_offset) if with_items else self._commit_log.min_offset
+        if not with_items or self._commit_log.record(with_items[-1].header.end_offset) is None:
+            return self._commit_log.min_offset
+        last = with_items[-1]
+        self._known_keys = last.header.next_item - last.first_item_at(last.header.end_offset)
+        return last.header.end_offset
 
     def _end_of_record(self, physical_offset: int) -> int:
         record = self._commit_log.record(physical_offset)
@@ -254,7 +261,8 @@ class IndexService:
         from broker_core.store.index_build import add_keys, read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
 
         keys = read_keys(window, self._position)
-        done = 0
+        done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))
+        self._known_keys = 0
         while done < len(keys):
             done += add_keys(self._file_for_append(), keys, done)
         # A piece without any record is damage; it is passed over as a whole, like everywhere else behind a bad place.

@@ -19,7 +19,8 @@ HOST = HostAddress.parse("127.0.0.1:10911")
 LOG_FILE_BYTES = 1 << 14
 QUEUE_FILE_BYTES = 200
 INDEX_SLOTS = 50
-INDEX_ITEMS = 100
+INDEX_ITEMS = 101
+"""So that the three keys of a message may lie in two files."""
 
 
 class FaultyDisk(Disk):
