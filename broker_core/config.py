@@ -52,6 +52,12 @@ class StoreConfig:
     access_in_memory_max_ratio_percent: int = _setting("accessMessageInMemoryMaxRatio", 40)
     disk_max_used_percent: int = _setting("diskMaxUsedSpaceRatio", 75)
     disk_warning_percent: int = _setting("diskSpaceWarningLevelRatio", 90)
+    disk_clean_forcibly_percent: int = _setting("diskSpaceCleanForciblyRatio", 85)
+    clean_forcibly: bool = _setting("cleanFileForciblyEnable", True)
+    clean_interval_ms: int = _setting("cleanResourceInterval", 10_000)
+    delete_when: str = _setting("deleteWhen", "04")
+    file_reserved_hours: int = _setting("fileReservedTime", 72)
+    delete_batch_files: int = _setting("deleteFileBatchMax", 10)
     message_delay_level: str = _setting("messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
 
     @property

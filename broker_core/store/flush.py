@@ -3,7 +3,8 @@
 Threads, all joined by `FlushService.close`:
 
     store-flush-log      syncs the log: at intervals, or as soon as somebody waits (group commit: one sync for all)
-    store-flush-queues   writes queues; now and then everything plus the checkpoint; looks at the disk's use
+    store-flush-queues   writes queues; now and then everything plus the checkpoint; looks at the disk's use,
+                         deletes what is too old
     store-flush-index    adds the keys of new messages to the index, more often, for smaller pieces
     store-flush-watch    answers those whose sync takes too long; does no I/O itself, so that a hung disk cannot stop it
 
@@ -26,7 +27,6 @@ from typing import NamedTuple
 from broker_core.config import StoreConfig
 from broker_core.store.commit_log import CommitLog
 
-DISK_CHECK_INTERVAL_S = 10.0
 _IDLE_WAIT_S = 3600.0
 _INDEX_ROUNDS = 10
 """How often the index is written in one interval of the queues."""
@@ -197,11 +197,12 @@ class FlushService:
     def _flush_queues(self) -> None:
         interval_s = self._config.flush_consume_queue_interval_ms / 1000
         thorough_s = self._config.flush_consume_queue_thorough_interval_ms / 1000
+        check_s = self._config.clean_interval_ms / 1000
         last_thorough_s = last_check_s = time.monotonic()
         while not self._closing.wait(interval_s):
             now_s = time.monotonic()
             try:
-                if now_s - last_check_s >= DISK_CHECK_INTERVAL_S:
+                if now_s - last_check_s >= check_s:
                     last_check_s = now_s
                     self._targets.check_disk()
                 if now_s - last_thorough_s >= thorough_s:

@@ -3,13 +3,14 @@
     put       commit log record → consume queue unit (in memory) → arrival listeners
     behind    keys of the log → index files (`broker_core.store.index_service`)
               sync of the log → index → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
+    now and then    what is too old is deleted (`broker_core.store.cleanup`)
     open      lock → recovery (`broker_core.store.recovery`) → abort file → threads
     close     threads → sync, queues, checkpoint → abort file away → lock
 
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
 memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
 
-Does not expire messages, deliver delayed ones or check transactions; knows no network.
+Does not deliver delayed ones or check transactions; knows no network.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from broker_core.config import StoreConfig
-from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError, UsageError
+from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.message.model import MessageToStore
 from broker_core.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags, topic_field
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.batch_put import BatchDraft, legal_members
 from broker_core.store.checkpoint import read_checkpoint
+from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
 from broker_core.store.disk import Disk
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.flush import FlushService, FlushTargets
-from broker_core.store.index_file import Geometry
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
@@ -52,13 +53,12 @@ from broker_core.store.reading import (
 )
 from broker_core.store.recovery import Progress, Recovery
 from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, StoreStats
+from broker_core.store.settings_check import check_settings
 from broker_core.store.write_gate import Refusal, WriteGate
 
 RECORD_OVERHEAD_MAX = 64 * 1024
 """What a record may have beside its body, at most (§2.8)."""
 
-COMMIT_LOG_FILE_BYTES_MIN = 4096
-FILE_BYTES_MAX = (1 << 31) - 1
 LATEST_MS = (1 << 63) - 1
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
@@ -115,11 +115,14 @@ class MessageStore:
             disk=disk,
             memory_lock=self._lock,
         )
+        self._cleaner = Cleaner(
+            config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
+        )
         targets = FlushTargets(
             self._writer.write_queues,
             self._writer.write_index,
             self._writer.write_checkpoint,
-            self._check_disk_use,
+            self._tend_disk,
             self._sync_failed,
         )
         self._flush_service = FlushService(self._commit_log, config, targets)
@@ -155,7 +158,7 @@ class MessageStore:
             StoreError: Another fault of the operating system.
             UsageError: A setting cannot be used.
         """
-        _check_sizes(config)
+        check_settings(config)
         paths = StorePaths(config.root)
         check_directory(config.root, read_only=read_only)
         ownership = None
@@ -564,13 +567,40 @@ class MessageStore:
             self._gate.refuse(Refusal.SYNC_FAILED, text)
         _log.error("%s", text)
 
-    def _check_disk_use(self) -> None:
+    def clean(self) -> Cleaned:
+        """Delete everything that is older than ``fileReservedTime`` now, whatever the hour; more if the disk is full.
+
+        Raises:
+            StoreReadOnlyError: Opened read-only, or an earlier sync failed.
+            StoreError: A file could not be deleted, or the store not be flushed.
+        """
+        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+            raise StoreReadOnlyError(self.write_refusal)
+        total = Cleaned()
+        try:
+            while (part := self._cleaner.run(used_percent=self._check_disk_use(), manual=True)).log_files:
+                total += part
+        except OSError as error:
+            self._flush_service.fail(error)
+            raise StoreError(self.write_refusal) from error
+        return total
+
+    def _tend_disk(self) -> None:
+        """Look at the disk's use, delete what is due, and look again."""
+        try:
+            if self._cleaner.run(used_percent=self._check_disk_use()).log_files:
+                self._check_disk_use()
+        except StoreError as error:
+            _log.warning("%s", error)
+
+    def _check_disk_use(self) -> int:
+        """Refuse or take puts, by the disk's use; returns it in percent."""
         used, total = self._disk.usage(self._paths.root)
         percent = -(-used * 100 // total) if total else 0
         limit = self.config.disk_warning_percent
         if percent <= limit:
             self._gate.withdraw(Refusal.DISK_USE)
-            return
+            return percent
         text = (
             f"the disk of {self._paths.root} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); "
             f"{(total - used) / 1e9:.1f} GB are free. Free some room; messages are taken again within seconds"
@@ -578,25 +608,7 @@ class MessageStore:
         if not self._gate.holds(Refusal.DISK_USE):
             _log.warning("%s", text)
         self._gate.refuse(Refusal.DISK_USE, text)
-
-
-def _check_sizes(config: StoreConfig) -> None:
-    """File sizes must hold a record or a unit, and be positions of 32 bits, as fillers and other brokers have them."""
-    for key, value, least in (
-        ("mappedFileSizeCommitLog", config.commit_log_file_bytes, COMMIT_LOG_FILE_BYTES_MIN),
-        ("mappedFileSizeConsumeQueue", config.consume_queue_file_bytes, UNIT_BYTES),
-    ):
-        if not least <= value <= FILE_BYTES_MAX:
-            raise UsageError(f"{key} is {value:,}; it can be {least:,} to {FILE_BYTES_MAX:,} bytes", key=key)
-    for key, value, least in (("maxHashSlotNum", config.max_hash_slots, 1), ("maxIndexNum", config.max_index_items, 2)):
-        if value < least:
-            raise UsageError(f"{key} is {value:,}; it must be at least {least}", key=key)
-    index_bytes = Geometry(config.max_hash_slots, config.max_index_items).file_bytes
-    if index_bytes > FILE_BYTES_MAX:
-        raise UsageError(
-            f"maxHashSlotNum and maxIndexNum make index files of {index_bytes:,} bytes; they can have {FILE_BYTES_MAX:,}",
-            key="maxIndexNum",
-        )
+        return percent
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

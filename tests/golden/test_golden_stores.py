@@ -116,6 +116,27 @@ def test_queries_keep_to_the_store_times_asked_for(opened):
         assert [decode_record(record).physical_offset for record in records] == wanted, query
 
 
+def test_a_store_that_a_real_broker_cleaned_is_cleaned_further(tmp_path):
+    golden = golden_store("cleaned")
+    root = golden.unpack(tmp_path)
+    messages = [message.columns | {"topic": message.topic, "queueId": message.queue_id} for message in golden.messages()]
+    with MessageStore.open(StoreConfig(root=root, file_reserved_hours=0)) as store:
+        assert store.clean().log_files == len(list((root / "commitlog").iterdir())) + 2
+        first = store.commit_log_min_offset
+        assert first == max(int(path.name) for path in (root / "commitlog").iterdir())
+        left = {message["physicalOffset"] for message in messages if message["physicalOffset"] >= first}
+        served = {
+            decode_record(record).physical_offset
+            for topic, queue_id in store.queues()
+            for record in all_records(store, topic, queue_id)
+        }
+        assert left
+        assert served == left
+        for message in messages:
+            found = store.query(message["topic"], message["properties"]["UNIQ_KEY"], max_count=9, unique=True)
+            assert bool(found) == (message["physicalOffset"] in left)
+
+
 def test_searches_by_time_answer_as_a_5x_broker(opened):
     for search in opened.golden.searches():
         if search["boundary"] is None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_core.errors import StoreError, UsageError
+from broker_core.errors import StoreError
 from broker_core.message.batch import BatchMember, encode_batch
 from broker_core.message.record import decode_record
 from broker_core.store.checkpoint import read_checkpoint
@@ -252,16 +252,3 @@ def test_a_broken_disk_is_told_to_whoever_asks(bench):
         with pytest.raises(StoreError, match="cannot be completed: Input/output error"):
             store.query("Orders", "k1", max_count=9)
         bench.disk.allocate_error = 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"max_hash_slots": 0}, "maxHashSlotNum is 0; it must be at least 1"),
-        ({"max_index_items": 1}, "maxIndexNum is 1; it must be at least 2"),
-        ({"max_index_items": 1 << 30}, "make index files of 21,474,8"),
-    ],
-)
-def test_sizes_that_cannot_be_are_refused(bench, changes, text):
-    with pytest.raises(UsageError, match=text):
-        bench.open(**changes)
