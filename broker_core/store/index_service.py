@@ -32,8 +32,8 @@ from broker_core.store.disk import Disk
 from broker_core.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
 from broker_core.store.queue_table import IndexNote
 
-WINDOW_BYTES = 256 * 1024
-"""Read at a time; between two windows other threads get their turn (2 ms with small messages)."""
+WINDOW_BYTES = 512 * 1024
+"""Read at a time; between two windows other threads get their turn (5 ms with small messages)."""
 
 _HASH_OVERFLOW = 1 << 31
 _NAME_FORMAT = "%Y%m%d%H%M%S"
