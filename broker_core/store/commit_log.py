@@ -260,6 +260,34 @@ class CommitLog:
                 del self._maps[base]  # not closed: slices that are still in use keep the mapping
                 return
 
+    # ---- deleting ------------------------------------------------------------------------------------------------------
+
+    def modified_ms(self) -> list[int]:
+        """When each file was written to last, oldest file first."""
+        return [(self._directory / offset_name(base)).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
+
+    def remove_oldest(self, count: int) -> int:
+        """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
+
+        Slices of them that were given out stay valid.
+
+        Raises:
+            OSError: A file could not be deleted.
+        """
+        removed = 0
+        while removed < count and len(self.bases) > 1:
+            base = self.bases[0]
+            if base in self._descriptors or base + self.file_bytes > self.flushed:
+                break
+            with self._maps_lock:
+                (self._directory / offset_name(base)).unlink(missing_ok=True)
+                del self.bases[0]
+                self._maps.pop(base, None)
+            removed += 1
+        if removed:
+            self._directory_changed = True
+        return removed
+
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
     def dirty_pages(self) -> int:

@@ -286,6 +286,18 @@ class ConsumeQueue:
                 self._disk.clear_behind(path, end - base)
                 self._unsynced.add(path)
 
+    def remove_before_min(self) -> int:
+        """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
+        files = offset_files(self._directory)
+        removed = 0
+        for path, base in files[:-1]:
+            if base + self.file_bytes > min(self.min_offset, self._written) * UNIT_BYTES:
+                break
+            path.unlink()
+            self._unsynced.discard(path)
+            removed += 1
+        return removed
+
     def forget(self) -> None:
         """Drop all units and files, to build the queue anew."""
         if not self._read_only:

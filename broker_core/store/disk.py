@@ -44,6 +44,15 @@ class Disk:
         with path.open("rb") as file:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
+    def map_private(self, path: Path) -> mmap.mmap:
+        """Mapping of a whole file that can be written to without changing the file."""
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+    def map_memory(self, size: int) -> mmap.mmap:
+        """Zeros that take memory only where they are written to."""
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
     def allocate(self, descriptor: int, position: int, size: int) -> None:
         """Give a range of a file its room on the disk, so that writing to its mapping cannot fail (with SIGBUS)."""
         os.posix_fallocate(descriptor, position, size)

@@ -81,6 +81,8 @@ class Recovery:
         """Queues are known to have everything before this place in the log."""
         self._rebuild: set[QueueKey] = set()
         self.last_store_ms = 0
+        self.index_note = self._manifest.index_note if self._manifest else None
+        """What the last checkpoint says about the index."""
 
     def run(self, *, clean: bool) -> None:
         """Recover; ``clean`` says that the last owner stopped in good order."""
