@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from broker_core.store.file_map import map_file
+
 _CLEAR_BYTES = 1 << 20
 _NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
@@ -41,8 +43,7 @@ class Disk:
 
     def map_read_only(self, path: Path) -> memoryview:
         """Mapping of a whole file that cannot be written through."""
-        with path.open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return memoryview(map_file(path)).toreadonly()
 
     def map_private(self, path: Path) -> mmap.mmap:
         """Mapping of a whole file that can be written to without changing the file."""
@@ -68,6 +69,10 @@ class Disk:
         """Up to ``size`` bytes of a file."""
         with path.open("rb", buffering=0) as file:
             return os.pread(file.fileno(), size, position)
+
+    def read_descriptor(self, descriptor: int, size: int, position: int) -> bytes:
+        """Up to ``size`` bytes of an open file; what was written through its mappings is seen."""
+        return os.pread(descriptor, size, position)
 
     def clear_behind(self, path: Path, position: int) -> None:
         """Make all bytes of a file from ``position`` on zero, on the disk too; those that are zero already cost nothing."""

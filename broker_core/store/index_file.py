@@ -122,9 +122,11 @@ class IndexFile:
         """
         descriptor = None if read_only else disk.open_sized(path, geometry.file_bytes)
         try:
+            if descriptor is not None:
+                # Before the first look at it: even reading a hole may need room (see file_map).
+                disk.allocate(descriptor, 0, min(ROOM_BYTES, geometry.file_bytes))
             buffer = disk.map_memory(geometry.file_bytes) if descriptor is None else disk.map(descriptor, geometry.file_bytes)
             made = cls(path, geometry, buffer, descriptor, disk)
-            made.take_room([0])
         except OSError:
             if descriptor is not None:
                 disk.close(descriptor)
@@ -140,7 +142,7 @@ class IndexFile:
         Numbers of slots and items are nowhere written down. Where those configured do not fit, they are found by trying.
         """
         size = path.stat().st_size
-        if size < Geometry(1, 2).file_bytes or size % SLOT_BYTES:
+        if size < Geometry(1, 2).file_bytes or size % SLOT_BYTES or not any(disk.read_at(path, HEADER_BYTES, 0)):
             return None
         descriptor = None if read_only else disk.open_sized(path, size)
         buffer = disk.map_private(path) if descriptor is None else disk.map(descriptor, size)
@@ -173,7 +175,7 @@ class IndexFile:
         file's begin. Only items that are surely out of range are left out.
         """
         header = self.header
-        (number,) = SLOT.unpack_from(self.buffer, HEADER_BYTES + key_hash % self.geometry.slots * SLOT_BYTES)
+        number = self._newest_item(key_hash % self.geometry.slots)
         while 0 < number < header.next_item:
             item = self.item(number)
             if item.key_hash == key_hash:
@@ -184,6 +186,13 @@ class IndexFile:
             if item.previous >= number:
                 return  # damaged; a chain only leads back
             number = item.previous
+
+    def _newest_item(self, slot: int) -> int:
+        """Newest item of a slot, which may lie in a hole: read from the file, as a mapping may need room for that."""
+        position = HEADER_BYTES + slot * SLOT_BYTES
+        if self._descriptor is None:
+            return int(SLOT.unpack_from(self.buffer, position)[0])
+        return int(SLOT.unpack(self._disk.read_descriptor(self._descriptor, SLOT_BYTES, position))[0])
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 

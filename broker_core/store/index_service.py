@@ -28,7 +28,7 @@ from broker_core.message.record import FILLER, MAGIC_BLANK, check_record
 from broker_core.message.tags import java_string_hash
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.commit_log import CommitLog
-from broker_core.store.disk import Disk
+from broker_core.store.disk import Disk, is_no_space
 from broker_core.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
 from broker_core.store.queue_table import IndexNote
 
@@ -100,14 +100,22 @@ class IndexService:
     def open(self, found: FoundAtOpen, progress: Progress) -> None:
         """Take in the files and complete them; read-only this waits for the first query.
 
+        Without room for the index the store opens all the same: `catch_up` goes on once there is some.
+
         Raises:
-            OSError: The disk is full or broken.
+            OSError: The disk is broken.
         """
         if not self._is_enabled:
             return
         self._pending = found
-        if not self._read_only:
+        if self._read_only:
+            return
+        try:
             self.catch_up(progress)
+        except OSError as error:
+            if not is_no_space(error):
+                raise
+            _log.warning("the index in %s cannot grow: %s. Free some room on the disk", self._directory, error.strerror)
 
     def _recover(self, found: FoundAtOpen) -> None:
         """Load what can be trusted, and find the place in the log from which keys are missing."""

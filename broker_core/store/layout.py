@@ -33,6 +33,7 @@ from broker_core.message.record import (
     V6_EXTRA_BYTES,
 )
 from broker_core.message.sys_flag import BORN_HOST_V6, HOST_V6_MASK, STORE_HOST_V6
+from broker_core.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.store.paths import StorePaths, offset_files
 
 Bytes = npt.NDArray[np.uint8]

@@ -10,7 +10,6 @@ Source: store specification §5.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.store.file_map import map_file
 from broker_core.store.index_layout import (
     HEADER_BYTES,
     ITEM_BYTES,
@@ -61,9 +61,8 @@ class IndexFile:
     header: IndexHeader | None = field(init=False)
 
     def __post_init__(self) -> None:
-        with self.path.open("rb") as file:
-            size = self.path.stat().st_size
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        size = self.path.stat().st_size
+        mapped = map_file(self.path) if size else b""
         self.data = np.frombuffer(mapped, dtype=np.uint8)
         self.header = read_header(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
         self.slots = slot_count(self.data)

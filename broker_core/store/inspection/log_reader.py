@@ -18,6 +18,7 @@ import numpy as np
 
 from broker_core.errors import RecordError
 from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
+from broker_core.store.file_map import map_file
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
 from broker_core.store.record_columns import torn_tails, wrong_checksums
@@ -190,8 +191,7 @@ class LogReader:
         path = next((path for path, file_base in self.files if file_base == base), None)
         if path is None or not path.stat().st_size:
             return None
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped = map_file(path)
         self._mapped[base] = mapped
         if len(self._mapped) > _MAPPED_FILES_MAX:
             self._mapped.popitem(last=False)  # not closed: views that are still in use keep it
