@@ -12,6 +12,7 @@ from broker_core.broker.group_processor import GroupProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_processor import PullProcessor
+from broker_core.broker.query_processor import QueryProcessor
 from broker_core.broker.send_back_processor import SendBackProcessor
 from broker_core.broker.send_processor import SendProcessor
 from broker_core.broker.state import BrokerState
@@ -52,6 +53,7 @@ class Dispatcher:
         self.clients = ClientProcessor(state, group_changed=group_changed)
         self.topics = TopicProcessor(state)
         self._send_back = SendBackProcessor(state, durable)
+        self._queries = QueryProcessor(state)
         self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
         self._groups = GroupProcessor(state)
         self._forwards = ForwardProcessor(state)
@@ -99,6 +101,7 @@ class Dispatcher:
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._offsets.offset_by_time,
             RequestCode.GET_EARLIEST_MSG_STORETIME: self._offsets.earliest_store_time,
             RequestCode.VIEW_MESSAGE_BY_ID: self._offsets.view_message,
+            RequestCode.QUERY_MESSAGE: self._queries.query,
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.topics.create,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.topics.delete,
             RequestCode.GET_ALL_TOPIC_CONFIG: self.topics.all,

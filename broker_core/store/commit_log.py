@@ -79,7 +79,6 @@ class CommitLog:
         self._maps_lock = threading.Lock()
         self._descriptors: dict[int, int] = {}
         self._flush_lock = threading.Lock()
-        self._directory_changed = False
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
@@ -176,6 +175,10 @@ class CommitLog:
         try:
             position = max(self.end - base, 0)
             reserved = self._reserve_range(descriptor, position, position)
+            if is_new:
+                # A power cut may take the last file, or its size, but never those of one with others behind it.
+                self._disk.sync(descriptor)
+                self._disk.sync_directory(self._directory)
             buffer = self._disk.map(descriptor, self.file_bytes)
         except OSError:
             self._disk.close(descriptor)
@@ -183,7 +186,6 @@ class CommitLog:
         self._write_filler()
         if is_new:
             self.bases.append(base)
-            self._directory_changed = True
         with self._maps_lock:
             self._maps[base] = memoryview(buffer).toreadonly()
         self._descriptors[base] = descriptor
@@ -260,6 +262,34 @@ class CommitLog:
                 del self._maps[base]  # not closed: slices that are still in use keep the mapping
                 return
 
+    # ---- deleting ------------------------------------------------------------------------------------------------------
+
+    def modified_ms(self) -> list[int]:
+        """When each file was written to last, oldest file first."""
+        return [(self._directory / offset_name(base)).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
+
+    def remove_oldest(self, count: int) -> int:
+        """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
+
+        Slices of them that were given out stay valid.
+
+        Raises:
+            OSError: A file could not be deleted.
+        """
+        removed = 0
+        while removed < count and len(self.bases) > 1:
+            base = self.bases[0]
+            if base in self._descriptors or base + self.file_bytes > self.flushed:
+                break
+            with self._maps_lock:
+                (self._directory / offset_name(base)).unlink(missing_ok=True)
+                del self.bases[0]
+                self._maps.pop(base, None)
+            removed += 1
+        if removed:
+            self._directory_changed = True
+        return removed
+
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
     def dirty_pages(self) -> int:
@@ -276,9 +306,6 @@ class CommitLog:
             end = self.end
             if end == self.flushed:
                 return end
-            if self._directory_changed:
-                self._directory_changed = False
-                self._disk.sync_directory(self._directory)
             for base, descriptor in sorted(self._descriptors.items()):
                 if base < end:
                     self._disk.sync(descriptor)
@@ -298,11 +325,15 @@ class CommitLog:
         self.end = self.flushed = end
         if self._read_only:
             return
-        for base in [base for base in self.bases if base >= end and base != self.bases[0]]:
+        removed = [base for base in self.bases if base >= end and base != self.bases[0]]
+        for base in removed:
             self.bases.remove(base)
             with self._maps_lock:
                 self._maps.pop(base, None)
             (self._directory / offset_name(base)).unlink()
+        if removed:
+            # Or an old file could come back under the name of a new one, behind what is written from now on.
+            self._disk.sync_directory(self._directory)
         last = self.bases[-1] if self.bases else None
         if last is not None and last <= end < last + self.file_bytes:
             self._disk.clear_behind(self._directory / offset_name(last), end - last)

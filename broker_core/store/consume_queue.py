@@ -103,6 +103,11 @@ class ConsumeQueue:
         self._tail += _pack_unit(physical_offset, record_bytes, tags_code)
         self.max_offset += 1
 
+    def extend(self, units: bytes) -> None:
+        """Add the units of the next messages."""
+        self._tail += units
+        self.max_offset += len(units) // UNIT_BYTES
+
     def start_at(self, offset: int) -> None:
         """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
         units_in_file = self.file_bytes // UNIT_BYTES
@@ -280,6 +285,18 @@ class ConsumeQueue:
             elif end < base + self.file_bytes:
                 self._disk.clear_behind(path, end - base)
                 self._unsynced.add(path)
+
+    def remove_before_min(self) -> int:
+        """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
+        files = offset_files(self._directory)
+        removed = 0
+        for path, base in files[:-1]:
+            if base + self.file_bytes > min(self.min_offset, self._written) * UNIT_BYTES:
+                break
+            path.unlink()
+            self._unsynced.discard(path)
+            removed += 1
+        return removed
 
     def forget(self) -> None:
         """Drop all units and files, to build the queue anew."""

@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from broker_core.store.file_map import map_file
+
 _CLEAR_BYTES = 1 << 20
 _NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
@@ -41,8 +43,16 @@ class Disk:
 
     def map_read_only(self, path: Path) -> memoryview:
         """Mapping of a whole file that cannot be written through."""
+        return memoryview(map_file(path)).toreadonly()
+
+    def map_private(self, path: Path) -> mmap.mmap:
+        """Mapping of a whole file that can be written to without changing the file."""
         with path.open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+    def map_memory(self, size: int) -> mmap.mmap:
+        """Zeros that take memory only where they are written to."""
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
     def allocate(self, descriptor: int, position: int, size: int) -> None:
         """Give a range of a file its room on the disk, so that writing to its mapping cannot fail (with SIGBUS)."""
@@ -60,8 +70,13 @@ class Disk:
         with path.open("rb", buffering=0) as file:
             return os.pread(file.fileno(), size, position)
 
+    def read_descriptor(self, descriptor: int, size: int, position: int) -> bytes:
+        """Up to ``size`` bytes of an open file; what was written through its mappings is seen."""
+        return os.pread(descriptor, size, position)
+
     def clear_behind(self, path: Path, position: int) -> None:
-        """Make all bytes of a file from ``position`` on zero; those that are holes already cost nothing."""
+        """Make all bytes of a file from ``position`` on zero, on the disk too; those that are zero already cost nothing."""
+        cleared = False
         with path.open("r+b", buffering=0) as file:
             descriptor = file.fileno()
             size = os.fstat(descriptor).st_size
@@ -70,12 +85,16 @@ class Disk:
                     position = os.lseek(descriptor, position, os.SEEK_DATA)
                 except OSError as error:
                     if error.errno == errno.ENXIO:  # only holes follow
-                        return
+                        break
                     raise
                 data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
                 if data.count(0) != len(data):
                     self.write_at(descriptor, bytes(len(data)), position)
+                    cleared = True
                 position += len(data)
+            if cleared:
+                # Or old bytes could come back under the first half of a record that is written there later.
+                self.sync(descriptor)
 
     def sync(self, descriptor: int) -> None:
         """Return when the file's bytes, mapped ones too, are on the disk."""

@@ -3,7 +3,9 @@
 Threads, all joined by `FlushService.close`:
 
     store-flush-log      syncs the log: at intervals, or as soon as somebody waits (group commit: one sync for all)
-    store-flush-queues   writes queues; now and then everything plus the checkpoint; looks at the disk's use
+    store-flush-queues   writes queues; now and then everything plus the checkpoint; looks at the disk's use,
+                         deletes what is too old
+    store-flush-index    adds the keys of new messages to the index, more often, for smaller pieces
     store-flush-watch    answers those whose sync takes too long; does no I/O itself, so that a hung disk cannot stop it
 
 After the first failed sync nothing is synced any more: the kernel may have dropped the pages, and a second sync would report
@@ -25,8 +27,9 @@ from typing import NamedTuple
 from broker_core.config import StoreConfig
 from broker_core.store.commit_log import CommitLog
 
-DISK_CHECK_INTERVAL_S = 10.0
 _IDLE_WAIT_S = 3600.0
+_INDEX_ROUNDS = 10
+"""How often the index is written in one interval of the queues."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +46,7 @@ class FlushTargets(NamedTuple):
     """What the threads call; each may raise `OSError`, which stops all flushing."""
 
     write_queues: Callable[[], None]
+    write_index: Callable[[], None]
     write_checkpoint: Callable[[], None]
     check_disk: Callable[[], None]
     failed: Callable[[OSError], None]
@@ -65,6 +69,7 @@ class FlushService:
             for name, work in (
                 ("store-flush-log", self._flush_log),
                 ("store-flush-queues", self._flush_queues),
+                ("store-flush-index", self._flush_index),
                 ("store-flush-watch", self._watch_waiters),
             )
         ]
@@ -192,11 +197,12 @@ class FlushService:
     def _flush_queues(self) -> None:
         interval_s = self._config.flush_consume_queue_interval_ms / 1000
         thorough_s = self._config.flush_consume_queue_thorough_interval_ms / 1000
+        check_s = self._config.clean_interval_ms / 1000
         last_thorough_s = last_check_s = time.monotonic()
         while not self._closing.wait(interval_s):
             now_s = time.monotonic()
             try:
-                if now_s - last_check_s >= DISK_CHECK_INTERVAL_S:
+                if now_s - last_check_s >= check_s:
                     last_check_s = now_s
                     self._targets.check_disk()
                 if now_s - last_thorough_s >= thorough_s:
@@ -204,6 +210,15 @@ class FlushService:
                     self._targets.write_checkpoint()
                 else:
                     self._targets.write_queues()
+            except OSError as error:
+                self.fail(error)
+                return
+
+    def _flush_index(self) -> None:
+        interval_s = self._config.flush_consume_queue_interval_ms / 1000 / _INDEX_ROUNDS
+        while not self._closing.wait(interval_s):
+            try:
+                self._targets.write_index()
             except OSError as error:
                 self.fail(error)
                 return

@@ -1,14 +1,16 @@
 """The store: one directory of RocketMQ's files, for one owner.
 
     put       commit log record → consume queue unit (in memory) → arrival listeners
-    behind    sync of the log → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
+    behind    keys of the log → index files (`broker_core.store.index_service`)
+              sync of the log → index → queue files → checkpoint (`broker_core.store.flush`, `broker_core.store.queue_writer`)
+    now and then    what is too old is deleted (`broker_core.store.cleanup`)
     open      lock → recovery (`broker_core.store.recovery`) → abort file → threads
     close     threads → sync, queues, checkpoint → abort file away → lock
 
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
-memory), then those inside `CommitLog`. Nothing is called back under a lock.
+memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
 
-Does not expire messages, deliver delayed ones or check transactions; knows no network.
+Does not deliver delayed ones or check transactions; knows no network.
 """
 
 from __future__ import annotations
@@ -21,18 +23,20 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from broker_core.config import StoreConfig
-from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError, UsageError
+from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.message.model import MessageToStore
 from broker_core.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags, topic_field
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.batch_put import BatchDraft, legal_members
 from broker_core.store.checkpoint import read_checkpoint
+from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
 from broker_core.store.disk import Disk
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.flush import FlushService, FlushTargets
+from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
 from broker_core.store.queue_table import QueueKey, QueueTable
@@ -49,13 +53,13 @@ from broker_core.store.reading import (
 )
 from broker_core.store.recovery import Progress, Recovery
 from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, StoreStats
+from broker_core.store.settings_check import check_settings
 from broker_core.store.write_gate import Refusal, WriteGate
 
 RECORD_OVERHEAD_MAX = 64 * 1024
 """What a record may have beside its body, at most (§2.8)."""
 
-COMMIT_LOG_FILE_BYTES_MIN = 4096
-FILE_BYTES_MAX = (1 << 31) - 1
+LATEST_MS = (1 << 63) - 1
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
@@ -100,17 +104,26 @@ class MessageStore:
         self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
         self._listeners: tuple[Callable[[Arrival], None], ...] = ()
         self._checkpoint = read_checkpoint(paths.checkpoint)
+        self._index = IndexService(paths.index, self._commit_log, config, clock, disk, read_only=self.read_only)
         self._writer = QueueWriter(
             paths,
             self._commit_log,
             self._queues,
+            self._index,
             checkpoint=self._checkpoint,
             gate=self._gate,
             disk=disk,
             memory_lock=self._lock,
         )
+        self._cleaner = Cleaner(
+            config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
+        )
         targets = FlushTargets(
-            self._writer.write_queues, self._writer.write_checkpoint, self._check_disk_use, self._sync_failed
+            self._writer.write_queues,
+            self._writer.write_index,
+            self._writer.write_checkpoint,
+            self._tend_disk,
+            self._sync_failed,
         )
         self._flush_service = FlushService(self._commit_log, config, targets)
         self._is_open = False
@@ -145,7 +158,7 @@ class MessageStore:
             StoreError: Another fault of the operating system.
             UsageError: A setting cannot be used.
         """
-        _check_sizes(config)
+        check_settings(config)
         paths = StorePaths(config.root)
         check_directory(config.root, read_only=read_only)
         ownership = None
@@ -176,6 +189,7 @@ class MessageStore:
         )
         recovery.run(clean=clean)
         self._writer.last_store_ms = recovery.last_store_ms
+        self._index.open(FoundAtOpen(clean, self._checkpoint, recovery.index_note), progress)
         self._is_open = True
         if self.read_only:
             return
@@ -208,13 +222,14 @@ class MessageStore:
                 path=str(self._paths.root),
             ) from error
         finally:
+            self._index.close()
             self._commit_log.close()
             _release(self._ownership)
 
     def _finish(self) -> None:
         self._writer.write_checkpoint()
-        if self._gate.holds(Refusal.QUEUE_SPACE):
-            _log.warning("the queues are not complete on the disk; the next start completes them from the log")
+        if self._gate.holds(Refusal.QUEUE_SPACE) or self._gate.holds(Refusal.INDEX_SPACE):
+            _log.warning("queues or index are not complete on the disk; the next start completes them from the log")
             return
         self._paths.abort.unlink(missing_ok=True)
         self._disk.sync_directory(self._paths.root)
@@ -391,6 +406,42 @@ class MessageStore:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
 
+    def query(
+        self,
+        topic: str,
+        key: str,
+        *,
+        max_count: int,
+        from_ms: int = 0,
+        to_ms: int = LATEST_MS,
+        unique: bool = False,
+    ) -> list[memoryview]:
+        """Records of a topic that carry a key, the newest first, whole and raw; none where ``messageIndexEnable`` is off.
+
+        Every message is found as soon as its put has returned.
+
+        Args:
+            topic: Name as stored.
+            key: A unique key, or one word of KEYS.
+            max_count: Records at most.
+            from_ms: Earliest store time.
+            to_ms: Latest store time.
+            unique: Only look at unique keys.
+
+        Raises:
+            StoreError: The index can be neither read nor completed.
+        """
+        try:
+            self._writer.write_index()
+        except OSError as error:
+            raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
+        return self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+
+    @property
+    def index_last_update(self) -> tuple[int, int]:
+        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        return self._index.last_update
+
     def min_offset(self, topic: str, queue_id: int) -> int:
         """First offset of a queue that is kept; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
@@ -516,13 +567,40 @@ class MessageStore:
             self._gate.refuse(Refusal.SYNC_FAILED, text)
         _log.error("%s", text)
 
-    def _check_disk_use(self) -> None:
+    def clean(self) -> Cleaned:
+        """Delete everything that is older than ``fileReservedTime`` now, whatever the hour; more if the disk is full.
+
+        Raises:
+            StoreReadOnlyError: Opened read-only, or an earlier sync failed.
+            StoreError: A file could not be deleted, or the store not be flushed.
+        """
+        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+            raise StoreReadOnlyError(self.write_refusal)
+        total = Cleaned()
+        try:
+            while (part := self._cleaner.run(used_percent=self._check_disk_use(), manual=True)).log_files:
+                total += part
+        except OSError as error:
+            self._flush_service.fail(error)
+            raise StoreError(self.write_refusal) from error
+        return total
+
+    def _tend_disk(self) -> None:
+        """Look at the disk's use, delete what is due, and look again."""
+        try:
+            if self._cleaner.run(used_percent=self._check_disk_use()).log_files:
+                self._check_disk_use()
+        except StoreError as error:
+            _log.warning("%s", error)
+
+    def _check_disk_use(self) -> int:
+        """Refuse or take puts, by the disk's use; returns it in percent."""
         used, total = self._disk.usage(self._paths.root)
         percent = -(-used * 100 // total) if total else 0
         limit = self.config.disk_warning_percent
         if percent <= limit:
             self._gate.withdraw(Refusal.DISK_USE)
-            return
+            return percent
         text = (
             f"the disk of {self._paths.root} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); "
             f"{(total - used) / 1e9:.1f} GB are free. Free some room; messages are taken again within seconds"
@@ -530,16 +608,7 @@ class MessageStore:
         if not self._gate.holds(Refusal.DISK_USE):
             _log.warning("%s", text)
         self._gate.refuse(Refusal.DISK_USE, text)
-
-
-def _check_sizes(config: StoreConfig) -> None:
-    """File sizes must hold a record or a unit, and be positions of 32 bits, as fillers and other brokers have them."""
-    for key, value, least in (
-        ("mappedFileSizeCommitLog", config.commit_log_file_bytes, COMMIT_LOG_FILE_BYTES_MIN),
-        ("mappedFileSizeConsumeQueue", config.consume_queue_file_bytes, UNIT_BYTES),
-    ):
-        if not least <= value <= FILE_BYTES_MAX:
-            raise UsageError(f"{key} is {value:,}; it can be {least:,} to {FILE_BYTES_MAX:,} bytes", key=key)
+        return percent
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.consume_queue import UNIT_BYTES, ConsumeQueue
@@ -19,16 +19,32 @@ from broker_core.store.paths import StorePaths, offset_files, queue_directories
 QueueKey = tuple[str, int]
 
 
+class IndexNote(NamedTuple):
+    """The index when a checkpoint was written.
+
+    Attributes:
+        names: Its files, oldest first.
+        header: First bytes of the last file.
+        log_end: It was complete up to this physical offset.
+    """
+
+    names: list[str]
+    header: bytes
+    log_end: int
+
+
 class QueueManifest(NamedTuple):
     """What was on the disk when a checkpoint was written.
 
     Attributes:
         log_end: Log and queues were complete up to this physical offset.
         ends: Max offset of each queue.
+        index_note: The same of the index; None if it is switched off.
     """
 
     log_end: int
     ends: dict[QueueKey, int]
+    index_note: IndexNote | None = None
 
 
 class QueueTable:
@@ -82,6 +98,9 @@ class QueueTable:
         """Note what the given checkpoint vouches for."""
         rows = [[topic, queue_id, end] for (topic, queue_id), end in sorted(manifest.ends.items()) if end]
         note = {"checkpoint": _identity(checkpoint), "logEnd": manifest.log_end, "queues": rows}
+        if manifest.index_note is not None:
+            names, header, log_end = manifest.index_note
+            note["index"] = {"files": names, "header": header.hex(), "logEnd": log_end}
         text = json.dumps(note, separators=(",", ":"))
         self._disk.replace_file(self._paths.queue_manifest, text.encode())
 
@@ -92,10 +111,16 @@ class QueueTable:
             if note["checkpoint"] != _identity(checkpoint):
                 return None
             ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
-            return QueueManifest(int(note["logEnd"]), ends)
+            return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
         except (OSError, ValueError, KeyError, TypeError):
             # Only a hint: without it, recovery trusts what it finds, as RocketMQ does.
             return None
+
+
+def _index_note(note: dict[str, Any] | None) -> IndexNote | None:
+    if note is None:
+        return None
+    return IndexNote([str(name) for name in note["files"]], bytes.fromhex(note["header"]), int(note["logEnd"]))
 
 
 def _identity(checkpoint: Checkpoint) -> list[int]:

@@ -1,6 +1,6 @@
-"""Bringing queues and the checkpoint to the disk, behind the log.
+"""Bringing queues, index and the checkpoint to the disk, behind the log.
 
-Write order: log, queue files, checkpoint, manifest. The checkpoint vouches for what it names, so all of that is synced
+Write order: log, index, queue files, checkpoint, manifest. The checkpoint vouches for what it names, so all of that is synced
 before it is replaced.
 """
 
@@ -15,8 +15,9 @@ from broker_core.store.checkpoint import Checkpoint, write_checkpoint
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.consume_queue import UNIT_BYTES, ConsumeQueue, PendingUnits
 from broker_core.store.disk import Disk, is_no_space
+from broker_core.store.index_service import IndexService
 from broker_core.store.paths import StorePaths
-from broker_core.store.queue_table import QueueManifest, QueueTable
+from broker_core.store.queue_table import IndexNote, QueueManifest, QueueTable
 from broker_core.store.write_gate import Refusal, WriteGate
 
 _log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class QueueWriter:
         paths: Of the store.
         log: Its commit log.
         queues: Its queues.
+        index: Its index.
         checkpoint: As found when the store was opened.
         gate: Told when there is no room.
         disk: Access to the operating system.
@@ -42,6 +44,7 @@ class QueueWriter:
         paths: StorePaths,
         log: CommitLog,
         queues: QueueTable,
+        index: IndexService,
         *,
         checkpoint: Checkpoint,
         gate: WriteGate,
@@ -51,6 +54,7 @@ class QueueWriter:
         self._paths = paths
         self._commit_log = log
         self._queues = queues
+        self._index = index
         self._checkpoint = checkpoint
         self._gate = gate
         self._disk = disk
@@ -69,7 +73,15 @@ class QueueWriter:
             OSError: The disk is broken.
         """
         with self.write_lock:
-            self._tolerate_full_disk(self._write_dirty)
+            self._tolerate_full_disk(Refusal.QUEUE_SPACE, self._write_dirty)
+
+    def write_index(self) -> None:
+        """Add the keys of new messages to the index.
+
+        Raises:
+            OSError: The disk is broken.
+        """
+        self._tolerate_full_disk(Refusal.INDEX_SPACE, self._index.catch_up)
 
     def write_checkpoint(self) -> None:
         """Sync everything, then replace checkpoint and manifest.
@@ -82,22 +94,29 @@ class QueueWriter:
                 last_store_ms = self.last_store_ms
                 log_end = self._commit_log.end
             self._commit_log.flush()
-            self._tolerate_full_disk(lambda: self._checkpoint_at(last_store_ms, log_end))
+            self.write_index()
+            note = self._index.sync()
+            self._tolerate_full_disk(Refusal.QUEUE_SPACE, lambda: self._checkpoint_at(last_store_ms, log_end, note))
 
-    def _tolerate_full_disk(self, work: Callable[[], None]) -> None:
+    def _tolerate_full_disk(self, kind: Refusal, work: Callable[[], None]) -> None:
         try:
             work()
         except OSError as error:
             if not is_no_space(error):
                 raise
+            grown = f"consume queues in {self._paths.consume_queue}"
+            if kind is Refusal.INDEX_SPACE:
+                grown = f"index files in {self._paths.index}"
             text = (
-                f"the consume queues in {self._paths.consume_queue} cannot grow: {error.strerror}. Free some room on the disk; "
+                f"the {grown} cannot grow: {error.strerror}. Free some room on the disk; "
                 "messages are taken again within seconds"
             )
-            _log.warning("%s", text)
-            self._gate.refuse(Refusal.QUEUE_SPACE, text)
+            if not self._gate.holds(kind):
+                _log.warning("%s", text)
+            self._gate.refuse(kind, text)
         else:
-            self._gate.withdraw(Refusal.QUEUE_SPACE)
+            if self._gate.holds(kind):
+                self._gate.withdraw(kind)
 
     def _write_dirty(self) -> None:
         with self._memory_lock:
@@ -115,16 +134,17 @@ class QueueWriter:
                 with self._memory_lock:
                     self.dirty.update(queue for queue, _ in work[done:])
 
-    def _checkpoint_at(self, last_store_ms: int, log_end: int) -> None:
+    def _checkpoint_at(self, last_store_ms: int, log_end: int, index: IndexNote | None) -> None:
         self._write_dirty()
         for queue in self._queues:
             if queue.needs_sync:
                 queue.sync()
-        checkpoint = replace(self._checkpoint, physic_ms=last_store_ms, logics_ms=last_store_ms)
+        index_ms = self._index.full_end_ms or self._checkpoint.index_ms
+        checkpoint = replace(self._checkpoint, physic_ms=last_store_ms, logics_ms=last_store_ms, index_ms=index_ms)
         with self._memory_lock:
             ends = {
                 (queue.topic, queue.queue_id): queue.max_offset - queue.unwritten_bytes // UNIT_BYTES for queue in self._queues
             }
         write_checkpoint(self._paths.checkpoint, checkpoint, self._disk)
-        self._queues.write_manifest(checkpoint, QueueManifest(log_end, ends))
+        self._queues.write_manifest(checkpoint, QueueManifest(log_end, ends, index))
         self._checkpoint = checkpoint

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-from zlib import crc32
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 from broker_core.errors import RecordError
 from broker_core.message.record import (
-    CRC_MASK,
     FILLER,
     MAGIC_BLANK,
     MAGIC_V1,
@@ -38,25 +37,15 @@ from broker_core.store.dispatch import DelayLevels, further_queues, unit_tags_co
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.reading import first_offset_at
 
+if TYPE_CHECKING:
+    from broker_core.store.log_window import LogWindow, ScannedRecord
+
 Progress = Callable[[str, int, int], None]
 
-_WINDOW_BYTES = 16 * 1024 * 1024
+_WINDOW_BYTES = 8 * 1024 * 1024
 """Looked at in one go; more where a record is larger."""
 
 _log = logging.getLogger(__name__)
-
-
-class ScannedRecord(NamedTuple):
-    """What recovery needs of a record."""
-
-    physical_offset: int
-    size: int
-    topic: str
-    queue_id: int
-    queue_offset: int
-    sys_flag: int
-    store_timestamp_ms: int
-    properties: bytes
 
 
 class Recovery:
@@ -92,6 +81,8 @@ class Recovery:
         """Queues are known to have everything before this place in the log."""
         self._rebuild: set[QueueKey] = set()
         self.last_store_ms = 0
+        self.index_note = self._manifest.index_note if self._manifest else None
+        """What the last checkpoint says about the index."""
 
     def run(self, *, clean: bool) -> None:
         """Recover; ``clean`` says that the last owner stopped in good order."""
@@ -169,12 +160,35 @@ class Recovery:
     def _complete_from(self, start: int) -> int:
         """Give the queues what they lack from ``start`` on; returns the end of the last good record."""
         end = start
-        for record in self._records(start, "recovering"):
-            end = record.physical_offset + record.size
-            if record.physical_offset >= self._complete_up_to:
-                self._dispatch(record)
-            self.last_store_ms = record.store_timestamp_ms
+        for window in self._windows(start, "recovering"):
+            end = int(window.heads.physical_offset[-1] + window.heads.size[-1])
+            if end > self._complete_up_to and not self._take_whole(window, self._complete_up_to, end, skip=self._rebuild):
+                for record in window.records():
+                    if record.physical_offset >= self._complete_up_to:
+                        self._dispatch(record)
+            self.last_store_ms = window.last_store_ms
         return end
+
+    def _take_whole(
+        self,
+        window: LogWindow,
+        start: int,
+        end: int,
+        *,
+        only: AbstractSet[QueueKey] | None = None,
+        skip: AbstractSet[QueueKey] = frozenset(),
+    ) -> bool:
+        """Append the units of a window at once, by queue; False, with nothing done, if some do not fit onto their queue."""
+        runs = window.unit_runs(start, end, self._levels)
+        if runs is None:
+            return False
+        taken = [run for run in runs if (run[:2] in only if only is not None else run[:2] not in skip)]
+        queues = [self._queues.get_or_add(run.topic, run.queue_id) for run in taken]
+        if any(run.queue_offset != queue.max_offset for run, queue in zip(taken, queues, strict=True)):
+            return False
+        for run, queue in zip(taken, queues, strict=True):
+            queue.extend(run.units)
+        return True
 
     def _dispatch(self, record: ScannedRecord) -> None:
         for queue, queue_offset in self._targets(record):
@@ -213,7 +227,14 @@ class Recovery:
             return
         for key in self._rebuild:
             self._queues.get_or_add(*key).forget()
-        for record in self._records(self._commit_log.min_offset, "building consume queues anew"):
+        for window in self._windows(self._commit_log.min_offset, "building consume queues anew"):
+            if window.heads.physical_offset[0] >= end:
+                return
+            if not self._take_whole(window, 0, end, only=self._rebuild):
+                self._take_singly(window, end)
+
+    def _take_singly(self, window: LogWindow, end: int) -> None:
+        for record in window.records():
             if record.physical_offset >= end:
                 return
             for queue, queue_offset in self._targets(record):
@@ -224,7 +245,7 @@ class Recovery:
                     queue.start_at(queue_offset)
                 self._append(queue, record)
 
-    def _records(self, start: int, what: str) -> Iterator[ScannedRecord]:
+    def _windows(self, start: int, what: str) -> Iterator[LogWindow]:
         """Good records from ``start`` on, until the first place where none follows."""
         log = self._commit_log
         limit = log.bases[-1] + log.file_bytes if log.bases else start
@@ -234,55 +255,29 @@ class Recovery:
             mapped = log.map_at(base)
             if mapped is None:
                 return
-            for window in self._windows(mapped, base, position - base):
-                yield from window
-                position = window[-1].physical_offset + window[-1].size
+            for window in self._windows_of_file(mapped, base, position - base):
+                yield window
+                position = base + window.heads.end
                 self._progress(what, position - start, limit - start)
             if not _is_filler(mapped, position - base):
                 return
             position = base + log.file_bytes
 
-    def _windows(self, mapped: memoryview, base: int, start: int) -> Iterator[list[ScannedRecord]]:
-        """Good records of one file, some megabytes at a time; no window is empty."""
+    def _windows_of_file(self, mapped: memoryview, base: int, start: int) -> Iterator[LogWindow]:
+        """Good records of one file, some megabytes at a time."""
         while start + SIZE_AND_MAGIC.size <= len(mapped):
             size, magic = SIZE_AND_MAGIC.unpack_from(mapped, start)
             if magic not in (MAGIC_V1, MAGIC_V2):
                 return
-            window = self._good_records(bytes(mapped[start : start + max(size, _WINDOW_BYTES)]), base + start)
-            if not window:
+            # numpy takes 0.2 s to load, which a start with nothing to scan does not pay.
+            from broker_core.store.log_window import good_records  # noqa: PLC0415
+
+            stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
+            window = good_records(mapped, base, start, stop, check_crc=self._check_crc)
+            if window is None:
                 return
             yield window
-            start = window[-1].physical_offset + window[-1].size - base
-
-    def _good_records(self, data: bytes, offset: int) -> list[ScannedRecord]:
-        """Records at the start of ``data``, one directly behind the other, up to the first fault or the end."""
-        # numpy takes 0.2 s to load, which a start with nothing to scan does not pay.
-        from broker_core.store.layout import scan_records  # noqa: PLC0415
-
-        heads = scan_records(data, offset, 0, len(data))
-        columns = (
-            heads.position, heads.size, heads.body_crc, heads.body_position, heads.body_bytes,
-            heads.topic_position, heads.topic_bytes, heads.properties_position,
-            heads.queue_id, heads.queue_offset, heads.sys_flag, heads.store_ms,
-        )  # fmt: skip
-        topics: dict[bytes, str] = {}
-        records: list[ScannedRecord] = []
-        expected = 0
-        for row in zip(*(column.tolist() for column in columns), strict=True):
-            position, size, body_crc, body, body_bytes, topic_at, topic_bytes, properties_at, *rest = row
-            if position != expected:
-                break
-            if self._check_crc and body_bytes and crc32(data[body : body + body_bytes]) & CRC_MASK != body_crc:
-                break
-            expected = position + size
-            topic = data[topic_at : topic_at + topic_bytes]
-            name = topics.get(topic)
-            if name is None:
-                name = topics[topic] = topic.decode("utf-8", "replace")
-            queue_id, queue_offset, sys_flag, store_ms = rest
-            properties = data[properties_at:expected]
-            records.append(ScannedRecord(offset + position, size, name, queue_id, queue_offset, sys_flag, store_ms, properties))
-        return records
+            start = window.heads.end
 
     # ---- the end -------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ class Refusal(IntEnum):
     CLOSED = 2
     DISK_USE = 3
     QUEUE_SPACE = 4
-    LOG_SPACE = 5
+    INDEX_SPACE = 5
+    LOG_SPACE = 6
     """The log could not grow for one put; the next one tries again."""
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from zlib import crc32
 
 from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError
-from broker_core.store.layout import commit_log_files, scan_records
+from broker_core.store.layout import commit_log_files, map_file, scan_records
 
 SPLIT_BYTES = 32 << 20
 """Bytes one task reads: about 100,000 messages of 300 bytes."""
@@ -307,8 +307,7 @@ def is_filler(buffer: mmap.mmap, position: int) -> bool:
 def mapped(path: str) -> mmap.mmap:
     """The file as read-only memory."""
     try:
-        with Path(path).open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return map_file(Path(path))
     except FileNotFoundError:
         raise
     except OSError as error:

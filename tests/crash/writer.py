@@ -1,6 +1,6 @@
-"""A process that writes to a store until it is killed: ``python -m tests.crash.writer DIRECTORY SEED``.
+"""A process that writes to a store until it is killed.
 
-Prints ``ready``, then one line for each message once it is durable: physical offset, record bytes, queue id, queue offset, CRC
+Tells ``ready``, then one line for each message once it is durable: physical offset, record bytes, queue id, queue offset, CRC
 of the record. Files are small, so that kills also hit the changes from one file to the next.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import threading
 import zlib
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from broker_core.config import StoreConfig
@@ -35,11 +36,21 @@ def crash_config(root: Path) -> StoreConfig:
     )
 
 
-def write_until_killed(root: Path, seed: int) -> None:
-    """Put messages and print those that are durable."""
+def tell_until_killed(root: Path, seed: int, told: Connection) -> None:
+    """Put messages and tell those that are durable, one line each; what a process does from its start to its end."""
+    descriptor = told.fileno()
+
+    def tell(text: str) -> None:
+        os.write(descriptor, text.encode() + b"\n")
+
+    write_until_killed(root, seed, tell)
+
+
+def write_until_killed(root: Path, seed: int, tell: Callable[[str], None]) -> None:
+    """Put messages and tell those that are durable."""
     randomness = random.Random(seed)
     with MessageStore.open(crash_config(root)) as store:
-        _tell("ready")
+        tell("ready")
         while True:
             lines, end = _put_group(store, randomness)
             durable = threading.Event()
@@ -52,7 +63,7 @@ def write_until_killed(root: Path, seed: int) -> None:
             store.when_durable(end, done)
             durable.wait()
             assert outcome == [True]
-            _tell("\n".join(lines))
+            tell("\n".join(lines))
 
 
 def _put_group(store: MessageStore, randomness: random.Random) -> tuple[list[str], int]:
@@ -89,11 +100,3 @@ def _message(randomness: random.Random) -> MessageToStore:
         body=randomness.randbytes(randomness.choice((0, 10, 300, 5_000))),
         properties=b"TAGS\x01TagA",
     )
-
-
-def _tell(text: str) -> None:
-    os.write(1, text.encode() + b"\n")
-
-
-if __name__ == "__main__":
-    write_until_killed(Path(sys.argv[1]), int(sys.argv[2]))

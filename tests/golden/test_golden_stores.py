@@ -11,7 +11,7 @@ from broker_core.message.body import decompress_body
 from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.model import StoredMessage
 from broker_core.message.record import decode_record
-from broker_core.store.message_store import MessageStore
+from broker_core.store.message_store import LATEST_MS, MessageStore
 from broker_core.store.results import GetStatus
 from tests.support.golden import GOLDEN_NAMES, GoldenMessage, GoldenStore, contents, golden_store
 
@@ -75,6 +75,66 @@ def test_every_message_is_found_by_its_store_time(opened):
         assert first <= offset <= last
         assert opened.store.store_time(message.topic, message.queue_id, first) == time_ms
         assert opened.store.store_time(message.topic, message.queue_id, last) == time_ms
+
+
+def test_every_message_is_found_by_each_of_its_keys(opened):
+    found: dict[tuple[str, str, bool], set[int]] = {}
+    for message in opened.messages:
+        if message.topic.startswith("%LMQ%"):
+            continue  # indexed under their main topic
+        properties = message.columns["properties"]
+        keys = [(key, False) for key in properties.get("KEYS", "").split(" ") if key]
+        for key, unique in [*keys, *((properties["UNIQ_KEY"], True) for _ in range("UNIQ_KEY" in properties))]:
+            asked = message.topic, key, unique
+            if asked not in found:
+                records = opened.store.query(message.topic, key, max_count=100_000, unique=unique)
+                found[asked] = {decode_record(record).physical_offset for record in records}
+            assert message.columns["physicalOffset"] in found[asked], asked
+
+
+def test_queries_answer_as_the_real_broker(opened):
+    rows = opened.golden.queries()
+    for query in rows:
+        if query["begin"] or query["end"] != LATEST_MS:
+            continue  # there a real broker goes by times cut to seconds, we by those of the messages
+        records = opened.store.query(query["topic"], query["key"], max_count=query["maxNum"])
+        answer = [decode_record(record).physical_offset for record in records]
+        assert answer == sorted(answer, reverse=True)
+        # A key that a message has twice is in the index twice; a real broker then returns the message twice.
+        assert answer[::-1] == sorted(set(query["physicalOffsets"])), query
+
+
+def test_queries_keep_to_the_store_times_asked_for(opened):
+    times = {message.columns["physicalOffset"]: message.columns["storeTimestamp"] for message in opened.messages}
+    for query in opened.golden.queries():
+        every = opened.store.query(query["topic"], query["key"], max_count=1_000_000)
+        offsets = [decode_record(record).physical_offset for record in every]
+        wanted = [offset for offset in offsets if query["begin"] <= times[offset] <= query["end"]]
+        records = opened.store.query(
+            query["topic"], query["key"], max_count=1_000_000, from_ms=query["begin"], to_ms=query["end"]
+        )
+        assert [decode_record(record).physical_offset for record in records] == wanted, query
+
+
+def test_a_store_that_a_real_broker_cleaned_is_cleaned_further(tmp_path):
+    golden = golden_store("cleaned")
+    root = golden.unpack(tmp_path)
+    messages = [message.columns | {"topic": message.topic, "queueId": message.queue_id} for message in golden.messages()]
+    with MessageStore.open(StoreConfig(root=root, file_reserved_hours=0)) as store:
+        assert store.clean().log_files == len(list((root / "commitlog").iterdir())) + 2
+        first = store.commit_log_min_offset
+        assert first == max(int(path.name) for path in (root / "commitlog").iterdir())
+        left = {message["physicalOffset"] for message in messages if message["physicalOffset"] >= first}
+        served = {
+            decode_record(record).physical_offset
+            for topic, queue_id in store.queues()
+            for record in all_records(store, topic, queue_id)
+        }
+        assert left
+        assert served == left
+        for message in messages:
+            found = store.query(message["topic"], message["properties"]["UNIQ_KEY"], max_count=9, unique=True)
+            assert bool(found) == (message["physicalOffset"] in left)
 
 
 def test_searches_by_time_answer_as_a_5x_broker(opened):

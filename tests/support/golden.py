@@ -77,6 +77,11 @@ class GoldenStore:
         for row in self.expected["searches"]:
             yield dict(zip(self.expected["searchesColumns"], row, strict=True))
 
+    def queries(self) -> Iterator[dict[str, Any]]:
+        """Queries by key and the physical offsets in their answers."""
+        for row in self.expected["queries"]:
+            yield dict(zip(self.expected["queriesColumns"], row, strict=True))
+
 
 def golden_store(name: str) -> GoldenStore:
     """A golden store by name; skips the test where the shared data is missing."""

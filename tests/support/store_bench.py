@@ -18,6 +18,9 @@ from tests.support.clock import ManualClock
 HOST = HostAddress.parse("127.0.0.1:10911")
 LOG_FILE_BYTES = 1 << 14
 QUEUE_FILE_BYTES = 200
+INDEX_SLOTS = 50
+INDEX_ITEMS = 101
+"""So that the three keys of a message may lie in two files."""
 
 
 class FaultyDisk(Disk):
@@ -91,6 +94,8 @@ class StoreBench:
             "root": self.root,
             "commit_log_file_bytes": LOG_FILE_BYTES,
             "consume_queue_file_bytes": QUEUE_FILE_BYTES,
+            "max_hash_slots": INDEX_SLOTS,
+            "max_index_items": INDEX_ITEMS,
             "flush_commit_log_interval_ms": 3_600_000,
             "flush_consume_queue_interval_ms": 3_600_000,
         }
@@ -107,6 +112,7 @@ class StoreBench:
     def crash(self, store: MessageStore) -> None:
         """End without any of the work of a close, as far as the files can tell."""
         store._flush_service.close()
+        store._index.close()
         store._commit_log.close()
         assert store._ownership is not None
         store._ownership.release()

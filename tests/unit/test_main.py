@@ -20,7 +20,7 @@ def orbit(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(MAIN), *arguments], capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
-@pytest.mark.parametrize("command", [[], ["broker"], ["worker"], ["demo"], ["gallery"], ["report"]])
+@pytest.mark.parametrize("command", [[], ["broker"], ["worker"], ["demo"], ["gallery"], ["report"], ["store"]])
 def test_every_command_has_a_help(command: list[str]):
     done = orbit(*command, "--help")
     assert done.returncode == 0
@@ -29,7 +29,7 @@ def test_every_command_has_a_help(command: list[str]):
 
 def test_the_help_names_the_commands_and_exit_codes_but_not_the_worker():
     text = orbit("--help").stdout
-    assert all(f"    {command} " in text for command in ("broker", "report", "demo", "gallery"))
+    assert all(f"    {command} " in text for command in ("broker", "report", "store", "demo", "gallery"))
     assert "exit codes: 0 success" in text
     assert "    worker " not in text
 

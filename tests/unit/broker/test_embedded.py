@@ -146,6 +146,24 @@ def test_what_a_client_does_from_route_to_goodbye(tmp_path, kind):
     asyncio.run(scenario())
 
 
+@BOTH
+def test_a_message_is_found_by_its_keys_over_the_wire(tmp_path, kind):
+    async def scenario():
+        async with running(tmp_path) as broker, raw(broker.broker_address, kind) as client:
+            for number in (1, 2):
+                properties = f"KEYS\x01a 键\x02UNIQ_KEY\x01U{number}"
+                await client.ask(Q.SEND_MESSAGE_V2, send_fields("Orders", properties=properties), b"%d" % number)
+            query = {"topic": "Orders", "maxNum": 64, "beginTimestamp": 0, "endTimestamp": (1 << 63) - 1}
+            by_key = await client.ask(Q.QUERY_MESSAGE, query | {"key": "键", "_UNIQUE_KEY_QUERY": "false"})
+            assert (by_key.code, bodies(by_key)) == (R.SUCCESS, [b"1", b"2"])
+            by_id = await client.ask(Q.QUERY_MESSAGE, query | {"key": "U2", "_UNIQUE_KEY_QUERY": "true"})
+            assert bodies(by_id) == [b"2"]
+            nothing = await client.ask(Q.QUERY_MESSAGE, query | {"key": "U3", "_UNIQUE_KEY_QUERY": "true"})
+            assert nothing.code == R.QUERY_NOT_FOUND
+
+    asyncio.run(scenario())
+
+
 def test_messages_topics_groups_offsets_and_config_items_survive_a_restart(tmp_path):
     async def scenario():
         async with running(tmp_path) as broker, raw(broker.broker_address) as client, raw(broker.name_server_address) as names:

@@ -76,3 +76,17 @@ def test_a_real_limit_on_file_sizes_is_a_refusal_and_not_a_signal(tmp_path):
 def test_full_disks_are_told_from_broken_ones():
     assert is_no_space(OSError(28, "full"))
     assert not is_no_space(OSError(5, "broken"))
+
+
+@pytest.mark.parametrize("left_over", [True, False])
+def test_cleared_bytes_are_on_the_disk_before_others_take_their_place(tmp_path, left_over):
+    synced: list[bytes] = []
+
+    class Watched(Disk):
+        def sync(self, descriptor: int) -> None:  # noqa: ARG002  as the real one
+            synced.append(path.read_bytes())
+
+    path = tmp_path / "file"
+    path.write_bytes(b"kept" + (b"old" if left_over else bytes(3)))
+    Watched().clear_behind(path, 4)
+    assert synced == ([b"kept\0\0\0"] if left_over else [])

@@ -34,9 +34,11 @@ def log(tmp_path):
     made.close()
 
 
-def service(log, *, write_queues=None, write_checkpoint=None, failed=None, **settings) -> FlushService:
+def service(log, *, write_queues=None, write_index=None, write_checkpoint=None, failed=None, **settings) -> FlushService:
     values = {"flush_commit_log_interval_ms": 3_600_000, "flush_consume_queue_interval_ms": 3_600_000} | settings
-    targets = FlushTargets(write_queues or Called(), write_checkpoint or Called(), Called(), failed or Called())
+    targets = FlushTargets(
+        write_queues or Called(), write_index or Called(), write_checkpoint or Called(), Called(), failed or Called()
+    )
     made = FlushService(log, StoreConfig(**values), targets)
     made.start()
     return made

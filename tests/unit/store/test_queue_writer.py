@@ -4,13 +4,19 @@ import threading
 
 import pytest
 
+from broker_core.config import StoreConfig
 from broker_core.store.checkpoint import Checkpoint, read_checkpoint
 from broker_core.store.commit_log import CommitLog
+from broker_core.store.index_file import IndexHeader
+from broker_core.store.index_service import IndexService
 from broker_core.store.paths import StorePaths
-from broker_core.store.queue_table import QueueManifest, QueueTable
+from broker_core.store.queue_table import IndexNote, QueueManifest, QueueTable
 from broker_core.store.queue_writer import QueueWriter
 from broker_core.store.write_gate import Refusal, WriteGate
+from tests.support.clock import ManualClock
 from tests.support.store_bench import BROKEN, NO_SPACE, FaultyDisk
+
+NO_INDEX = IndexNote([], IndexHeader().encode(), 0)
 
 
 class Bench:
@@ -24,6 +30,7 @@ class Bench:
             self.paths,
             log,
             self.queues,
+            IndexService(self.paths.index, log, StoreConfig(), ManualClock(), self.disk, read_only=False),
             checkpoint=Checkpoint(index_ms=4, rest=b"kept"),
             gate=self.gate,
             disk=self.disk,
@@ -52,7 +59,7 @@ def test_a_checkpoint_syncs_what_it_vouches_for_and_keeps_the_rest(bench):
     found = read_checkpoint(bench.paths.checkpoint)
     assert (found.physic_ms, found.logics_ms, found.index_ms) == (99, 99, 4)
     assert found.rest.startswith(b"kept")
-    assert bench.queues.read_manifest(found) == QueueManifest(0, {("T", 0): 1})
+    assert bench.queues.read_manifest(found) == QueueManifest(0, {("T", 0): 1}, NO_INDEX)
 
 
 @pytest.mark.parametrize("work", ["write_queues", "write_checkpoint"])

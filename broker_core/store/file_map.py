@@ -1,0 +1,66 @@
+"""Mapping a file for reading, holes and a full disk included.
+
+A file of a store is made at its full size and filled from the front; behind what was written lies a hole. Reading a hole
+through a mapping costs nothing on most file systems, but tmpfs takes a page of room for it, and where none is left the process
+is killed (SIGBUS). Such a file is therefore copied into memory, without its holes.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from pathlib import Path
+
+_ROOM_BYTES = 64 * 1024 * 1024
+"""What stays free if all holes of a file were read through its mapping; with less, none is."""
+_COPY_BYTES = 16 * 1024 * 1024
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks``."""
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """The whole of a file, which is not empty, as memory to read from.
+
+    Raises:
+        OSError: It cannot be opened or mapped.
+    """
+    with path.open("rb") as file:
+        descriptor = file.fileno()
+        if _holes_need_room(descriptor):
+            return _copy(descriptor)
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+
+
+def _holes_need_room(descriptor: int) -> bool:
+    status = os.fstat(descriptor)
+    is_on_device = os.major(status.st_dev) != 0
+    if is_on_device or status.st_blocks * _BLOCK_BYTES >= status.st_size:
+        return False
+    system = os.fstatvfs(descriptor)
+    holes = status.st_size - status.st_blocks * _BLOCK_BYTES
+    return system.f_bavail * system.f_frsize < holes + _ROOM_BYTES
+
+
+def _copy(descriptor: int) -> mmap.mmap:
+    size = os.fstat(descriptor).st_size
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    position = _next_data(descriptor, 0, size)
+    with memoryview(memory) as view:
+        while position < size:
+            end = min(os.lseek(descriptor, position, os.SEEK_HOLE), position + _COPY_BYTES, size)
+            with view[position:end] as part:
+                read = os.preadv(descriptor, [part], position)
+            if not read:  # the file was cut meanwhile
+                break
+            position = _next_data(descriptor, position + read, size)
+    return memory
+
+
+def _next_data(descriptor: int, position: int, size: int) -> int:
+    try:
+        return os.lseek(descriptor, position, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # only a hole follows
+            return size
+        raise

@@ -1,0 +1,22 @@
+"""What an inspection of a store has to say about one place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """An inconsistency, or a note.
+
+    Attributes:
+        file: Relative to the store directory.
+        position: Byte position in the file.
+        text: What is wrong, with figures.
+    """
+
+    file: str
+    position: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file} at {self.position:,}: {self.text}"

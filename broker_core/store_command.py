@@ -1,0 +1,135 @@
+"""Command line of `store`: verify a store, or print what is in it. Changes nothing in the store.
+
+    store verify DIR [--delay-levels TEXT]
+    store dump DIR [--topic T] [--kind messages|queues|index|config]
+
+Findings go to standard output (verify) or standard error (dump); standard output of a dump is JSON Lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from broker_core.config import StoreConfig
+from broker_core.errors import OrbitError
+from broker_core.store.dispatch import DelayLevels
+from broker_core.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
+from broker_core.store.inspection.finding import Finding
+from broker_core.store.inspection.verify import Verification
+from broker_core.store.ownership import check_directory, open_failed
+
+EXIT_UNSOUND = 1
+EXIT_PIPE_CLOSED = 141
+
+_KINDS = ("messages", "queues", "index", "config")
+
+
+def main(argv: list[str]) -> int:
+    """Run one command.
+
+    Args:
+        argv: Arguments behind ``store``.
+
+    Returns:
+        0 if all is well; 1 if the store has inconsistencies, or a dump had to leave something out; else the error's code.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        levels = DelayLevels(arguments.delay_levels)
+        code = _verify(arguments.directory, levels) if arguments.command == "verify" else _dump(arguments, levels)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    except OSError as error:
+        return _fail(open_failed(arguments.directory, error))
+    except OrbitError as error:
+        return _fail(error)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="orbit store", description="Look into a RocketMQ store directory; changes nothing in it."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    verify = commands.add_parser("verify", help="report every inconsistency; exit code 0 only if there is none")
+    dump = commands.add_parser("dump", help="print the content as JSON Lines")
+    for command in (verify, dump):
+        command.add_argument("directory", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+        command.add_argument(
+            "--delay-levels",
+            metavar="TEXT",
+            default=StoreConfig().message_delay_level,
+            help="messageDelayLevel of the store's broker (default: %(default)s)",
+        )
+    dump.add_argument("--topic", metavar="T", help="only this topic")
+    dump.add_argument("--kind", choices=_KINDS, default="messages", help="what to print (default: %(default)s)")
+    return parser
+
+
+def _fail(error: OrbitError) -> int:
+    _say(f"orbit store: {error.message}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _verify(root: Path, levels: DelayLevels) -> int:
+    run = Verification(root, levels)
+    count = 0
+    for finding in run.findings():
+        count += 1
+        _print(str(finding))
+    for note in run.notes:
+        _print(f"note: {note}")
+    examined = (
+        f"{run.records:,} records from {run.log_min_offset:,} to {run.log_end:,}, {run.queues:,} queues, "
+        f"{run.index_files:,} index files"
+    )
+    _print(f"{root}: {examined}: " + (f"{count:,} inconsistencies" if count else "sound"))
+    return EXIT_UNSOUND if count else 0
+
+
+def _dump(arguments: argparse.Namespace, levels: DelayLevels) -> int:
+    root: Path = arguments.directory
+    check_directory(root, read_only=True)
+    findings: list[Finding] = []
+    left_out = 0
+    for row in _rows(arguments, root, levels, findings):
+        _print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+        left_out += _tell(findings)
+    left_out += _tell(findings)
+    return EXIT_UNSOUND if left_out else 0
+
+
+def _tell(findings: list[Finding]) -> int:
+    """Print what there is to say; returns how much that was."""
+    for finding in findings:
+        _say(str(finding))
+    count = len(findings)
+    findings.clear()
+    return count
+
+
+def _rows(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[Finding]) -> Iterator[Row]:
+    topic: str | None = arguments.topic
+    if arguments.kind == "messages":
+        return dump_messages(root, topic, levels, findings)
+    if arguments.kind == "queues":
+        return dump_queues(root, topic)
+    if arguments.kind == "index":
+        return dump_index(root, topic, findings)
+    return dump_config(root, topic, findings)

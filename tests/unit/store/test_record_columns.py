@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_core.message.record import decode_record, encode_record
+from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.layout import scan_records
+from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
+from tests.support.store_bench import message
+
+LEVELS = DelayLevels("1s 5s 10s")
+TOPICS = ["O", "Orders", "Order5", "%RETRY%" + "g" * 200, "主题", "SCHEDULE_TOPIC_XXXX"]
+PROPERTIES = [
+    b"",
+    b"TAGS\x01TagA",
+    b"TAGS\x01pay-success\x02",
+    b"K\x01v\x02TAGS\x01b\x02DELAY\x012",
+    b"XTAGS\x01no\x02K\x01TAGS\x01neither",
+    b"TAGS\x01first\x02TAGS\x01last",
+    b"TAGS\x01kept\x02TAGS\x01\x02",
+    b"TAGS\x01\x02K\x01v",
+    "TAGS\x01标签".encode(),
+    b"TAGS\x01\xff\xfe",
+    b"DELAY\x0199\x02TAGS\x01late",
+    b"TAGS\x01" + b"long" * 20,
+]
+
+
+def log_of(values) -> bytes:
+    data = bytearray()
+    for number, value in enumerate(values):
+        data += encode_record(value, queue_offset=number, physical_offset=len(data), store_timestamp_ms=5_000 + number)
+    return bytes(data)
+
+
+def scanned(data: bytes):
+    return np.frombuffer(data, dtype=np.uint8), scan_records(data, 0, 0, len(data))
+
+
+def some_messages(count: int, seed: int = 3):
+    randomness = random.Random(seed)
+    for _ in range(count):
+        yield message(
+            randomness.choice([b"", b"\x02TAGS\x01body", randomness.randbytes(40)]),
+            topic=randomness.choice(TOPICS),
+            queue_id=randomness.randrange(3),
+            properties=randomness.choice(PROPERTIES),
+        )
+
+
+def test_groups_are_the_queues_in_order():
+    data, heads = scanned(log_of(some_messages(600)))
+    expected: dict[tuple[str, int], list[int]] = {}
+    for row, position in enumerate(heads.position.tolist()):
+        one = decode_record(data.tobytes(), position)
+        expected.setdefault((one.topic, one.queue_id), []).append(row)
+    found = {(group.topic.decode(), group.queue_id): group.rows.tolist() for group in queue_groups(data, heads)}
+    assert found == expected
+
+
+def test_codes_are_those_of_a_put():
+    data, heads = scanned(log_of(some_messages(600)))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    for row, position in enumerate(heads.position.tolist()):
+        one = decode_record(data.tobytes(), position)
+        assert codes[row] == unit_tags_code(one.topic, one.properties_bytes, one.store_timestamp_ms, LEVELS), one
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda noise: b"TAGS\x01" + noise) | st.binary(max_size=30), min_size=1, max_size=6))
+def test_codes_of_any_properties_are_those_of_a_put(properties):
+    data, heads = scanned(log_of(message(b"b", properties=text) for text in properties))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in properties]
+
+
+def test_units_are_those_of_the_worked_layout():
+    _, heads = scanned(log_of([message(b"a"), message(b"bc")]))
+    units = queue_units(heads, np.array([1]), np.array([0, -1685804066]))
+    size = int(heads.size[0])
+    assert units.tobytes().hex() == f"{size:016x}{size + 1:08x}ffffffff9b84abde"
+
+
+@pytest.mark.parametrize("row", [0, 3])
+def test_a_changed_body_is_a_wrong_checksum(row):
+    data = bytearray(log_of([message(body) for body in (b"one", b"", b"two", b"three")]))
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    data[int(heads.body_position[row])] ^= 1
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+
+
+def test_no_records_have_no_groups_and_no_codes():
+    data, heads = scanned(bytes(500))
+    assert list(queue_groups(data, heads)) == []
+    assert len(unit_codes(data, heads, [], LEVELS)) == 0
+
+
+def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Orders") -> bytes:
+    """One record, ``before_border`` bytes of whose topic and properties lie before a page's border."""
+    rest = len(topic) + 2 + len(properties)
+    body = bytes(4096 - 88 - 1 - before_border) if before_border <= rest else b""
+    return log_of([message(body, topic=topic, properties=properties)])
+
+
+@pytest.mark.parametrize("before_border", [1, 5, 8, 9, 20])
+def test_properties_and_topics_in_a_page_of_zeros_are_torn(before_border):
+    whole = ending_at_page(b"", before_border) if before_border < 6 else ending_at_page(b"KEYS\x01some keys", before_border)
+    if before_border >= 8:
+        assert torn_tails(*scanned(whole + bytes(5_000))).tolist() == []
+    torn = bytearray(whole[:4096].ljust(len(whole), b"\0")) + bytes(5_000)
+    data, heads = scanned(bytes(torn))
+    assert not len(heads) or torn_tails(data, heads).tolist() == [0]
+    assert len(heads) or before_border < 9
+
+
+def test_a_page_of_zeros_amid_long_properties_is_torn():
+    whole = bytearray(log_of([message(b"b", properties=b"K\x01" + b"v" * 12_000)]))
+    assert torn_tails(*scanned(bytes(whole))).tolist() == []
+    whole[4096:8192] = bytes(4096)
+    assert torn_tails(*scanned(bytes(whole))).tolist() == [0]
+
+
+def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
+    properties = b"K\x01v" + bytes(40)
+    data = bytearray(log_of([message(bytes(4096 - 88 - 1 - 6 - 2 - 3), properties=properties), message(b"next")]))
+    found, heads = scanned(bytes(data))
+    assert len(heads) == 2
+    assert torn_tails(found, heads).tolist() == []
+
+
+def test_an_empty_length_at_a_border_is_not_torn():
+    for before_border in (6, 7, 8):
+        whole = ending_at_page(b"", before_border)
+        data, heads = scanned(whole + bytes(5_000))
+        assert len(heads) == 1
+        assert torn_tails(data, heads).tolist() == []

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker_core.store_command import main
+from tests.support.store_bench import StoreBench, message
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def root(tmp_path):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        for number in range(50):
+            store.put(message(b"%d" % number, queue_id=number % 2))
+    return bench.root
+
+
+def test_a_sound_store_is_said_to_be_sound(root, capsys):
+    assert main(["verify", str(root)]) == 0
+    assert "50 records from 0 to" in capsys.readouterr().out
+
+
+def test_an_inconsistency_is_printed_and_counted(root, capsys):
+    (root / "checkpoint").unlink()
+    assert main(["verify", str(root)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("checkpoint at 0: there is no checkpoint")
+    assert lines[-1].endswith("1 inconsistencies")
+
+
+def test_each_record_is_one_line(root, capsys):
+    assert main(["dump", str(root)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["queueId"], row["queueOffset"]) for row in rows] == [(number % 2, number // 2) for number in range(50)]
+    assert rows[7]["body"] == "Nw=="
+    assert rows[7]["properties"] == {"TAGS": "TagA"}
+
+
+def test_a_dump_says_what_it_leaves_out(root, capsys):
+    path = root / "commitlog" / ("0" * 20)
+    data = bytearray(path.read_bytes())
+    data[88] ^= 1
+    path.write_bytes(data)
+    assert main(["dump", str(root)]) == 1
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 49
+    assert output.err.startswith(f"commitlog/{path.name} at 0: the record's body of 1 bytes")
+
+
+@pytest.mark.parametrize("command", ["verify", "dump"])
+def test_a_wrong_directory_is_an_error_in_words(command, tmp_path, capsys):
+    assert main([command, str(tmp_path / "nowhere")]) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "there is no directory" in output.err
+
+
+def test_delay_levels_that_cannot_be_are_refused(root, capsys):
+    assert main(["verify", str(root), "--delay-levels", "1x"]) == 2
+    assert "is no delay" in capsys.readouterr().err
+
+
+def test_a_reader_that_stops_early_is_no_fault(root):
+    program = "import sys; from broker_core.store_command import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "dump", str(root)]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
