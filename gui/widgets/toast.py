@@ -95,6 +95,7 @@ class ToastStack(QObject):
         self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
     ) -> None:
         """Show a notice; the oldest goes when there are too many."""
+        self.unread += 1
         self.keep(text, state)
         toast = Toast(self._theme, text, self._window, state=state, action=action, on_action=on_action)
         toast.close_button.clicked.connect(lambda _checked=False: self._close(toast))
@@ -110,8 +111,7 @@ class ToastStack(QObject):
         self._place()
 
     def keep(self, text: str, state: State) -> None:
-        """Put a notice under the bell without showing it: an event that asks for nothing."""
-        self.unread += 1
+        """Put a notice under the bell without showing or counting it: an event that asks for nothing."""
         self.kept = [KeptNotice(text, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
 
     def mark_read(self) -> None:
