@@ -1,7 +1,57 @@
-"""GUI tests run without a display unless one is asked for."""
+"""GUI tests run without a display unless one is asked for. Fixtures for pages over a fake broker."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.views.page import PageView
+from monitoring.series import History
+from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_history, fake_state
+
+
+@pytest.fixture(scope="module")
+def theme(qapp: QApplication) -> Iterator[ThemeManager]:
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    return fake_history(fake_state())
+
+
+@pytest.fixture
+def window() -> FakeWindow:
+    return FakeWindow()
+
+
+@pytest.fixture
+def show_page(
+    qtbot: QtBot, tmp_path: Path, theme: ThemeManager, history: History, window: FakeWindow
+) -> Callable[..., PageView]:
+    """Shows a page of the given class over a source; further arguments replace parts of its context."""
+
+    def show(page: type[PageView], source: FakeSource, **given: Any) -> PageView:
+        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+        view = page(fake_context(source, settings, **{"window": window, "theme": theme, "history": history} | given))
+        qtbot.addWidget(view)
+        view.resize(1232, 795)
+        view.show()
+        view.status_changed(source.status)
+        if source.state is not None:
+            view.state_changed(source.state)
+        return view
+
+    return show

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtCore import QEvent
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
@@ -25,7 +26,6 @@ from gui.models.consumers import (
     topics_of,
 )
 from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.consumers.columns import SYSTEM_GROUPS, group_dot
 from gui.views.consumers.lag_panel import BEHIND
@@ -34,9 +34,6 @@ from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
     PAYMENT_SHARES,
     FakeSource,
-    FakeWindow,
-    fake_context,
-    fake_history,
     fake_members,
     fake_state,
 )
@@ -45,36 +42,9 @@ STATE = fake_state()
 NAN = float("nan")
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fake_history(STATE)
-
-
 @pytest.fixture
-def window():
-    return FakeWindow()
-
-
-@pytest.fixture
-def make_view(qtbot, tmp_path, theme, history, window):
-    def make(source: FakeSource) -> ConsumersView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        view = ConsumersView(fake_context(source, settings, window=window, theme=theme, history=history))
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
-        if source.state is not None:
-            view.state_changed(source.state)
-        return view
-
-    return make
+def make_view(show_page):
+    return partial(show_page, ConsumersView)
 
 
 def cells(model):

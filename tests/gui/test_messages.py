@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
-from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
@@ -34,46 +35,18 @@ from gui.models.messages import (
     writable_topics,
 )
 from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.messages.detail import HEX, TEXT, TREE, message_json
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_detail, fake_history, fake_state
+from tests.support.fake_source import FakeSource, fake_detail, fake_state
 
 STATE = fake_state()
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fake_history(STATE)
-
-
 @pytest.fixture
-def window():
-    return FakeWindow()
-
-
-@pytest.fixture
-def make_view(qtbot, tmp_path, theme, history, window):
-    def make(source: FakeSource) -> MessagesView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        view = MessagesView(fake_context(source, settings, window=window, theme=theme, history=history))
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
-        if source.state is not None:
-            view.state_changed(source.state)
-        return view
-
-    return make
+def make_view(show_page):
+    return partial(show_page, MessagesView)
 
 
 def asked(source, method):

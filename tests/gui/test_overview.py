@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 
 from gui.bridge.demo import DemoController
 from gui.text import UNKNOWN
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.overview.figures import (
     busiest_topics,
@@ -30,7 +30,7 @@ from gui.views.overview.view import OverviewView
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
-from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_history, fake_state
+from tests.support.fake_source import FakeSource, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -40,45 +40,14 @@ pytestmark = [
 NAN = float("nan")
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fake_history(fake_state())
-
-
-@pytest.fixture
-def window():
-    return FakeWindow()
-
-
 @pytest.fixture
 def child(qapp):
     return FakeChild()
 
 
 @pytest.fixture
-def make_view(qtbot, tmp_path, theme, history, window, child):  # noqa: PLR0917  fixtures
-    def make(source: FakeSource, **given: object) -> OverviewView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        context = fake_context(
-            source, settings, window=window, demo=DemoController(process=child), theme=theme, **{"history": history} | given
-        )
-        view = OverviewView(context)
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
-        view.status_changed(source.status)
-        if source.state is not None:
-            view.state_changed(source.state)
-        return view
-
-    return make
+def make_view(show_page, child):
+    return partial(show_page, OverviewView, demo=DemoController(process=child))
 
 
 def knowing_nothing():

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QSettings, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
@@ -30,7 +30,6 @@ from gui.models.reports import (
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
 from gui.views.reports.columns import cell_text
@@ -38,7 +37,7 @@ from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import TOPICS, find
-from tests.support.fake_source import READY, FakeSource, FakeWindow, fake_context, fake_history, fake_state
+from tests.support.fake_source import READY, FakeSource
 
 SPEC = find("throughput")
 ORDER = ReportOrder(SPEC, "/data/store", "/data/out", (("from", "-1h"), ("topic", "orders"), ("topic", "pay ments")))
@@ -90,13 +89,6 @@ class FakeChild(QObject):
         self.ended.emit(ChildEnd(code, crashed, cancelled, tuple(errors)))
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
 @pytest.fixture
 def child():
     return FakeChild()
@@ -118,22 +110,10 @@ def runner(tasks, child, tmp_path, clock):
 
 
 @pytest.fixture
-def window():
-    return FakeWindow()
-
-
-@pytest.fixture
-def make_view(qtbot, tmp_path, theme, window, runner):
+def make_view(qtbot, show_page, runner):
     def make(source: FakeSource) -> ReportsView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        history = fake_history(fake_state(), seconds=10)
-        context = fake_context(source, settings, window=window, theme=theme, history=history, reports=runner)
-        view = ReportsView(context)
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
+        view = show_page(ReportsView, source, reports=runner)
         qtbot.waitUntil(lambda: is_read(view))
-        view.status_changed(source.status)
         return view
 
     return make

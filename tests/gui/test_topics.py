@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 
 from broker_core.api import CreateTopic, RemoteError
 from gui.models.topics import (
@@ -20,12 +21,11 @@ from gui.models.topics import (
     topic_rows,
 )
 from gui.text import UNKNOWN
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.topics.columns import SYSTEM_TOPICS, age_text
 from gui.views.topics.detail import permission_text
 from gui.views.topics.view import TopicsView
-from tests.support.fake_source import TOPICS, FakeSource, FakeWindow, fake_context, fake_history, fake_state
+from tests.support.fake_source import TOPICS, FakeSource, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -36,36 +36,9 @@ NAN = float("nan")
 OWN = [topic[0] for topic in TOPICS if not topic[0].startswith("%")]
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fake_history(fake_state())
-
-
 @pytest.fixture
-def window():
-    return FakeWindow()
-
-
-@pytest.fixture
-def make_view(qtbot, tmp_path, theme, history, window):
-    def make(source: FakeSource) -> TopicsView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        view = TopicsView(fake_context(source, settings, window=window, theme=theme, history=history))
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
-        if source.state is not None:
-            view.state_changed(source.state)
-        return view
-
-    return make
+def make_view(show_page):
+    return partial(show_page, TopicsView)
 
 
 def row_of(state, name):

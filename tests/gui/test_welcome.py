@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import string
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
@@ -17,7 +18,6 @@ from gui.bridge.demo import DemoController, DemoPace
 from gui.operations.demo import play_demo
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import CatalogueTranslator, load_catalogue
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
@@ -27,7 +27,7 @@ from gui.views.welcome.samples import SAMPLES
 from gui.views.welcome.view import WelcomeView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
-from tests.support.fake_source import READY, FakeSource, FakeWindow, fake_context, fake_history, fake_state
+from tests.support.fake_source import READY, FakeSource, fake_state
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -37,44 +37,14 @@ pytestmark = [
 PACKAGES = ("welcome", "overview", "topics")
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fake_history(fake_state())
-
-
-@pytest.fixture
-def window():
-    return FakeWindow()
-
-
 @pytest.fixture
 def child(qapp):
     return FakeChild()
 
 
 @pytest.fixture
-def make_view(qtbot, tmp_path, theme, history, window, child):  # noqa: PLR0917  fixtures
-    def make(source: FakeSource) -> WelcomeView:
-        settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
-        demo = DemoController(process=child)
-        context = fake_context(source, settings, window=window, demo=demo, theme=theme, history=history)
-        view = WelcomeView(context)
-        qtbot.addWidget(view)
-        view.resize(1232, 795)
-        view.show()
-        view.status_changed(source.status)
-        if source.state is not None:
-            view.state_changed(source.state)
-        return view
-
-    return make
+def make_view(show_page, child):
+    return partial(show_page, WelcomeView, demo=DemoController(process=child))
 
 
 def nothing_stored():
