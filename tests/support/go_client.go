@@ -113,6 +113,8 @@ func send(nameServer, topic string, count int) {
 	for i := 3 * count; i < 4*count; i++ {
 		must(p.SendOneWay(context.Background(), message(topic, i)))
 	}
+	// Its answer says that the broker has read the messages before it; closing the connection at once could lose them.
+	reportSent(p.SendSync(context.Background(), message(topic, 4*count)))
 	must(p.Shutdown())
 }
 
