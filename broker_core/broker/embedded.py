@@ -27,6 +27,7 @@ from broker_core.broker.peer import Peer
 from broker_core.broker.queue_locks import QueueLocks
 from broker_core.broker.registration_link import RegistrationLink
 from broker_core.broker.send_processor import header_for_console
+from broker_core.broker.services import Service, broker_services
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_table import TopicTable
 from broker_core.config import BrokerConfig, RemotingLimits
@@ -112,6 +113,7 @@ class EmbeddedBroker:
             config.bind_host, config.listen_port, self._handle, limits=limits, on_connected=self._connected
         )
         self._dispatcher: Dispatcher | None = None
+        self._services: tuple[Service, ...] = ()
         self._link: RegistrationLink | None = None
         self._durable: DurableAnswers | None = None
         self._unique_ids: UniqueIdGenerator | None = None
@@ -182,6 +184,9 @@ class EmbeddedBroker:
         self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
         self._dispatcher = Dispatcher(state, self._durable, memory_bytes=memory_bytes, group_changed=self._tell_group)
+        self._services = broker_services(state, self._dispatcher, self._files)
+        for service in self._services:
+            service.start()
         link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
         link = RegistrationLink(
             self.config,
@@ -231,6 +236,9 @@ class EmbeddedBroker:
             await self._link.stop()
         dispatcher, self._dispatcher = self._dispatcher, None
         if dispatcher is not None:
+            services, self._services = self._services, ()
+            for service in reversed(services):
+                await service.stop()
             dispatcher.pull.answer_all()
             await self._answer_durable()
         await self._server.stop()
