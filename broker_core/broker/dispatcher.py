@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
@@ -12,6 +12,7 @@ from broker_core.broker.group_processor import GroupProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_processor import PullProcessor
+from broker_core.broker.put_rewrites import PutRewrites
 from broker_core.broker.query_processor import QueryProcessor
 from broker_core.broker.send_back_processor import SendBackProcessor
 from broker_core.broker.send_processor import SendProcessor
@@ -34,6 +35,7 @@ class Dispatcher:
         group_changed: Told of a consumer group whose members or subscriptions changed.
 
     Attributes:
+        rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
         send: Also used for sends from the console.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         clients: Notifies members of groups.
@@ -48,7 +50,8 @@ class Dispatcher:
         memory_bytes: int,
         group_changed: Callable[[str], None] = lambda _group: None,
     ) -> None:
-        self.send = SendProcessor(state, durable)
+        self.rewrites = PutRewrites(state.store.delay_levels)
+        self.send = SendProcessor(state, durable, self.rewrites)
         self.pull = PullProcessor(state)
         self.clients = ClientProcessor(state, group_changed=group_changed)
         self.topics = TopicProcessor(state)
@@ -72,6 +75,10 @@ class Dispatcher:
             return command.reply(refusal.code, refusal.message)
         except CodecError as error:
             return command.reply(ResponseCode.SYSTEM_ERROR, error.message)
+
+    def extend(self, table: Mapping[RequestCode, Serve]) -> None:
+        """Serve further requests: those of a service that runs beside."""
+        self._serve.update({int(code): serve for code, serve in table.items()})
 
     def disconnected(self, peer: Peer) -> None:
         """Forget a connection that ended."""

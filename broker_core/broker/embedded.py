@@ -312,7 +312,10 @@ class EmbeddedBroker:
             remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
             raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)
         return SendReceipt(
-            offset_message_id(host, result.physical_offset), target.queue_id, result.queue_offset, result.store_timestamp_ms
+            offset_message_id(host, result.physical_offset),
+            target.told_queue_id,
+            result.queue_offset,
+            result.store_timestamp_ms,
         )
 
     def create_topic(self, topic: CreateTopic) -> None:

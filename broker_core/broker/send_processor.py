@@ -1,7 +1,6 @@
 """Sends: checks, topic creation, the put, the answer (Source: spec broker §2.3, §2.8, §2.9, remoting §2.2.1).
 
-What needs machinery that is not there yet is refused, never half done: delayed messages and half messages answer
-MESSAGE_ILLEGAL.
+Delayed and half messages are stored elsewhere first; `broker_core.broker.put_rewrites` says where.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.peer import Peer
+from broker_core.broker.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
 from broker_core.broker.send_header import SendHeader, parse_send_header
 from broker_core.broker.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError, UsageError
@@ -32,7 +32,6 @@ from broker_core.store.results import PutResult, PutStatus
 
 logger = logging.getLogger(__name__)
 
-_TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 _NOT_STORED = re.compile(rf"(?:^|\x02)(?:{props.WAIT}|{props.CLUSTER})\x01[^\x02]*")
 _OWN_BITS = HOST_V6_MASK | NEED_UNWRAP | INNER_BATCH
 """sysFlag bits that only a broker may set."""
@@ -49,12 +48,21 @@ _CODES = {
 
 
 class Target(NamedTuple):
-    """Where a message goes after all checks, and with which properties."""
+    """Where a message goes after all checks, and with which properties.
+
+    Attributes:
+        topic, queue_id: Where it is stored, which is an internal queue for a delayed or a half message.
+        properties, sys_flag: As they are stored.
+        wait: Whether the producer waits for the disk.
+        told_queue_id: The queue that the producer is told: the one it asked for.
+    """
 
     topic: str
     queue_id: int
     properties: bytes
+    sys_flag: int
     wait: bool
+    told_queue_id: int
 
 
 class SendProcessor:
@@ -63,13 +71,20 @@ class SendProcessor:
     Args:
         state: What processors share.
         durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
+        rewrites: Where delayed and half messages are stored.
         choose: Picks a number below its argument, for requests that leave the queue to the broker.
     """
 
     def __init__(
-        self, state: BrokerState, durable: DurableAnswers | None, *, choose: Callable[[int], int] = random.randrange
+        self,
+        state: BrokerState,
+        durable: DurableAnswers | None,
+        rewrites: PutRewrites,
+        *,
+        choose: Callable[[int], int] = random.randrange,
     ) -> None:
         self._state = state
+        self._rewrites = rewrites
         self._store = state.store
         self._topics = state.topics
         self._counters = state.counters
@@ -100,7 +115,7 @@ class SendProcessor:
             self._counters.put_failed += 1
             return command.reply(_CODES[result.status], self.put_remark(result), self._extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
-        answer = command.reply(ext_fields=self._stored_fields(result, target.queue_id))
+        answer = command.reply(ext_fields=self._stored_fields(result, target.told_queue_id))
         if self._durable is None or not target.wait:
             now = perf_counter()
             self._counters.put_took(now - started, now)
@@ -145,9 +160,27 @@ class SendProcessor:
             # A message that failed for good is stored at once: a delay left in it by the client would hold it back once more.
             name, queue_id = self._dead_letter_queue(name.removeprefix(names.RETRY_PREFIX))
             text = _without(text, props.DELAY)
-        if header.sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text:
-            _refuse_special(header, text)
-        return Target(name, queue_id, self._stored_properties(text), f"{props.WAIT}\x01false" not in text)
+        properties = self._stored_properties(text)
+        sys_flag = header.sys_flag & ~_OWN_BITS
+        wait = f"{props.WAIT}\x01false" not in text
+        if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text:
+            return self._rewritten(header, Target(name, queue_id, properties, sys_flag, wait, queue_id))
+        return Target(name, queue_id, properties, sys_flag, wait, queue_id)
+
+    def _rewritten(self, header: SendHeader, target: Target) -> Target:
+        draft = Draft(
+            topic=target.topic,
+            queue_id=target.queue_id,
+            properties=props.decode_properties(target.properties),
+            sys_flag=target.sys_flag,
+            reconsume_times=header.reconsume_times,
+            is_batch=header.batch,
+        )
+        placed = self._rewrites.place(draft)
+        if placed is draft:
+            return target
+        stored = props.encode_properties(placed.properties)
+        return Target(placed.topic, placed.queue_id, stored, placed.sys_flag, target.wait, target.told_queue_id)
 
     def _checked_topic(self, header: SendHeader, topic: TopicConfig | None) -> TopicConfig:
         name = header.topic
@@ -214,7 +247,7 @@ class SendProcessor:
             target.topic,
             target.queue_id,
             header.flag,
-            header.sys_flag & ~_OWN_BITS,
+            target.sys_flag,
             header.born_timestamp_ms,
             born_host,
             self._state.store_host,
@@ -287,24 +320,10 @@ def _without(text: str, name: str) -> str:
     return re.sub(rf"(?:^|\x02){name}\x01[^\x02]*", "", text).removeprefix("\x02")
 
 
-def _refuse_special(header: SendHeader, text: str) -> None:
-    """Refuse half messages and delayed messages; a name inside of a value is neither."""
-    found = props.decode_properties(text.encode())
-    if header.sys_flag & TRANSACTION_MASK or found.get(props.TRANSACTION_PREPARED, "").lower() == "true":
-        remark = "transactional messages are not supported by this version of the broker; send without a transaction"
-        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
-    level = found.get(props.DELAY, "0").strip()
-    timer = next((name for name in _TIMER_PROPERTIES if name in found), None)
-    if level not in ("0", "-1") or timer is not None:
-        asked = f"{timer}={found[timer]}" if timer is not None else f"{props.DELAY}={level}"
-        remark = f"delayed messages are not supported by this version of the broker ({asked}); send without a delay"
-        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
-
-
 def _check_batch(body: bytes | bytearray | memoryview) -> None:
     """Refuse members that a batch may not have; looks into them only when a forbidden name occurs at all."""
     data = bytes(body)
-    forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *_TIMER_PROPERTIES)
+    forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *TIMER_PROPERTIES)
     if not any(f"{name}\x01".encode() in data for name in forbidden):
         return
     for number, member in enumerate(decode_batch(data)):

@@ -26,7 +26,6 @@ _TAGS = property_marker(TAGS)
 _DELAY = property_marker(DELAY)
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_UNKNOWN_LEVEL_MS = 1_000
 
 
 class DelayLevels:
@@ -41,11 +40,16 @@ class DelayLevels:
 
     def __init__(self, text: str) -> None:
         self.delays_ms = [_parse_delay(entry, text) for entry in text.split()]
+        if not self.delays_ms:
+            raise UsageError("messageDelayLevel has no delays; write for example 1s 5s 10s")
+
+    @property
+    def count(self) -> int:
+        """How many levels there are; the last has this number."""
+        return len(self.delays_ms)
 
     def delay_ms(self, level: int) -> int:
         """Delay of a level; one above the last is the last."""
-        if not self.delays_ms:
-            return _UNKNOWN_LEVEL_MS
         return self.delays_ms[min(level, len(self.delays_ms)) - 1]
 
 

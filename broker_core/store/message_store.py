@@ -95,7 +95,7 @@ class MessageStore:
         self._gate = WriteGate()
         if self.read_only:
             self._gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
-        self._levels = DelayLevels(config.message_delay_level)
+        self.delay_levels = DelayLevels(config.message_delay_level)
         self._limits = BatchLimits(config, machine_memory_bytes())
         file_bytes = file_size_on_disk(paths.commit_log, config.commit_log_file_bytes)
         self._commit_log = CommitLog(paths.commit_log, file_bytes, disk, read_only=self.read_only)
@@ -183,7 +183,7 @@ class MessageStore:
             self._commit_log,
             self._queues,
             self._checkpoint,
-            self._levels,
+            self.delay_levels,
             check_crc=self.config.check_crc_on_recover,
             progress=progress,
         )
@@ -275,7 +275,7 @@ class MessageStore:
                 return self._no_space(error)
             self._writer.last_store_ms = now_ms
             if in_queue:
-                code = unit_tags_code(message.topic, properties, now_ms, self._levels)
+                code = unit_tags_code(message.topic, properties, now_ms, self.delay_levels)
                 queue.append(physical_offset, size, code)
                 queue.last_store_ms = now_ms
                 self._writer.dirty.add(queue)
@@ -313,7 +313,7 @@ class MessageStore:
             except OSError as error:
                 return self._no_space(error)
             arrivals, block = draft.lay_out(
-                physical_offset=start, queue_offset=queue.max_offset, now_ms=now_ms, levels=self._levels
+                physical_offset=start, queue_offset=queue.max_offset, now_ms=now_ms, levels=self.delay_levels
             )
             self._commit_log.append_block(block)
             self._writer.last_store_ms = queue.last_store_ms = now_ms

@@ -73,7 +73,8 @@ def test_a_value_that_ends_like_wait_is_kept(bench):
         (send_fields("New", template="NoSuchTemplate"), R.TOPIC_NOT_EXIST, "topic[New] not exist"),
         (send_fields("New", template="BenchmarkTest"), R.TOPIC_NOT_EXIST, "topic[New] not exist"),
         (send_fields(queue_id=4), R.SYSTEM_ERROR, "queueId[4]"),
-        (send_fields(properties="DELAY\x013"), R.MESSAGE_ILLEGAL, "DELAY=3"),
+        (send_fields(properties="DELAY\x01soon"), R.MESSAGE_ILLEGAL, "DELAY=soon"),
+        (send_fields(properties="DELAY\x013", batch="true"), R.MESSAGE_ILLEGAL, "DELAY=3"),
         (send_fields(properties="KEYS\x01k\x02TIMER_DELAY_MS\x01500"), R.MESSAGE_ILLEGAL, "TIMER_DELAY_MS=500"),
         (send_fields(properties="TRAN_MSG\x01true"), R.MESSAGE_ILLEGAL, "transaction"),
         (send_fields(sys_flag=4), R.MESSAGE_ILLEGAL, "transaction"),
@@ -90,8 +91,21 @@ def test_what_may_not_be_stored_is_refused_with_its_code_and_a_reason(bench, fie
     assert bench.state.counters.put_failed == 1
 
 
-def test_delay_level_0_is_no_delay(bench):
-    assert bench.put(properties="DELAY\x010").code == R.SUCCESS
+@pytest.mark.parametrize("level", [0, -1])
+def test_a_level_below_1_is_no_delay(bench, level):
+    assert stored(bench, bench.put(properties=f"DELAY\x01{level}")).topic == "T"
+
+
+@pytest.mark.parametrize(("level", "stored_level"), [("3", 3), ("18", 18), ("99", 18)])
+def test_a_delayed_message_waits_in_the_queue_of_its_level(bench, level, stored_level):
+    response = bench.put(queue_id=2, properties=f"TAGS\x01a\x02DELAY\x01{level}\x02WAIT\x01true")
+    assert (response.code, response.ext_fields["queueId"]) == (R.SUCCESS, "2")
+    message = stored(bench, response)
+    assert (message.topic, message.queue_id) == ("SCHEDULE_TOPIC_XXXX", stored_level - 1)
+    assert message.properties == {
+        "TAGS": "a", "DELAY": str(stored_level), "CLUSTER": "DefaultCluster", "REAL_TOPIC": "T", "REAL_QID": "2",
+    }  # fmt: skip
+    assert bench.state.counters.topics.keys() == {"SCHEDULE_TOPIC_XXXX"}
 
 
 def test_a_message_without_a_body_is_illegal(bench):
