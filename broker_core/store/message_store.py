@@ -32,7 +32,7 @@ from broker_core.store.batch_put import BatchDraft, legal_members
 from broker_core.store.checkpoint import read_checkpoint
 from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
-from broker_core.store.consume_queue import UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
+from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
 from broker_core.store.disk import Disk
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.flush import FlushService, FlushTargets
@@ -52,7 +52,7 @@ from broker_core.store.reading import (
     units_to_scan,
 )
 from broker_core.store.recovery import Progress, Recovery
-from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, StoreStats
+from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, QueueUnit, StoreStats
 from broker_core.store.settings_check import check_settings
 from broker_core.store.write_gate import Refusal, WriteGate
 
@@ -405,6 +405,13 @@ class MessageStore:
     def record_at(self, physical_offset: int) -> memoryview | None:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
+        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
+        return [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
 
     def query(
         self,

@@ -55,6 +55,17 @@ def test_messages_survive_a_clean_stop_over_many_files(bench):
     assert check_closed_store(bench.root) == 301
 
 
+def test_units_are_read_without_their_records(bench):
+    store = bench.open()
+    puts = [store.put(message(b"x")) for _ in range(4)]
+    units = store.queue_units("Orders", 0, 1, 2)
+    assert [(unit.physical_offset, unit.record_bytes, unit.tags_code) for unit in units] == [
+        (put.physical_offset, put.wrote_bytes, tags_code("TagA")) for put in puts[1:3]
+    ]
+    assert len(store.queue_units("Orders", 0, 2, 10)) == 2
+    assert store.queue_units("Orders", 0, 4, 10) == store.queue_units("Nothing", 0, 0, 10) == []
+
+
 def test_messages_survive_a_crash_though_no_queue_was_written(bench):
     store = bench.open()
     for number in range(300):
