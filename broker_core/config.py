@@ -10,17 +10,19 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from broker_core.errors import UsageError
 
 FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+TlsMode = Literal["disabled", "permissive", "enforcing"]
+ClientAuth = Literal["none", "optional", "require"]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
 
 
-def _setting(key: str, default: Any) -> Any:  # noqa: ANN401  dataclasses.field is typed so
-    return field(default=default, metadata={"key": key})
+def _setting(key: str, default: Any, *, secret: bool = False) -> Any:  # noqa: ANN401  dataclasses.field is typed so
+    return field(default=default, repr=not secret, metadata={"key": key, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,36 @@ class BrokerConfig:
     short_polling_ms: int = _setting("shortPollingTimeMills", 1_000)
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)
     region_id: str = _setting("regionId", "DefaultRegion")
+    acl_enabled: bool = _setting("aclEnable", False)
+    acl_file: Path = _setting("aclFile", Path())
+    tls_mode: TlsMode = _setting("tls.server.mode", "permissive")
+    tls_certificate: Path = _setting("tls.server.certPath", Path())
+    tls_key: Path = _setting("tls.server.keyPath", Path())
+    tls_key_password: str = _setting("tls.server.keyPassword", "", secret=True)
+    tls_client_authority: Path = _setting("tls.server.trustCertPath", Path())
+    tls_client_auth: ClientAuth = _setting("tls.server.need.client.auth", "none")
+    insecure_bind: bool = _setting("allowInsecureBind", False)
     store: StoreConfig = field(default_factory=StoreConfig)
+
+    @property
+    def access_control_file(self) -> Path:
+        """Where the accounts are: ``aclFile``, by default in the store's folder of configuration."""
+        return self.store.root / "config" / "plain_acl.yml" if self.acl_file == Path() else self.acl_file
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether TLS is served."""
+        return self.tls_mode != "disabled" and self.tls_certificate != Path()
 
 
 Settings = StoreConfig | BrokerConfig
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "flushDiskType": get_args(FlushDiskType),
+    "tls.server.mode": get_args(TlsMode),
+    "tls.server.need.client.auth": get_args(ClientAuth),
+}
 
 
 def setting_keys(settings: type[Settings]) -> dict[str, str]:
@@ -132,8 +160,9 @@ def _parse(key: str, text: str, current: object) -> object:
         return _parse_int(key, text)
     if isinstance(current, Path):
         return Path(text)
-    if key == "flushDiskType" and text not in ("ASYNC_FLUSH", "SYNC_FLUSH"):
-        raise UsageError(f"flushDiskType takes ASYNC_FLUSH or SYNC_FLUSH, not “{text}”", key=key)
+    choices = _CHOICES.get(key)
+    if choices is not None and text not in choices:
+        raise UsageError(f"{key} takes {', '.join(choices[:-1])} or {choices[-1]}, not “{text}”", key=key)
     return text
 
 

@@ -104,7 +104,6 @@ class BrokerInfoProcessor:
             "brokerRole": "ASYNC_MASTER",
             "namesrvAddr": f"{config.bind_host}:{config.name_server_port}",
             "enablePropertyFilter": "false",
-            "aclEnable": "false",
             "traceTopicEnable": "false",
         }
         version = emit(DataVersion(self._state.counters.started_ms, 0).to_json()).decode()
@@ -114,7 +113,7 @@ class BrokerInfoProcessor:
 
 def _setting_lines(settings: Settings) -> dict[str, str]:
     assert isinstance(settings, BrokerConfig | StoreConfig)
-    fields = [field for field in dataclasses.fields(settings) if "key" in field.metadata]
+    fields = [field for field in dataclasses.fields(settings) if "key" in field.metadata and not field.metadata["secret"]]
     return {field.metadata["key"]: _setting_text(getattr(settings, field.name)) for field in fields}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from broker_core.acl.access_control import AccessControl
+from broker_core.acl.processor import AccessProcessor
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
 from broker_core.broker.durable_answers import DurableAnswers
@@ -32,6 +34,7 @@ class Dispatcher:
         state: What processors share.
         durable: Holds the answers to sends back until their message is on disk; None answers at once.
         memory_bytes: How far behind the end of the commit log a message counts as still in memory.
+        access: The accounts; None with access control off.
         group_changed: Told of a consumer group whose members or subscriptions changed.
 
     Attributes:
@@ -48,6 +51,7 @@ class Dispatcher:
         durable: DurableAnswers | None,
         *,
         memory_bytes: int,
+        access: AccessControl | None = None,
         group_changed: Callable[[str], None] = lambda _group: None,
     ) -> None:
         self.rewrites = PutRewrites(state.store.delay_levels)
@@ -61,12 +65,23 @@ class Dispatcher:
         self._groups = GroupProcessor(state)
         self._forwards = ForwardProcessor(state)
         self._info = BrokerInfoProcessor(state)
+        self._guard = access
+        self._access = AccessProcessor(
+            access,
+            {
+                "brokerName": state.config.broker_name,
+                "brokerAddr": str(state.store_host),
+                "clusterName": state.config.cluster_name,
+            },
+        )
         self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
         state.store.add_arrival_listener(self.pull.arrived)
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve one request; None when its answer comes later. What is wrong with a request becomes the answer's remark."""
         serve = self._serve.get(command.code)
+        if self._guard is not None and (refusal := self._guard.refusal(peer.remote_address, command)) is not None:
+            return command.reply(ResponseCode.SYSTEM_ERROR, refusal)
         if serve is None:
             return command.not_supported()
         try:
@@ -128,4 +143,8 @@ class Dispatcher:
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._forwards.consume_directly,
             RequestCode.GET_BROKER_RUNTIME_INFO: self._info.runtime,
             RequestCode.GET_BROKER_CONFIG: self._info.settings,
+            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self._access.put_account,
+            RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
+            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,
+            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self._access.version,
         }

@@ -16,6 +16,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 
+from broker_core.acl.access_control import AccessControl
+from broker_core.broker.binding import check_binding
 from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.consumer_offsets import ConsumerOffsets
@@ -43,6 +45,7 @@ from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.server import RemotingServer
+from broker_core.remoting.tls import own_client_tls, tls_server
 from broker_core.store.message_store import MessageStore, wall_clock_ms
 from broker_core.store.reading import machine_memory_bytes
 from broker_core.store.results import PutStatus
@@ -71,6 +74,9 @@ class EmbeddedBroker:
         limits: Bounds of client connections.
         topics_changed: Told of topics that came, changed or went, by name.
         group_changed: Told of a consumer group whose members or subscriptions changed.
+
+    Raises:
+        UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
 
     Attributes:
         name_server_address: ``host:port`` that clients are given; known after `start`.
@@ -108,9 +114,20 @@ class EmbeddedBroker:
         self.counters = Counters(now_ms=clock())
         self._files = ConfigFiles(config.store.root / "config")
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
-        self._name_server = NameServer(config.bind_host, config.name_server_port, clock=clock, kv=self._kv, limits=limits)
+        check_binding(config)
+        tls = tls_server(config)
+        self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
+        self._name_server = NameServer(
+            config.bind_host,
+            config.name_server_port,
+            clock=clock,
+            kv=self._kv,
+            limits=limits,
+            tls=tls,
+            refusal=None if self._access is None else self._access.refusal,
+        )
         self._server = RemotingServer(
-            config.bind_host, config.listen_port, self._handle, limits=limits, on_connected=self._connected
+            config.bind_host, config.listen_port, self._handle, limits=limits, tls=tls, on_connected=self._connected
         )
         self._dispatcher: Dispatcher | None = None
         self._services: tuple[Service, ...] = ()
@@ -183,7 +200,11 @@ class EmbeddedBroker:
         memory_bytes = machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100
         self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
-        self._dispatcher = Dispatcher(state, self._durable, memory_bytes=memory_bytes, group_changed=self._tell_group)
+        self._dispatcher = Dispatcher(
+            state, self._durable, memory_bytes=memory_bytes, access=self._access, group_changed=self._tell_group
+        )
+        if self._access is not None:
+            self._access.record_at = self.store.record_at
         self._services = broker_services(state, self._dispatcher, self._files)
         for service in self._services:
             service.start()
@@ -193,6 +214,8 @@ class EmbeddedBroker:
             name_server=f"{_bracketed(link_host)}:{self._name_server.port}",
             broker_address=self.broker_address,
             topics=self.topics,
+            credentials=None if self._access is None else self._access.internal,
+            tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
         )
         self._link = link
         await link.start()
@@ -339,6 +362,8 @@ class EmbeddedBroker:
         self._ticks += 1
         now_ms = self._clock()
         self.counters.sample(now_ms)
+        if self._access is not None:
+            self._access.reload_if_changed()
         if self._dispatcher is not None:
             self._dispatcher.pull.tick()
         if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:

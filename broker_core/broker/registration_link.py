@@ -9,6 +9,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Mapping
+from ssl import SSLContext
 from typing import Any
 
 from broker_core.broker.topic_table import READ_WRITE, TopicTable
@@ -20,6 +21,7 @@ from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import parse_object
+from broker_core.remoting.signature import Credentials
 
 logger = logging.getLogger(__name__)
 
@@ -39,13 +41,26 @@ class RegistrationLink:
         name_server: ``host:port`` to register at.
         broker_address: ``host:port`` that clients are told.
         topics: What to register.
+        credentials: Signs what is sent, for a name server with access control.
+        tls: For a name server that takes only TLS.
     """
 
-    def __init__(self, config: BrokerConfig, *, name_server: str, broker_address: str, topics: TopicTable) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        name_server: str,
+        broker_address: str,
+        topics: TopicTable,
+        credentials: Credentials | None = None,
+        tls: SSLContext | None = None,
+    ) -> None:
         self._config = config
         self._name_server = name_server
         self._broker_address = broker_address
         self._topics = topics
+        self._credentials = credentials
+        self._tls = tls
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed: set[str] = set()
@@ -123,7 +138,8 @@ class RegistrationLink:
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed:
-            self._connection = await connect(self._name_server)
+            self._connection = await connect(self._name_server, tls=self._tls)
+            self._connection.credentials = self._credentials
             self._connection.on_closed(self._lost)
         return self._connection
 

@@ -10,9 +10,11 @@ from broker_core.config import RemotingLimits
 from broker_core.nameserver.kv_config import KvConfig
 from broker_core.nameserver.processor import NameServerProcessor
 from broker_core.nameserver.route_info import RouteInfo
+from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.server import RemotingServer
+from broker_core.remoting.tls import TlsServer
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +30,26 @@ class NameServer:
         clock: Time in ms since the epoch.
         kv: Configuration items; whoever owns them keeps them.
         limits: Bounds of connections.
+        tls: What TLS handshakes meet.
+        refusal: Says why a request of an address is refused; None serves it.
     """
 
     def __init__(
-        self, host: str, port: int, *, clock: Callable[[], int], kv: KvConfig, limits: RemotingLimits | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        clock: Callable[[], int],
+        kv: KvConfig,
+        limits: RemotingLimits | None = None,
+        tls: TlsServer | None = None,
+        refusal: Callable[[str, RemotingCommand], str | None] | None = None,
     ) -> None:
         self._clock = clock
         self.routes = RouteInfo()
         self._processor = NameServerProcessor(self.routes, kv, clock=clock)
-        self._server = RemotingServer(host, port, self._handle, limits=limits, on_connected=self._connected)
+        self._refusal = refusal
+        self._server = RemotingServer(host, port, self._handle, limits=limits, tls=tls, on_connected=self._connected)
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -67,6 +80,9 @@ class NameServer:
         await self._server.stop()
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand:
+        refusal = None if self._refusal is None else self._refusal(connection.remote_address, command)
+        if refusal is not None:
+            return command.reply(ResponseCode.SYSTEM_ERROR, refusal)
         return self._processor.handle(connection, command)
 
     def _connected(self, connection: Connection) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
 from broker_core.remoting.connection import Connection, Handler, end_all
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.signature import Credentials
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,7 @@ async def connect(
     *,
     handler: Handler = refuse_request,
     limits: RemotingLimits | None = None,
+    tls: SSLContext | None = None,
 ) -> Connection:
     """Open a connection to ``host:port``.
 
@@ -45,6 +48,7 @@ async def connect(
         address: Where to.
         handler: Serves requests the peer makes of us.
         limits: Bounds of the connection.
+        tls: How to encrypt it; None leaves it in plain text.
 
     Raises:
         NetworkError: The address cannot be reached in time.
@@ -54,9 +58,12 @@ async def connect(
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(bounds.connect_timeout_ms / 1000):
-            _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port)
+            _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port, ssl=tls)
     except TimeoutError as error:
         text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
+        raise NetworkError(text, address=address) from error
+    except SSLError as error:
+        text = f"the TLS handshake with {address} failed ({error.reason}): does it speak TLS, and is its certificate trusted?"
         raise NetworkError(text, address=address) from error
     except OSError as error:
         text = f"cannot connect to {address} ({error.strerror or error}): is a server running there?"
@@ -70,10 +77,21 @@ class ConnectionPool:
     Args:
         handler: Serves requests that peers make of us.
         limits: Bounds of each connection.
+        tls: How to encrypt them; None leaves them in plain text.
+        credentials: Signs every request; None signs none.
     """
 
-    def __init__(self, *, handler: Handler = refuse_request, limits: RemotingLimits | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        handler: Handler = refuse_request,
+        limits: RemotingLimits | None = None,
+        tls: SSLContext | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._handler = handler
+        self._tls = tls
+        self._credentials = credentials
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
@@ -127,7 +145,8 @@ class ConnectionPool:
         self._connections.clear()
 
     async def _open(self, address: str) -> Connection:
-        connection = await connect(address, handler=self._handler, limits=self._limits)
+        connection = await connect(address, handler=self._handler, limits=self._limits, tls=self._tls)
+        connection.credentials = self._credentials
         self._connections[address] = connection
         connection.on_closed(lambda lost: self._forget(address, lost))
         return connection

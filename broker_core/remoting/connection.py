@@ -20,6 +20,7 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.remoting.frame import ONEWAY_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
+from broker_core.remoting.signature import Credentials, sign
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +54,12 @@ class Connection(asyncio.Protocol):
         last_active: Loop time of the last byte in or out.
         partial_since: Loop time since when a frame waits for its rest; infinity when none does.
         requests_in: Requests received so far.
+        credentials: Signs requests of ours; None signs none.
     """
 
     __slots__ = (
         "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
-        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "close_reason", "language",
+        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "close_reason", "credentials", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
@@ -89,6 +91,7 @@ class Connection(asyncio.Protocol):
         self.last_active = self._loop.time()
         self.partial_since = math.inf
         self.requests_in = 0
+        self.credentials: Credentials | None = None
         self.close_reason = ""
 
     # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,6 +134,8 @@ class Connection(asyncio.Protocol):
         """Send a request that is not answered; see `send`."""
         command.flag = ONEWAY_FLAG
         command.opaque = self._next_opaque()
+        if self.credentials is not None:
+            sign(command, self.credentials)
         return self.send(command)
 
     def request(self, command: RemotingCommand, timeout_ms: int | None = None) -> asyncio.Future[RemotingCommand]:
@@ -151,6 +156,8 @@ class Connection(asyncio.Protocol):
             answer.set_exception(self._too_many_error())
             return answer
         opaque = command.opaque = self._next_opaque()
+        if self.credentials is not None:
+            sign(command, self.credentials)
         self._pending[opaque] = answer
         try:
             self.send(command)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, PortInUseError
 from broker_core.remoting.connection import Connection, Handler, end_all
+from broker_core.remoting.tls import TlsServer
+from broker_core.remoting.tls_listener import TlsListener
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ class RemotingServer:
         port: Port to bind; 0 takes a free one.
         handler: Serves every request, see `Connection`.
         limits: Bounds of connections.
+        tls: What TLS handshakes meet; without it such connections are closed.
         on_connected: Called with each new connection before its first request.
 
     Attributes:
@@ -43,6 +46,7 @@ class RemotingServer:
         handler: Handler,
         *,
         limits: RemotingLimits | None = None,
+        tls: TlsServer | None = None,
         on_connected: Callable[[Connection], None] | None = None,
     ) -> None:
         self._host = host
@@ -50,7 +54,8 @@ class RemotingServer:
         self._handler = handler
         self._limits = RemotingLimits() if limits is None else limits
         self._on_connected = on_connected
-        self._server: asyncio.Server | None = None
+        self._tls = tls
+        self._server: asyncio.Server | TlsListener | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
         self.refused_connections = 0
@@ -79,7 +84,13 @@ class RemotingServer:
             raise NetworkError(f"{self._port} is no port: ports are 0 to {_PORT_MAX}", port=self._port)
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._new_connection, self._host, self._port, backlog=_BACKLOG)
+            if self._tls is None:
+                self._server = await loop.create_server(self._new_connection, self._host, self._port, backlog=_BACKLOG)
+            else:
+                self._server = TlsListener(
+                    self._host, self._port, self._tls, self._new_connection, handshakes_max=self._limits.connections_max
+                )
+                self._server.start(_BACKLOG)
         except OSError as error:
             raise self._bind_error(error) from error
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)
