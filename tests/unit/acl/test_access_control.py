@@ -6,8 +6,8 @@ import pytest
 
 from broker_core.acl.access_control import AccessControl
 from broker_core.acl.accounts import read_rules
-from broker_core.acl.needs import OPEN, SIGNED
 from broker_core.acl.needs import _READERS as READERS
+from broker_core.acl.needs import OPEN, SIGNED
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.message.record import encode_record

@@ -86,7 +86,9 @@ PERMISSIONS = st.dictionaries(st.text("abc%_-", min_size=1), st.sampled_from([Pe
 
 
 @given(
-    st.lists(st.builds(Account, KEYS, KEYS, st.booleans(), topics=PERMISSIONS, groups=PERMISSIONS), unique_by=lambda a: a.access_key)
+    st.lists(
+        st.builds(Account, KEYS, KEYS, st.booleans(), topics=PERMISSIONS, groups=PERMISSIONS), unique_by=lambda a: a.access_key
+    )
 )
 def test_what_is_written_is_read_again(accounts):
     rules = AccessRules({account.access_key: account for account in accounts}, (AddressPattern("10.0.0.*"),))

@@ -37,7 +37,9 @@ def test_matches(pattern, host, expected):
     assert AddressPattern(pattern).matches(host) is expected
 
 
-@pytest.mark.parametrize("pattern", ["1.2.3", "1.2.3.400", "a.b.c.d", "1.*.3.4", "1.2.3.9-1", "1.2.3.4.5", "1.2.3.{a,b}", "1..2.3"])
+@pytest.mark.parametrize(
+    "pattern", ["1.2.3", "1.2.3.400", "a.b.c.d", "1.*.3.4", "1.2.3.9-1", "1.2.3.4.5", "1.2.3.{a,b}", "1..2.3"]
+)
 def test_refuses_what_is_no_pattern(pattern):
     with pytest.raises(UsageError, match="no address pattern"):
         AddressPattern(pattern)
