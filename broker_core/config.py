@@ -182,8 +182,12 @@ class RemotingLimits:
 
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
+        header_bytes_max: Largest header of a request that a server accepts.
         connections_max: Connections a server keeps at once; further ones are closed at once.
-        idle_ms: A connection without a byte in or out for so long is closed, and one that does not complete a frame in it.
+        idle_ms: A connection without a byte in or out for so long is closed.
+        frame_ms: A connection that has begun a frame and does not complete it within this time is closed.
+        partial_bytes_free: So much of an incomplete frame a connection keeps without asking; must be below the next.
+        partial_bytes_max: All larger incomplete frames of a server together; peers that send more wait.
         unsent_bytes_high: With more than this waiting to be sent, nothing more is read from that peer.
         unsent_bytes_max: With more than this waiting the peer is given up and its connection closed.
         pending_requests_max: Requests of ours on one connection that wait for their answer.
@@ -192,8 +196,12 @@ class RemotingLimits:
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024
+    header_bytes_max: int = 64 * 1024
     connections_max: int = 4096
     idle_ms: int = 120_000
+    frame_ms: int = 30_000
+    partial_bytes_free: int = 512 * 1024
+    partial_bytes_max: int = 64 * 1024 * 1024
     unsent_bytes_high: int = 1024 * 1024
     unsent_bytes_max: int = 64 * 1024 * 1024
     pending_requests_max: int = 65_535

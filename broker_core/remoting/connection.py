@@ -20,6 +20,7 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.remoting.frame import ONEWAY_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
+from broker_core.remoting.frame_budget import FrameBudget
 from broker_core.remoting.signature import Credentials, sign
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Connection(asyncio.Protocol):
             that it raises becomes a response with that error's code, any other exception SYSTEM_ERROR.
         limits: Bounds of buffers and times.
         on_open: Called once when the connection stands.
+        budget: Memory for large frames, shared with other connections; None for one of ours to a server.
 
     Attributes:
         remote_address: ``host:port`` of the peer.
@@ -58,8 +60,9 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
-        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "close_reason", "credentials", "language",
+        "_budget", "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
+        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "_unsent_body_bytes",
+        "_waits_for_room", "close_reason", "credentials", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
@@ -69,14 +72,20 @@ class Connection(asyncio.Protocol):
         limits: RemotingLimits,
         *,
         on_open: Callable[[Connection], None] | None = None,
+        budget: FrameBudget | None = None,
     ) -> None:
         self._handler = handler
         self._limits = limits
         self._on_open = on_open
         self._loop = asyncio.get_running_loop()
-        self._decoder = FrameDecoder(limits.frame_bytes_max)
+        self._budget = budget
+        self._decoder = FrameDecoder(
+            limits.frame_bytes_max, limits.frame_bytes_max if budget is None else limits.header_bytes_max
+        )
         self._transport: asyncio.Transport | None = None
         self._unsent: list[Buffer] = []
+        self._unsent_body_bytes = 0
+        self._waits_for_room = False
         self._flush_scheduled = False
         self._in_read = False
         self._reading_paused = False
@@ -124,7 +133,10 @@ class Connection(asyncio.Protocol):
         """
         if self.is_closed:
             return False
-        self._unsent += encode_parts(command)
+        parts = encode_parts(command)
+        if len(parts) > 1:
+            self._unsent_body_bytes += sum(map(len, parts))
+        self._unsent += parts
         if not self._flush_scheduled and not self._in_read:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush_later)
@@ -222,42 +234,74 @@ class Connection(asyncio.Protocol):
         self._in_read = True
         if self._decoder.pending_bytes == 0:
             self.partial_since = self.last_active
+        commands = self._decoder.feed(data)
         try:
-            for command in self._decoder.feed(data):
+            for command in commands:
                 self.partial_since = self.last_active
                 self._take(command)
-                if len(self._unsent) > _UNSENT_PARTS_MAX:
-                    # A read full of pulls could ask for gigabytes; this way the bound on unsent bytes sees them.
+                if self._unsent_body_bytes > self._limits.unsent_bytes_high or len(self._unsent) > _UNSENT_PARTS_MAX:
+                    # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
                     self._flush()
+                    if self._reading_paused:
+                        return
                 if self.is_closed:
                     return
-            if self._decoder.pending_bytes == 0:
-                self.partial_since = math.inf
+            self._keep_partial()
         except FrameError as error:
             self._break_off(error, data)
         finally:
+            commands.close()
             self._in_read = False
             self._flush()
 
+    def _keep_partial(self) -> None:
+        """Account for what is left of the bytes received: nothing, or the beginning of a frame."""
+        pending = self._decoder.pending_bytes
+        budget = self._budget
+        if pending == 0:
+            self.partial_since = math.inf
+        if budget is None:
+            return
+        if pending <= self._limits.partial_bytes_free:
+            budget.release(self)
+        elif self not in budget and not budget.reserve(self, self._decoder.wanted_bytes, self._room_granted):
+            self._waits_for_room = True
+            self._pause_reading()
+
+    def _room_granted(self) -> None:
+        self._waits_for_room = False
+        self._resume_reading()
+
     def pause_writing(self) -> None:
         # A peer that does not read its answers is not served further, or its answers would fill the memory.
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._resume_reading()
+
+    def _pause_reading(self) -> None:
         if not self.is_closed and not self._reading_paused:
             assert self._transport is not None
             self._reading_paused = True
+            self.partial_since = math.inf  # while its bytes are not read it cannot complete its frame
             self._transport.pause_reading()
 
-    def resume_writing(self) -> None:
+    def _resume_reading(self) -> None:
+        if not self._reading_paused or self._waits_for_room or self.is_closed:
+            return
+        assert self._transport is not None
         self.last_active = self._loop.time()
-        self.partial_since = max(
-            self.partial_since, self.last_active
-        )  # while its bytes were not read it could not complete its frame
-        if self._reading_paused and not self.is_closed:
-            assert self._transport is not None
-            self._reading_paused = False
+        self._reading_paused = False
+        if self._decoder.pending_bytes:
+            self.partial_since = self.last_active
+            self.data_received(b"")  # requests that came before the pause
+        if not self._reading_paused and not self.is_closed:
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self._budget is not None:
+            self._budget.release(self)
         self._unsent = []
         self.close_reason = self.close_reason or (f"lost: {exc}" if exc else "closed by the peer")
         for answer in list(self._pending.values()):
@@ -310,6 +354,7 @@ class Connection(asyncio.Protocol):
             return
         parts = self._unsent
         self._unsent = []
+        self._unsent_body_bytes = 0
         self.last_active = self._loop.time()
         # Joined, not writelines: 33 parts of 256 KiB join in 20 µs, the transport keeps no view of a file's map, and
         # writelines of Python 3.12.0 to 3.13.0 never tells that its buffer is full.

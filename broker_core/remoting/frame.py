@@ -15,7 +15,7 @@ Source: spec remoting §1.1 to §1.5.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from struct import Struct
 from struct import error as StructError  # noqa: N812  the module's own name is lower case
@@ -156,28 +156,34 @@ class FrameDecoder:
 
     Args:
         frame_bytes_max: Largest total accepted; a stream that claims more is broken.
+        header_bytes_max: Largest header accepted, likewise.
+
+    Attributes:
+        wanted_bytes: Size of the incomplete frame at the end of the bytes so far, 0 while that is not known.
     """
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_total_bytes_in")
+    __slots__ = ("_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "wanted_bytes")
 
-    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
         self._frame_bytes_max = frame_bytes_max
+        self._header_bytes_max = header_bytes_max
         self._total_bytes_in = 0
+        self.wanted_bytes = 0
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of a frame that is not complete yet."""
+        """Bytes that wait for the next `feed`: of a frame that is not complete, or left over from an abandoned feed."""
         return len(self._buffer)
 
-    def feed(self, data: bytes) -> Iterator[RemotingCommand]:
+    def feed(self, data: bytes) -> Generator[RemotingCommand, None, None]:
         """Take the next bytes of the stream and yield each command they complete.
 
-        The iterator must be exhausted before the next call. After an error the stream cannot go on: the decoder has
-        lost its place.
+        The iterator must be exhausted or closed before the next call; commands that it did not come to are yielded by the
+        next. After an error the stream cannot go on: the decoder has lost its place.
 
         Raises:
-            FrameError: Frame too large, header longer than its frame, unknown serialize type, undecodable header.
+            FrameError: Frame or header too large, header longer than its frame, unknown serialize type, undecodable header.
                 Commands before the broken one have been yielded.
         """
         # Whole frames are decoded from the received bytes; only a cut frame goes through the buffer.
@@ -187,15 +193,29 @@ class FrameDecoder:
             self._buffer += data
             source = self._buffer
         position, available = 0, len(source)
-        while available - position >= 4:
-            (total,) = _LENGTH.unpack_from(source, position)
-            if not 4 <= total <= self._frame_bytes_max:
-                raise FrameError(self._bad_total_text(total, position, available), total=total)
-            if available - position - 4 < total:
-                break
-            yield decode_frame(source, position, total)
-            position += 4 + total
-        self._buffer = bytearray(source[position:]) if position or source is data else self._buffer
+        self.wanted_bytes = 0
+        try:
+            while available - position >= 4:
+                (total,) = _LENGTH.unpack_from(source, position)
+                if not 4 <= total <= self._frame_bytes_max:
+                    raise FrameError(self._bad_total_text(total, position, available), total=total)
+                if available - position >= 8:
+                    self._check_header(source, position)
+                if available - position - 4 < total:
+                    self.wanted_bytes = 4 + total
+                    break
+                command = decode_frame(source, position, total)
+                position += 4 + total
+                yield command
+        finally:
+            self._buffer = bytearray(source[position:]) if position or source is data else self._buffer
+
+    def _check_header(self, source: bytes | bytearray, position: int) -> None:
+        _, word = _PREFIX.unpack_from(source, position)
+        length = word & 0xFFFFFF
+        if length > self._header_bytes_max:
+            text = f"a header of {length:,} bytes is more than the {self._header_bytes_max:,} allowed"
+            raise FrameError(text, header_bytes=length)
 
     def _bad_total_text(self, total: int, position: int, available: int) -> str:
         at = self._total_bytes_in - (available - position)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, PortInUseError
 from broker_core.remoting.connection import Connection, Handler, end_all
+from broker_core.remoting.frame_budget import FrameBudget
 from broker_core.remoting.tls import TlsServer
 from broker_core.remoting.tls_listener import TlsListener
 
@@ -53,6 +54,7 @@ class RemotingServer:
         self._port = port
         self._handler = handler
         self._limits = RemotingLimits() if limits is None else limits
+        self._budget = FrameBudget(self._limits.partial_bytes_max)
         self._on_connected = on_connected
         self._tls = tls
         self._server: asyncio.Server | TlsListener | None = None
@@ -110,7 +112,7 @@ class RemotingServer:
 
     @property
     def _idle_check_seconds(self) -> float:
-        return self._limits.idle_ms / 1000 / _IDLE_CHECKS_PER_LIMIT
+        return min(self._limits.idle_ms, self._limits.frame_ms) / 1000 / _IDLE_CHECKS_PER_LIMIT
 
     def _bind_error(self, error: OSError) -> NetworkError:
         if error.errno == errno.EADDRINUSE:
@@ -123,7 +125,7 @@ class RemotingServer:
         return NetworkError(text, port=self._port, host=self._host)
 
     def _new_connection(self) -> Connection:
-        return Connection(self._handler, self._limits, on_open=self._opened)
+        return Connection(self._handler, self._limits, on_open=self._opened, budget=self._budget)
 
     def _opened(self, connection: Connection) -> None:
         if len(self.connections) >= self._limits.connections_max:
@@ -142,13 +144,14 @@ class RemotingServer:
 
     def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
-        oldest = loop.time() - self._limits.idle_ms / 1000
+        now = loop.time()
+        oldest, oldest_frame = now - self._limits.idle_ms / 1000, now - self._limits.frame_ms / 1000
         for connection in [c for c in self.connections if c.last_active < oldest]:
             reason = f"no byte came or went for {self._limits.idle_ms:,} ms"
             logger.info("connection of %s is closed: %s", connection.remote_address, reason)
             connection.abort(reason)
-        for connection in [c for c in self.connections if c.partial_since < oldest]:
-            reason = f"a frame that it began did not become complete within {self._limits.idle_ms:,} ms"
+        for connection in [c for c in self.connections if c.partial_since < oldest_frame]:
+            reason = f"a frame that it began did not become complete within {self._limits.frame_ms:,} ms"
             logger.warning("connection of %s is closed: %s", connection.remote_address, reason)
             connection.abort(reason)
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)

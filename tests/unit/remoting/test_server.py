@@ -91,13 +91,13 @@ def test_a_silent_connection_is_closed_and_a_busy_one_kept():
 
 def test_a_frame_that_never_becomes_complete_ends_its_connection_however_busy_it_is(caplog):
     async def run():
-        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=600))
+        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(frame_ms=600))
         await server.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         busy = await connect(server.address)
         writer.write((1000).to_bytes(4, "big"))
         while not reader.at_eof():
-            writer.write(b"x")
+            writer.write(b"\0")
             await busy.request(RemotingCommand(1))
             with contextlib.suppress(TimeoutError, ConnectionError):
                 await asyncio.wait_for(reader.read(), 0.02)
@@ -112,7 +112,7 @@ def test_a_frame_that_never_becomes_complete_ends_its_connection_however_busy_it
 
 def test_a_large_frame_in_many_pieces_is_served():
     async def run():
-        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=600))
+        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(frame_ms=60_000))
         await server.start()
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await eventually(lambda: server.connections)

@@ -1,0 +1,131 @@
+"""What one connection may cost, whatever it sends and however it dawdles."""
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+
+from broker_core.config import RemotingLimits
+from broker_core.remoting.client import connect
+from broker_core.remoting.frame import RemotingCommand, encode_command
+from broker_core.remoting.server import RemotingServer
+from tests.support.remoting_peer import eventually
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@contextlib.asynccontextmanager
+async def serving(handler, **limits):
+    server = RemotingServer("127.0.0.1", 0, handler, limits=RemotingLimits(**limits))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+def echo(_connection, command):
+    return command.reply(body=command.body)
+
+
+def buffered(connection):
+    return connection._decoder.pending_bytes
+
+
+def test_a_header_that_is_too_large_ends_the_connection_before_it_has_come(caplog):
+    async def run():
+        async with serving(echo) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write((10 * MIB).to_bytes(4, "big") + (9 * MIB).to_bytes(4, "big"))
+            assert await reader.read() == b""
+            writer.close()
+
+    asyncio.run(run())
+    assert "a header of 9,437,184 bytes is more than the 65,536 allowed" in caplog.text
+
+
+def test_peers_that_claim_large_frames_and_dawdle_share_a_bound():
+    frame = encode_command(RemotingCommand(1, body=bytes(4 * MIB)))
+
+    async def run():
+        async with serving(echo, partial_bytes_max=16 * MIB) as server:
+            peers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(40)]
+            for _, writer in peers:
+                writer.write(frame[:-1])
+            await eventually(lambda: sum(connection._waits_for_room for connection in server.connections) == 37)
+            assert sum(map(buffered, server.connections)) <= 16 * MIB + 40 * MIB
+            honest = await connect(server.address)
+            small = await honest.request(RemotingCommand(1, body=b"small"))
+            assert bytes(small.body) == b"small"
+            large = honest.request(RemotingCommand(1, body=bytes(2 * MIB)), 30_000)
+            for _, writer in peers:
+                writer.transport.abort()
+            assert len((await large).body) == 2 * MIB
+            honest.close()
+            await eventually(lambda: not server.connections)
+            assert server._budget.taken_bytes == 0
+
+    asyncio.run(run())
+
+
+def test_large_frames_of_many_peers_at_once_are_all_served():
+    async def run():
+        async with serving(echo, partial_bytes_max=8 * MIB) as server:
+            peers = [await connect(server.address) for _ in range(12)]
+            answers = [peer.request(RemotingCommand(1, body=bytes([n]) * (3 * MIB)), 60_000) for n, peer in enumerate(peers)]
+            for n, answer in enumerate(await asyncio.gather(*answers)):
+                assert bytes(answer.body[:1]) == bytes([n])
+            for peer in peers:
+                peer.close()
+            await eventually(lambda: not server.connections)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("answer_bytes", [256 * KIB, 8])
+def test_requests_of_a_peer_that_does_not_read_are_served_no_faster_than_it_reads(answer_bytes):
+    served = []
+
+    def answer(_connection, command):
+        served.append(command.opaque)
+        return command.reply(body=bytes(answer_bytes))
+
+    async def run():
+        async with serving(answer) as server:
+            requests = b"".join(encode_command(RemotingCommand(1, opaque=n)) for n in range(2000))
+            raw = socket.create_connection(("127.0.0.1", server.port))
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * KIB)
+            raw.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(raw, requests)
+            await eventually(lambda: served)
+            (slow,) = server.connections
+            other = await connect(server.address)
+            for _ in range(20):
+                await other.request(RemotingCommand(1))
+            assert slow._transport.get_write_buffer_size() <= 2 * MIB
+            total = 0
+            while total < 2000 * answer_bytes:
+                total += len(await asyncio.wait_for(loop.sock_recv(raw, 1 << 20), 30))
+            await eventually(lambda: len(served) == 2020)
+            raw.close()
+            other.close()
+
+    asyncio.run(run())
+
+
+def test_a_peer_that_does_not_read_is_not_blamed_for_a_frame_that_is_not_read():
+    async def run():
+        async with serving(lambda _c, command: command.reply(body=bytes(512 * KIB)), frame_ms=100) as server:
+            raw = socket.create_connection(("127.0.0.1", server.port))
+            raw.setblocking(False)
+            requests = b"".join(encode_command(RemotingCommand(1, opaque=n)) for n in range(100))
+            await asyncio.get_running_loop().sock_sendall(raw, requests)
+            await eventually(lambda: any(connection._reading_paused for connection in server.connections))
+            ticks = asyncio.get_running_loop().time() + 0.3
+            await eventually(lambda: asyncio.get_running_loop().time() > ticks)
+            assert len(server.connections) == 1
+            raw.close()
+
+    asyncio.run(run())
