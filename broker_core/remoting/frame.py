@@ -27,6 +27,7 @@ from broker_core.remoting.codes import MQ_VERSION, LanguageCode, ResponseCode, S
 Buffer = bytes | bytearray | memoryview
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
+FIELDS_MAX: Final = 256
 RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
 
@@ -328,10 +329,16 @@ def _text_fields(fields: object) -> dict[str, str]:
         return {}
     if type(fields) is not dict:
         raise FrameError(f"header field extFields is {str(fields)[:80]!r}, not an object")
+    if len(fields) > FIELDS_MAX:
+        raise _too_many_fields(len(fields))
     for value in fields.values():
         if type(value) is not str:
             return {key: _text(value) for key, value in fields.items() if value is not None}
     return fields
+
+
+def _too_many_fields(count: int) -> FrameError:
+    return FrameError(f"a header of {count:,} fields or more is more than the {FIELDS_MAX:,} allowed", fields=count)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401  whatever JSON can hold
@@ -404,6 +411,8 @@ def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
         key, position = _binary_text(header, position + _BINARY_KEY.size, key_length)
         (value_length,) = _BINARY_INT.unpack_from(header, position)
         fields[key], position = _binary_text(header, position + _BINARY_INT.size, value_length)
+        if len(fields) > FIELDS_MAX:
+            raise _too_many_fields(len(fields))
     if position > end:
         raise FrameError(f"ext fields of {length:,} bytes end in the middle of a pair")
     return fields
