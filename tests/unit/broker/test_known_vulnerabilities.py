@@ -11,6 +11,7 @@ from broker_core.remoting.client import connect
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.frame import FrameDecoder, RemotingCommand, encode_command
+from broker_core.remoting.json_body import emit
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
 
 OUTSIDE = [
