@@ -79,7 +79,6 @@ def test_no_name_of_a_topic_or_group_leaves_the_store(tmp_path, name):
 
 
 def _json(heartbeat, group):
-    from broker_core.remoting.json_body import emit
 
     for consumer in heartbeat["consumerDataSet"]:
         consumer["groupName"] = group
