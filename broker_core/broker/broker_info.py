@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from broker_core.broker.peer import Peer
 from broker_core.broker.state import BrokerState
@@ -21,10 +22,18 @@ class BrokerInfoProcessor:
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
+        self._more: list[Callable[[], dict[str, str]]] = []
+
+    def add_figures(self, figures: Callable[[], dict[str, str]]) -> None:
+        """Have further figures told among those of the runtime: those of a service that runs beside."""
+        self._more.append(figures)
 
     def runtime(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Figures as text; tools split the rates at spaces."""
-        return command.reply(body=emit({"table": {**self._identity(), **self._traffic(), **self._storage()}}))
+        table = {**self._identity(), **self._traffic(), **self._storage()}
+        for figures in self._more:
+            table.update(figures())
+        return command.reply(body=emit({"table": table}))
 
     def _identity(self) -> dict[str, str]:
         started_ms = self._state.counters.started_ms

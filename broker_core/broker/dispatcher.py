@@ -40,6 +40,7 @@ class Dispatcher:
     Attributes:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
         send: Also used for sends from the console.
+        info: Services add their figures to it.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         clients: Notifies members of groups.
         topics: Also used for topics made in the console.
@@ -59,12 +60,12 @@ class Dispatcher:
         self.pull = PullProcessor(state)
         self.clients = ClientProcessor(state, group_changed=group_changed)
         self.topics = TopicProcessor(state)
-        self._send_back = SendBackProcessor(state, durable)
+        self._send_back = SendBackProcessor(state, durable, self.rewrites)
         self._queries = QueryProcessor(state)
         self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
         self._groups = GroupProcessor(state)
         self._forwards = ForwardProcessor(state)
-        self._info = BrokerInfoProcessor(state)
+        self.info = BrokerInfoProcessor(state)
         self._guard = access
         self._access = AccessProcessor(
             access,
@@ -141,8 +142,8 @@ class Dispatcher:
             RequestCode.GET_CONSUME_STATS: self._groups.progress,
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._forwards.running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._forwards.consume_directly,
-            RequestCode.GET_BROKER_RUNTIME_INFO: self._info.runtime,
-            RequestCode.GET_BROKER_CONFIG: self._info.settings,
+            RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
+            RequestCode.GET_BROKER_CONFIG: self.info.settings,
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self._access.put_account,
             RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
             RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,

@@ -1,28 +1,35 @@
-"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: spec broker §8.1).
+"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: spec broker §8.1, remoting §2.2.2).
 
-A retry comes back after a delay, and delays are not there yet: a message that may be retried is refused with SYSTEM_ERROR, upon
-which clients keep it and consume it again themselves after 5 s, so nothing is lost. A message without a retry left goes to the
-dead letter topic at once, as it should.
+retries left    a full copy to %RETRY%group, by way of a delay level
+none left       a full copy to %DLQ%group, at once
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.group_table import GroupConfig
 from broker_core.broker.peer import Peer
+from broker_core.broker.put_rewrites import Draft, PutRewrites
 from broker_core.broker.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.message import properties as props
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import MessageToStore, StoredMessage
 from broker_core.message.record import decode_record
-from broker_core.nameserver.registration import PERM_WRITE
+from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.remoting.codes import VERSION_MAX_RECONSUME_TIMES, ResponseCode
-from broker_core.remoting.fields import int_field, long_field, text_field
+from broker_core.remoting.fields import bool_field, int_field, long_field, text_field
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.results import PutResult, PutStatus
+
+FIRST_RETRY_LEVEL = 3
+UNIT_SUBSCRIPTION = 2
+"""topicSysFlag of a retry topic whose group consumes in unit mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,10 @@ class _SendBack:
     delay_level: int
     reconsume_times_max: int
 
+    def is_last(self, message: StoredMessage) -> bool:
+        """Whether the message has no retry left, or is wanted dead."""
+        return self.delay_level < 0 or message.reconsume_times >= self.reconsume_times_max
+
 
 class SendBackProcessor:
     """Serves CONSUMER_SEND_MSG_BACK.
@@ -41,14 +52,25 @@ class SendBackProcessor:
     Args:
         state: What processors share.
         durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
+        rewrites: Sends retries to the queues of their delay levels.
+        choose: Picks a number below its argument: the retry queue.
     """
 
-    def __init__(self, state: BrokerState, durable: DurableAnswers | None) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        durable: DurableAnswers | None,
+        rewrites: PutRewrites,
+        *,
+        choose: Callable[[int], int] = random.randrange,
+    ) -> None:
         self._state = state
         self._durable = durable
+        self._rewrites = rewrites
+        self._choose = choose
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Take a message back: refuse it when it has retries left, bury it when not."""
+        """Take a message back: have it come again later, or bury it."""
         fields = command.ext_fields
         group = text_field(fields, "group")
         config = self._state.groups.find(group)
@@ -58,20 +80,24 @@ class SendBackProcessor:
         if not self._state.config.permission & PERM_WRITE:
             remark = f"the broker[{self._state.config.advertised_host}] sending message is forbidden"
             raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
-        self._state.counters.consume_failed(group)
         if config.retry_queues <= 0:
+            self._state.counters.consume_failed(group)
             return command.reply()
+        retry_topic = self._retry_topic(config, unit_mode=bool_field(fields, "unitMode"))
         given = fields.get("maxReconsumeTimes") and command.version >= VERSION_MAX_RECONSUME_TIMES
         limit = int_field(fields, "maxReconsumeTimes") if given else config.retry_times_max
         request = _SendBack(group, long_field(fields, "offset"), int_field(fields, "delayLevel", 0), limit)
         message = self._message_at(request.offset)
-        if request.delay_level >= 0 and message.reconsume_times < request.reconsume_times_max:
-            remark = (
-                "retries with a delay are not supported by this version of the broker; "
-                f"keep the message and consume it again (group {group}, offset {request.offset})"
-            )
-            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
-        return self._bury(peer, command, request, message)
+        draft = self._dead_letter(request, message) if request.is_last(message) else self._retry(request, message, retry_topic)
+        return self._store(peer, command, draft, message, group)
+
+    def _retry_topic(self, config: GroupConfig, *, unit_mode: bool) -> TopicConfig:
+        sys_flag = UNIT_SUBSCRIPTION if unit_mode else 0
+        topic = self._state.topics.ensure(names.retry_topic(config.name), queues=config.retry_queues, sys_flag=sys_flag)
+        if not topic.writable:
+            remark = f"the topic[{topic.name}] sending message is forbidden"
+            raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
+        return topic
 
     def _message_at(self, offset: int) -> StoredMessage:
         record = self._state.store.record_at(offset) if offset >= 0 else None
@@ -79,12 +105,26 @@ class SendBackProcessor:
             raise RequestRefusedError(f"look message by offset failed, {offset}", code=ResponseCode.SYSTEM_ERROR)
         return decode_record(record)
 
-    def _bury(self, peer: Peer, command: RemotingCommand, request: _SendBack, message: StoredMessage) -> RemotingCommand | None:
+    def _retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig) -> Draft:
+        level = request.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
+        properties = _properties(message) | {props.DELAY: str(level)}
+        # A topic may have been changed to have no write queues; its first read queue is consumed all the same.
+        queue_id = self._choose(max(topic.write_queues, 1))
+        draft = Draft(topic=topic.name, queue_id=queue_id, properties=properties, sys_flag=message.sys_flag)
+        return self._rewrites.schedule(draft)
+
+    def _dead_letter(self, request: _SendBack, message: StoredMessage) -> Draft:
         topic = self._state.topics.ensure(names.DLQ_PREFIX + request.group, queues=1)
-        result = self._state.store.put(self._dead_letter(topic.name, message))
+        return Draft(topic=topic.name, queue_id=0, properties=_properties(message), sys_flag=message.sys_flag)
+
+    def _store(
+        self, peer: Peer, command: RemotingCommand, draft: Draft, message: StoredMessage, group: str
+    ) -> RemotingCommand | None:
+        result = self._state.store.put(_copy(message, draft))
         if result.status is not PutStatus.PUT_OK:
             return command.reply(ResponseCode.SYSTEM_ERROR, f"{result.status.value} {self._state.store.write_refusal}".rstrip())
-        self._state.counters.put(topic.name, 1, result.wrote_bytes)
+        self._state.counters.put(draft.topic, 1, result.wrote_bytes)
+        self._state.counters.consume_failed(group)
         if self._durable is None:
             return command.reply()
         self._answer_later(peer, command, result, self._durable)
@@ -99,21 +139,27 @@ class SendBackProcessor:
 
         durable.wait(result.physical_offset + result.wrote_bytes, answer)
 
-    def _dead_letter(self, topic: str, message: StoredMessage) -> MessageToStore:
-        properties = dict(message.properties)
-        properties.setdefault(props.RETRY_TOPIC, message.topic)
-        properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
-        properties.pop(props.DELAY, None)
-        return MessageToStore(
-            topic=topic,
-            queue_id=0,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            born_timestamp_ms=message.born_timestamp_ms,
-            born_host=message.born_host,
-            store_host=message.store_host,
-            reconsume_times=message.reconsume_times + 1,
-            prepared_transaction_offset=0,
-            body=message.body,
-            properties=props.encode_properties(properties),
-        )
+
+def _properties(message: StoredMessage) -> dict[str, str]:
+    """Properties of the copy: where and as what the message was first is kept over all its retries."""
+    properties = dict(message.properties)
+    properties.setdefault(props.RETRY_TOPIC, message.topic)
+    properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
+    properties.pop(props.DELAY, None)
+    return properties
+
+
+def _copy(message: StoredMessage, draft: Draft) -> MessageToStore:
+    return MessageToStore(
+        topic=draft.topic,
+        queue_id=draft.queue_id,
+        flag=message.flag,
+        sys_flag=draft.sys_flag,
+        born_timestamp_ms=message.born_timestamp_ms,
+        born_host=message.born_host,
+        store_host=message.store_host,
+        reconsume_times=message.reconsume_times + 1,
+        prepared_transaction_offset=0,
+        body=message.body,
+        properties=props.encode_properties(draft.properties),
+    )

@@ -93,11 +93,11 @@ class TopicTable:
         self.put(topic)
         return topic
 
-    def ensure(self, name: str, *, queues: int) -> TopicConfig:
+    def ensure(self, name: str, *, queues: int, sys_flag: int = 0) -> TopicConfig:
         """The topic, created with read and write permission if it is not there (retry and dead letter topics)."""
         topic = self._table.get(name)
         if topic is None:
-            topic = TopicConfig(name, queues, queues)
+            topic = TopicConfig(name, queues, queues, sys_flag=sys_flag)
             self.put(topic)
         return topic
 
