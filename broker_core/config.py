@@ -85,6 +85,7 @@ class BrokerConfig:
     auto_create_group: bool = _setting("autoCreateSubscriptionGroup", True)
     permission: int = _setting("brokerPermission", 6)
     flush_consumer_offset_interval_ms: int = _setting("flushConsumerOffsetInterval", 5_000)
+    flush_delay_offset_interval_ms: int = _setting("flushDelayOffsetInterval", 10_000)
     long_polling: bool = _setting("longPollingEnable", True)
     short_polling_ms: int = _setting("shortPollingTimeMills", 1_000)
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)

@@ -35,6 +35,7 @@ class ConfigFiles:
         self._marked: set[str] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
 
     def read(self, name: str) -> Mapping[str, Any]:
         """Content of a file, empty when it is not there.
@@ -52,6 +53,14 @@ class ConfigFiles:
         """Have a file written soon."""
         self._marked.add(name)
         self._wake.set()
+
+    async def write(self, name: str) -> None:
+        """Write a file now; it is on disk when this returns.
+
+        Raises:
+            StoreError: It cannot be written; its former content is in place.
+        """
+        await _finish(self._write(name))
 
     def start(self) -> None:
         """Start writing."""
@@ -79,14 +88,18 @@ class ConfigFiles:
         names, self._marked = sorted(self._marked), set()
         done = True
         for name in names:
-            content = self._snapshots[name]()
             try:
-                await asyncio.to_thread(save_config, self._directory / name, content)
+                await self._write(name)
             except StoreError as error:
                 logger.error("%s is not written, it is tried again: %s", self._directory / name, error)  # noqa: TRY400  the text says all
                 self._marked.add(name)
                 done = False
         return done
+
+    async def _write(self, name: str) -> None:
+        async with self._writing:
+            content = self._snapshots[name]()
+            await asyncio.to_thread(save_config, self._directory / name, content)
 
 
 async def _finish(work: Any) -> Any:  # noqa: ANN401  result of whatever it awaits

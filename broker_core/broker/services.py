@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from broker_core.broker.config_files import ConfigFiles
+from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.state import BrokerState
+from broker_core.remoting.codes import RequestCode
+from broker_core.schedule.delay_service import DelayService
+from broker_core.schedule.timers import LoopTimers
 
 
 class Service(Protocol):
@@ -19,6 +24,21 @@ class Service(Protocol):
         """End; no timer or task of it is left, what it keeps in `ConfigFiles` is marked to be written."""
 
 
-def broker_services(_state: BrokerState, _dispatcher: Dispatcher, _files: ConfigFiles) -> tuple[Service, ...]:
+def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
-    return ()
+    return (_delays(state, dispatcher, files),)
+
+
+def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> DelayService:
+    service = DelayService(
+        state.store,
+        files,
+        clock=state.clock,
+        timers=LoopTimers(asyncio.get_running_loop()),
+        save_interval_ms=state.config.flush_delay_offset_interval_ms,
+        count=lambda topic, size: state.counters.put(topic, 1, size),
+    )
+    processor = DelayProcessor(service)
+    dispatcher.extend({RequestCode.GET_ALL_DELAY_OFFSET: processor.all_offsets})
+    dispatcher.info.add_figures(processor.runtime_lines)
+    return service

@@ -1,0 +1,146 @@
+"""Delayed messages that a person cancelled, had delivered at once, or moved: the table behind ``orbitDelay.json``.
+
+    {"messages":{"184467":{"level":3,"queueOffset":12,"dueMs":-1}}}      physical offset → DONE, or the time that now counts
+
+RocketMQ does not look at the file. A message is either *done* (its level passes it over) or due *earlier* than its level
+says; to be due later, it waits anew in the queue of a longer level. So a broker that does not know the file delivers each
+message that was not cancelled at least once. An entry is forgotten when the progress of its level has passed it on the disk.
+
+Pure state; writes no file.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broker_core.errors import CodecError
+
+OVERRIDES_FILE = "orbitDelay.json"
+DONE = -1
+ENTRIES_MAX = 200_000
+"""Bound on what people change while it waits; each entry takes about 300 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What became of one waiting message.
+
+    Attributes:
+        level: Delay level in whose queue it waits.
+        queue_offset: Its offset there.
+        due_ms: When it is due now, `DONE` when its level passes it over.
+        copy_end: End of its delivered copy in the log, 0 without one: before that is on disk, the file says that it is due.
+        was_due_ms: What the file says until then.
+    """
+
+    level: int
+    queue_offset: int
+    due_ms: int
+    copy_end: int = 0
+    was_due_ms: int = DONE
+
+
+class Overrides:
+    """Physical offset → `Override`."""
+
+    def __init__(self) -> None:
+        self._table: dict[int, Override] = {}
+        self._heap: list[tuple[int, int]] = []
+        self._done_in: dict[int, set[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def get(self, physical_offset: int) -> Override | None:
+        """What is known of a message."""
+        return self._table.get(physical_offset)
+
+    def is_done(self, physical_offset: int) -> bool:
+        """Whether a level passes a message over."""
+        found = self._table.get(physical_offset)
+        return found is not None and found.due_ms == DONE
+
+    def done_count(self, level: int, from_offset: int) -> int:
+        """Messages of a level, from an offset of its queue on, that are passed over."""
+        return sum(offset >= from_offset for offset in self._done_in.get(level, ()))
+
+    def copy(self) -> dict[int, Override]:
+        """All entries, for a thread that reads pending messages."""
+        return dict(self._table)
+
+    def set_due(self, physical_offset: int, override: Override) -> None:
+        """Make a message due at another time, earlier than its level says."""
+        self._table[physical_offset] = override
+        heapq.heappush(self._heap, (override.due_ms, physical_offset))
+
+    def set_done(self, physical_offset: int, override: Override) -> None:
+        """Have a message passed over."""
+        self._table[physical_offset] = replace(override, due_ms=DONE)
+        self._done_in.setdefault(override.level, set()).add(override.queue_offset)
+
+    def next_due(self) -> tuple[int, int] | None:
+        """Due time and physical offset of the first message that is due by itself."""
+        while self._heap:
+            due_ms, physical_offset = self._heap[0]
+            found = self._table.get(physical_offset)
+            if found is not None and found.due_ms == due_ms:
+                return due_ms, physical_offset
+            heapq.heappop(self._heap)
+        return None
+
+    def forget_before(self, progress: Mapping[int, int]) -> bool:
+        """Drop what the levels have passed; returns whether there was something."""
+        gone = [physical for physical, entry in self._table.items() if entry.queue_offset < progress.get(entry.level, 0)]
+        for physical in gone:
+            entry = self._table.pop(physical)
+            self._done_in.get(entry.level, set()).discard(entry.queue_offset)
+        return bool(gone)
+
+    # ---- orbitDelay.json ----
+
+    def to_json(self, flushed_offset: int) -> dict[str, Any]:
+        """Content of ``orbitDelay.json``.
+
+        Args:
+            flushed_offset: Physical offset up to which the log is on disk.
+        """
+        return {
+            "messages": {
+                str(physical): {
+                    "level": entry.level,
+                    "queueOffset": entry.queue_offset,
+                    "dueMs": entry.due_ms if entry.copy_end <= flushed_offset else entry.was_due_ms,
+                }
+                for physical, entry in sorted(self._table.items())
+            }
+        }
+
+    def load(self, value: Mapping[str, Any], is_waiting: Callable[[int, Override], bool]) -> None:
+        """Take over ``orbitDelay.json``.
+
+        Args:
+            value: Its content.
+            is_waiting: Whether the message of an entry still lies at its place; a store may have been exchanged meanwhile.
+
+        Raises:
+            CodecError: An entry holds no numbers.
+        """
+        table = value.get("messages")
+        for key, item in table.items() if isinstance(table, Mapping) else ():
+            try:
+                physical = int(key)
+                entry = Override(int(item["level"]), int(item["queueOffset"]), int(item["dueMs"]))
+            except (TypeError, ValueError, KeyError) as error:
+                raise CodecError(
+                    f"{OVERRIDES_FILE} cannot be read at “{key}”: {str(item)[:200]}; repair it, or move it away to deliver all "
+                    "delayed messages at their own time"
+                ) from error
+            if not is_waiting(physical, entry):
+                continue
+            if entry.due_ms == DONE:
+                self.set_done(physical, entry)
+            else:
+                self.set_due(physical, entry)

@@ -1,0 +1,38 @@
+"""Time as the schedule uses it: alarms, and a clock that nobody sets. Tests give their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Alarm(Protocol):
+    """A call that is still to come."""
+
+    def cancel(self) -> None: ...
+
+
+class Timers(Protocol):
+    """Alarms on the thread of the schedule."""
+
+    def now_ms(self) -> float:
+        """Milliseconds since some moment; never set, unlike the wall clock."""
+
+    def after(self, delay_ms: float, call: Callable[[], None]) -> Alarm:
+        """Have ``call`` called after a delay; with 0, once everything else that is due had its turn."""
+
+
+class LoopTimers:
+    """Alarms of an event loop. To be used on its thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> float:
+        """The loop's own clock."""
+        return self._loop.time() * 1000
+
+    def after(self, delay_ms: float, call: Callable[[], None]) -> Alarm:
+        """``call_soon`` or ``call_later``."""
+        return self._loop.call_later(delay_ms / 1000, call) if delay_ms > 0 else self._loop.call_soon(call)
