@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
@@ -33,6 +34,7 @@ def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> D
     service = DelayService(
         state.store,
         files,
+        ActionJournal(state.config.store.root / "config", clock=state.clock),
         clock=state.clock,
         timers=LoopTimers(asyncio.get_running_loop()),
         save_interval_ms=state.config.flush_delay_offset_interval_ms,

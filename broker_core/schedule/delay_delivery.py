@@ -190,6 +190,7 @@ class DelayDelivery:
             return
         override = self._overrides.get(unit.physical_offset)
         if override is not None and self._overrides.is_done(unit.physical_offset):
+            self._overrides.passed(level.level, level.offset)
             level.advance()
             return
         result = self.put_copy(unit.physical_offset)
@@ -200,6 +201,7 @@ class DelayDelivery:
             self._delivered(level, result, level.written_due_ms(unit))
             if override is not None:
                 self._done(unit.physical_offset, override, result)
+                self._overrides.passed(level.level, level.offset)
             level.advance()
         else:
             self._failed(level, result, timer_ms)
@@ -220,13 +222,6 @@ class DelayDelivery:
             self.copy_end = result.physical_offset + result.wrote_bytes
             self._count(copy.topic, result.wrote_bytes)
         return result
-
-    def delivered_by_hand(self, override: Override, result: PutResult) -> None:
-        """Count a message that was delivered before its time."""
-        level = self.levels.get(override.level)
-        if level is not None:
-            level.delivered += 1
-        self.copy_end = max(self.copy_end, result.physical_offset + result.wrote_bytes)
 
     def _delivered(self, level: LevelQueue, result: PutResult, due_ms: int) -> None:
         level.delivered += 1

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from broker_core.errors import StoreError
 from broker_core.message.record import read_head
+from broker_core.schedule.delay_console import DelayConsole, Journal
 from broker_core.schedule.delay_delivery import DelayDelivery, DeliveryStore
 from broker_core.schedule.delay_progress import PROGRESS_FILE, DelayProgress
 from broker_core.schedule.level_queue import LevelQueue
@@ -69,6 +70,7 @@ class DelayService:
         files: Its configuration files.
         clock: Time in ms since the epoch.
         timers: Alarms on the loop.
+        journal: Records what people do.
         save_interval_ms: Time between two writes of the progress.
         count: Called with topic and bytes of each delivery.
 
@@ -76,12 +78,14 @@ class DelayService:
         delivery: Delivers; its ``levels`` are known after `start`.
         progress: How far each level is.
         overrides: What people changed.
+        console: What people see and do.
     """
 
     def __init__(
         self,
         store: ScheduleStore,
         files: Files,
+        journal: Journal,
         *,
         clock: Callable[[], int],
         timers: Timers,
@@ -96,6 +100,7 @@ class DelayService:
         self.progress = DelayProgress()
         self.overrides = Overrides()
         self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count)
+        self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
         self._saved_at_ms = 0.0

@@ -63,13 +63,22 @@ class Overrides:
         found = self._table.get(physical_offset)
         return found is not None and found.due_ms == DONE
 
-    def done_count(self, level: int, from_offset: int) -> int:
-        """Messages of a level, from an offset of its queue on, that are passed over."""
-        return sum(offset >= from_offset for offset in self._done_in.get(level, ()))
+    def level_of(self, physical_offset: int) -> int:
+        """Level of a message that has an entry; 0 for others."""
+        found = self._table.get(physical_offset)
+        return found.level if found else 0
 
-    def copy(self) -> dict[int, Override]:
-        """All entries, for a thread that reads pending messages."""
-        return dict(self._table)
+    def done_count(self, level: int) -> int:
+        """Messages that a level has still ahead and will pass over."""
+        return len(self._done_in.get(level, ()))
+
+    def passed(self, level: int, queue_offset: int) -> None:
+        """Take note that a level has gone past a message."""
+        self._done_in.get(level, set()).discard(queue_offset)
+
+    def of_level(self, level: int) -> dict[int, Override]:
+        """A copy of the entries of a level, for a thread that reads its messages."""
+        return {physical: entry for physical, entry in self._table.items() if entry.level == level}
 
     def set_due(self, physical_offset: int, override: Override) -> None:
         """Make a message due at another time, earlier than its level says."""

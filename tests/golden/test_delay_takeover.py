@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
 from broker_core.message.record import decode_record, encode_record
@@ -80,7 +81,9 @@ def test_what_waits_is_delivered_once_when_it_is_due(golden, tmp_path):
         arrivals = []
         with opened(golden, root, clock) as store:
             files, timers = ConfigFiles(root / "config"), ManualTimers(clock)
-            service = DelayService(store, files, clock=clock, timers=timers, save_interval_ms=10_000)
+            service = DelayService(
+                store, files, ActionJournal(root / "config", clock=clock), clock=clock, timers=timers, save_interval_ms=10_000
+            )
             store.add_arrival_listener(arrivals.append)
             service.start()
             timers.advance(0)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.errors import StoreError
 from broker_core.schedule.delay_service import DelayService
@@ -29,6 +30,7 @@ class Running:
         self.service = DelayService(
             bench.store,
             self.files,
+            ActionJournal(bench.root / "config", clock=bench.clock),
             clock=bench.clock,
             timers=self.timers,
             save_interval_ms=INTERVAL_MS,

@@ -17,12 +17,14 @@ def test_the_first_due_of_all_moved_messages_is_known():
     assert (overrides.is_done(10), overrides.is_done(20)) == (True, False)
 
 
-def test_messages_that_are_passed_over_are_counted_from_where_their_level_stands():
+def test_messages_that_will_be_passed_over_are_counted():
     overrides = Overrides()
     for offset in (3, 5, 8):
         overrides.set_done(offset * 100, Override(2, offset, DONE))
-    assert [overrides.done_count(2, offset) for offset in (0, 5, 9)] == [3, 2, 0]
-    assert overrides.done_count(1, 0) == 0
+    overrides.passed(2, 3)
+    overrides.passed(1, 3)
+    assert (overrides.done_count(2), overrides.done_count(1)) == (2, 0)
+    assert overrides.is_done(300)
 
 
 def test_what_the_progress_has_passed_is_forgotten():
@@ -31,7 +33,7 @@ def test_what_the_progress_has_passed_is_forgotten():
     overrides.set_due(200, Override(2, 4, 50))
     assert not overrides.forget_before({2: 3, 9: 100})
     assert overrides.forget_before({2: 4})
-    assert (overrides.get(100), overrides.done_count(2, 0), len(overrides)) == (None, 0, 1)
+    assert (overrides.get(100), overrides.done_count(2), len(overrides)) == (None, 0, 1)
     assert overrides.forget_before({2: 5})
     assert overrides.next_due() is None
 
