@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from broker_core.api import Catalog, CodecError, Columns, Snapshot
+from monitoring.delay import DelayFigures
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
 
@@ -31,6 +32,7 @@ class Collector:
         self._topic_got_rate = SlidingRate()
         self._group_got_rate = SlidingRate()
         self._totals_rate = SlidingRate()
+        self._delays = DelayFigures()
         self._recorded_ms: int | None = None
 
     def restarted(self) -> None:
@@ -38,6 +40,7 @@ class Collector:
         self._catalog = None
         for rate in self._rates():
             rate.reset()
+        self._delays.reset()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Take the set of things that the following snapshots measure.
@@ -118,6 +121,7 @@ class Collector:
             position_owner=positions["owner"],
             owners=snapshot.owners,
             totals=totals,
+            delays=self._delays.derive(taken_ms, snapshot.delays),
         )
 
     def _totals(self, snapshot: Snapshot, group_lag: Floats) -> dict[str, float]:

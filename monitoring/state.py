@@ -6,12 +6,13 @@ and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import Catalog
+from monitoring.delay import DelayState, no_delays
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,3 +52,5 @@ class ClusterState:
     totals: dict[str, float]
     """As in `Snapshot.totals`, plus put_rate, put_byte_rate, got_rate, got_byte_rate (a second), lag_messages,
     unflushed_bytes, process_cpu_percent (NaN unknown)."""
+
+    delays: DelayState = field(default_factory=no_delays)

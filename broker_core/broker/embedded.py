@@ -46,6 +46,8 @@ from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.server import RemotingServer
 from broker_core.remoting.tls import own_client_tls, tls_server
+from broker_core.schedule.delay_console import DelayConsole
+from broker_core.schedule.delay_service import DelayService
 from broker_core.store.message_store import MessageStore, wall_clock_ms
 from broker_core.store.reading import machine_memory_bytes
 from broker_core.store.results import PutStatus
@@ -297,6 +299,11 @@ class EmbeddedBroker:
     def held_pulls(self) -> int:
         """Pulls that wait for a message."""
         return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
+
+    @property
+    def delays(self) -> DelayConsole | None:
+        """The delay levels, to look at and to act on, while the broker serves."""
+        return next((service.console for service in self._services if isinstance(service, DelayService)), None)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         dispatcher = self._dispatcher

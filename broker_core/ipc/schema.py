@@ -97,6 +97,9 @@ class Snapshot:
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
     disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes."""
+    delays: Columns = field(default_factory=dict)
+    """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
+    ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,33 @@ class ListMembers:
     """Clients of a group. Answer: `Members`."""
 
     group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListDelayed:
+    """Messages that wait in a delay level, from an offset of its queue on. Answer: `DelayedMessages`.
+
+    ``start_offset`` 0 begins with the first that waits; ``count`` is at most 1,000.
+    """
+
+    level: int
+    start_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnDelayed:
+    """Do something to messages that wait in a delay level, at most 1,000. Answer: `DelayedActed`.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `DelayedMessages` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    level: int
+    queue_offset: list[int]
+    physical_offset: list[int]
+    due_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +314,35 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayedMessages:
+    """Waiting messages in the order of their queue; parallel lists. ``topic`` and ``queue_id`` are where they will go."""
+
+    level: int
+    queue_offset: list[int]
+    physical_offset: list[int]
+    due_ms: list[int]
+    store_ms: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_bytes: list[int]
+    next_offset: int
+    max_offset: int
+    """Equal to ``next_offset`` when there is nothing more."""
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedActed:
+    """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
+
+    done: int
+    gone: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -304,7 +363,18 @@ class Failure:
     context: dict[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
-Query = BrowseQueue | FindOffset | ReadMessage | ReadMessageById | SendMessage | CreateTopic | ListMembers | Shutdown
-Answer = MessagePage | FoundOffset | MessageDetail | SendReceipt | Members | Done
+Query = (
+    BrowseQueue
+    | FindOffset
+    | ReadMessage
+    | ReadMessageById
+    | SendMessage
+    | CreateTopic
+    | ListMembers
+    | ListDelayed
+    | ActOnDelayed
+    | Shutdown
+)
+Answer = MessagePage | FoundOffset | MessageDetail | SendReceipt | Members | DelayedMessages | DelayedActed | Done
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

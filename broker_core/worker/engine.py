@@ -12,6 +12,7 @@ from broker_core.broker.consumer_offsets import ConsumerOffsets
 from broker_core.broker.counters import Counters
 from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
+from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.results import StoreStats
 
 
@@ -60,3 +61,6 @@ class EngineView(Protocol):
 
     @property
     def held_pulls(self) -> int: ...
+
+    @property
+    def delays(self) -> DelayConsole | None: ...

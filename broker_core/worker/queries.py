@@ -15,12 +15,14 @@ from typing import Protocol, TypeVar
 
 from broker_core.errors import BugError, UsageError
 from broker_core.ipc.schema import (
+    ActOnDelayed,
     Answer,
     BrowseQueue,
     CreateTopic,
     Done,
     FindOffset,
     FoundOffset,
+    ListDelayed,
     ListMembers,
     Members,
     MessagePage,
@@ -33,6 +35,8 @@ from broker_core.ipc.schema import (
 )
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
+from broker_core.schedule.delay_console import DelayConsole
+from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
@@ -107,10 +111,21 @@ class Queries:
                 return Done()
             case ListMembers(group):
                 return self._members(group)
+            case ListDelayed(level, start_offset, count):
+                read = self._delays().page_reader(level, start_offset, count)
+                return delayed_messages(level, await self._run(read))
+            case ActOnDelayed():
+                return await act_on_delayed(self._delays(), query)
             case Shutdown():
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    def _delays(self) -> DelayConsole:
+        delays = self._engine.delays
+        if delays is None:
+            raise UsageError("this broker delivers no delayed messages at the moment")
+        return delays
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -18,6 +18,7 @@ from broker_core.errors import StoreError
 from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot
 from broker_core.store.results import StoreStats
 from broker_core.worker.catalog import Inventory, take_inventory
+from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.engine import EngineView
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class Sampler:
             positions=positions,
             owners=owners,
             totals=self._totals(),
+            delays=delay_columns(self._engine.delays.figures() if self._engine.delays else []),
         )
 
     def events(self) -> list[Occurred]:

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     # Needed for types only, and slow to import: the frame of the window is on screen before them.
     from broker_core.api import (
+        ActOnDelayed,
         CreateTopic,
+        DelayedActed,
+        DelayedMessages,
         Done,
         FoundOffset,
         Members,
@@ -101,3 +104,7 @@ class ClusterSource(Protocol):
     def create_topic(self, topic: CreateTopic) -> Pending[Done]: ...
 
     def list_members(self, group: str) -> Pending[Members]: ...
+
+    def list_delayed(self, level: int, start_offset: int, count: int) -> Pending[DelayedMessages]: ...
+
+    def act_on_delayed(self, action: ActOnDelayed) -> Pending[DelayedActed]: ...

@@ -9,16 +9,20 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker_core.api import (
+    ActOnDelayed,
     Answer,
     BrowseQueue,
     Catalog,
     CodecError,
     CreateTopic,
+    DelayedActed,
+    DelayedMessages,
     Done,
     Failure,
     Fatal,
     FindOffset,
     FoundOffset,
+    ListDelayed,
     ListMembers,
     Members,
     MessageDetail,
@@ -133,6 +137,12 @@ class EmbeddedSource:
 
     def list_members(self, group: str) -> Pending[Members]:
         return self._ask(ListMembers(group), Members)
+
+    def list_delayed(self, level: int, start_offset: int, count: int) -> Pending[DelayedMessages]:
+        return self._ask(ListDelayed(level, start_offset, count), DelayedMessages)
+
+    def act_on_delayed(self, action: ActOnDelayed) -> Pending[DelayedActed]:
+        return self._ask(action, DelayedActed)
 
     # ---- what the owner of the process tells ----
 

@@ -17,6 +17,7 @@ from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.nameserver.registration import TopicConfig
+from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutStatus
 from tests.support.clock import ManualClock
@@ -39,6 +40,7 @@ class Engine:
         self.counters = Counters(now_ms=clock())
         self.connections = 0
         self.held_pulls = 0
+        self.delays: DelayConsole | None = None
 
     def close(self) -> None:
         """Close the store."""

@@ -16,8 +16,11 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import (
+    ActOnDelayed,
     Catalog,
     CreateTopic,
+    DelayedActed,
+    DelayedMessages,
     Done,
     FoundOffset,
     Members,
@@ -379,6 +382,13 @@ class FakeSource:
 
     def list_members(self, group: str) -> FakePending[Members]:
         return self._answer("list_members", (group,), fake_members(group))
+
+    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
+        empty = DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], start_offset, start_offset)
+        return self._answer("list_delayed", (level, start_offset, count), empty)
+
+    def act_on_delayed(self, action: ActOnDelayed) -> FakePending[DelayedActed]:
+        return self._answer("act_on_delayed", (action,), DelayedActed(len(action.queue_offset), []))
 
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))

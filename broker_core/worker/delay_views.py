@@ -1,0 +1,69 @@
+"""Delay levels as the window shows them: columns for snapshots, pages, actions."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from typing import Any
+
+from broker_core.errors import BugError, UsageError
+from broker_core.ipc.schema import ActOnDelayed, Columns, DelayedActed, DelayedMessages
+from broker_core.schedule.delay_console import DelayConsole, DelayedPage, LevelFigures, Place
+
+_FLOATS = frozenset({"late_p50_ms", "late_p99_ms"})
+
+
+def delay_columns(figures: list[LevelFigures]) -> Columns:
+    """The columns of `broker_core.ipc.schema.Snapshot.delays`."""
+    rows = zip(*figures, strict=True) if figures else ((),) * len(LevelFigures._fields)
+    return {name: _packed(name, values) for name, values in zip(LevelFigures._fields, rows, strict=True)}
+
+
+def _packed(name: str, values: tuple[Any, ...]) -> bytes:
+    column: array[Any] = array("d" if name in _FLOATS else "q", values)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()
+
+
+def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
+    """Put a page into columns."""
+    heads = page.heads
+    return DelayedMessages(
+        level=level,
+        queue_offset=[head.queue_offset for head in heads],
+        physical_offset=[head.physical_offset for head in heads],
+        due_ms=[head.due_ms for head in heads],
+        store_ms=[head.store_ms for head in heads],
+        topic=[head.topic for head in heads],
+        queue_id=[head.queue_id for head in heads],
+        tag=[head.tag for head in heads],
+        keys=[head.keys for head in heads],
+        unique_key=[head.unique_key for head in heads],
+        body_bytes=[head.body_bytes for head in heads],
+        next_offset=page.next_offset,
+        max_offset=page.max_offset,
+        notice=f"{page.unreadable} messages could not be read: their records are gone or damaged" if page.unreadable else "",
+    )
+
+
+async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> DelayedActed:
+    """Carry out a command.
+
+    Raises:
+        UsageError: There is no such action or level, or the lists do not fit each other.
+        StoreError: The store or the disk does not take it.
+    """
+    if len(command.queue_offset) != len(command.physical_offset):
+        raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")
+    places = [Place(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]
+    match command.action:
+        case "deliver":
+            acted = await console.deliver_now(command.level, places)
+        case "cancel":
+            acted = await console.cancel(command.level, places)
+        case "move":
+            acted = await console.move(command.level, places, command.due_ms)
+        case _:
+            raise UsageError(f"there is no action “{command.action}” for delayed messages; there are deliver, cancel and move")
+    return DelayedActed(acted.done, acted.gone)

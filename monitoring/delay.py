@@ -1,0 +1,89 @@
+"""Delay levels: what waits, how late deliveries are, how many a second. Pure; times are those of the snapshots.
+
+Shapes: L delay levels, in the order of their numbers. Counts and times are int64 with -1 = unknown or none, rates and lateness
+float64 with NaN = unknown. Arrays are read-only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from broker_core.api import CodecError, Columns
+from monitoring.series import Floats, Ints, SlidingRate
+
+
+@dataclass(frozen=True, slots=True)
+class DelayState:
+    """The delay levels at one moment."""
+
+    level: Ints
+    delay_ms: Ints
+    pending: Ints
+    """Messages that wait."""
+    next_due_ms: Ints
+    """When the next one is due, ms since the epoch; -1 when none waits."""
+    overdue_ms: Ints
+    """How long the oldest one that is due has waited for its delivery; 0 when none has."""
+    delivered: Ints
+    """Since the worker started, as the next."""
+    skipped: Ints
+    """Messages that could not be delivered."""
+    late_p50_ms: Floats
+    """Of the last minute, as the next."""
+    late_p99_ms: Floats
+    delivered_rate: Floats
+    """Messages/s."""
+
+
+_INTS = ("level", "delay_ms", "pending", "next_due_ms", "overdue_ms", "delivered", "skipped")
+_FLOATS = ("late_p50_ms", "late_p99_ms")
+
+
+def no_delays() -> DelayState:
+    """The state of a source without delay levels, or one that does not tell."""
+    return _state(dict.fromkeys((*_INTS, *_FLOATS), b""), np.array([], np.float64))
+
+
+def _state(raw: Columns, rate: Floats) -> DelayState:
+    return DelayState(
+        level=np.frombuffer(raw["level"], "<i8"),
+        delay_ms=np.frombuffer(raw["delay_ms"], "<i8"),
+        pending=np.frombuffer(raw["pending"], "<i8"),
+        next_due_ms=np.frombuffer(raw["next_due_ms"], "<i8"),
+        overdue_ms=np.frombuffer(raw["overdue_ms"], "<i8"),
+        delivered=np.frombuffer(raw["delivered"], "<i8"),
+        skipped=np.frombuffer(raw["skipped"], "<i8"),
+        late_p50_ms=np.frombuffer(raw["late_p50_ms"], "<f8"),
+        late_p99_ms=np.frombuffer(raw["late_p99_ms"], "<f8"),
+        delivered_rate=rate,
+    )
+
+
+class DelayFigures:
+    """Follows the delay levels of one source."""
+
+    def __init__(self) -> None:
+        self._rate = SlidingRate()
+
+    def reset(self) -> None:
+        """A new worker begins to count at 0."""
+        self._rate.reset()
+
+    def derive(self, taken_ms: int, columns: Columns) -> DelayState:
+        """Figures of a snapshot's columns; none for an older worker, which sends no columns.
+
+        Raises:
+            CodecError: A column is missing or has another length than the others.
+        """
+        if not columns:
+            return no_delays()
+        length = len(columns.get("level", b""))
+        raw = {name: columns.get(name, b"") for name in (*_INTS, *_FLOATS)}
+        wrong = next((name for name, data in raw.items() if len(data) != length or length % 8), None)
+        if wrong is not None:
+            raise CodecError(f"the worker's column {wrong} of the delay levels has {len(raw[wrong])} bytes, expected {length}")
+        rate = self._rate.add(taken_ms, np.frombuffer(raw["delivered"], "<i8"))
+        rate.flags.writeable = False
+        return _state(raw, rate)

@@ -1,0 +1,44 @@
+"""Delay levels in the figures of a cluster."""
+
+from array import array
+from math import nan
+
+import pytest
+
+from broker_core.api import CodecError
+from monitoring.delay import DelayFigures, no_delays
+
+INTS = ("level", "delay_ms", "pending", "next_due_ms", "overdue_ms", "delivered", "skipped")
+
+
+def columns(**changes):
+    values = {name: [1, 2] for name in INTS} | changes
+    found = {name: array("q", values[name]).tobytes() for name in INTS}
+    return found | {name: array("d", changes.get(name, [nan, 3.5])).tobytes() for name in ("late_p50_ms", "late_p99_ms")}
+
+
+def test_levels_with_their_rates():
+    figures = DelayFigures()
+    first = figures.derive(10_000, columns(delivered=[0, 50]))
+    assert (first.level.tolist(), first.next_due_ms.tolist()) == ([1, 2], [1, 2])
+    state = figures.derive(12_000, columns(delivered=[20, 50], pending=[7, 0]))
+    assert state.delivered_rate.tolist() == [10.0, 0.0]
+    assert (state.pending.tolist(), state.late_p99_ms[1]) == ([7, 0], 3.5)
+    assert not state.pending.flags.writeable
+
+
+def test_rates_begin_anew_with_a_new_worker():
+    figures = DelayFigures()
+    figures.derive(10_000, columns(delivered=[100, 100]))
+    figures.reset()
+    assert str(figures.derive(12_000, columns(delivered=[1, 1])).delivered_rate.tolist()) == "[nan, nan]"
+
+
+def test_an_older_worker_tells_nothing():
+    assert DelayFigures().derive(0, {}).level.tolist() == no_delays().level.tolist() == []
+
+
+@pytest.mark.parametrize("wrong", [{"late_p50_ms": b""}, {"pending": b"1234567"}, {"level": b""}])
+def test_columns_that_do_not_fit_each_other_are_refused(wrong):
+    with pytest.raises(CodecError, match="delay levels"):
+        DelayFigures().derive(0, columns() | wrong)
