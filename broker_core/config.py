@@ -90,6 +90,7 @@ class BrokerConfig:
     short_polling_ms: int = _setting("shortPollingTimeMills", 1_000)
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)
     region_id: str = _setting("regionId", "DefaultRegion")
+    atomic_transactions: bool = _setting("orbitAtomicTransactions", False)
     acl_enabled: bool = _setting("aclEnable", False)
     acl_file: Path = _setting("aclFile", Path())
     tls_mode: TlsMode = _setting("tls.server.mode", "permissive")

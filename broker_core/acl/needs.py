@@ -74,6 +74,9 @@ SIGNED = frozenset(
             RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
             RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+            RequestCode.INIT_ATOMIC_PRODUCER,
+            RequestCode.END_ATOMIC,
+            RequestCode.LIST_ATOMIC,
         )
     }
 )
@@ -189,6 +192,14 @@ def _batch_ack(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]
         yield from _topic(_text(ack.get("t") or ack.get("topic")), Permission.SUB)
 
 
+def _atomic_offsets(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
+    yield from _group(command.ext_fields.get("group"))
+    offsets = parse_object(command.body).get("offsets")
+    for item in offsets if isinstance(offsets, list) else ():
+        if isinstance(item, list) and item:
+            yield from _topic(_text(item[0]), Permission.SUB)
+
+
 def _objects(value: object) -> list[dict[str, object]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -203,6 +214,10 @@ _READERS: dict[int, _Reader] = {
     RequestCode.SEND_BATCH_MESSAGE: _send,
     RequestCode.SEND_REPLY_MESSAGE: _send,
     RequestCode.SEND_REPLY_MESSAGE_V2: _send,
+    RequestCode.SEND_ATOMIC_MESSAGE: _send,
+    RequestCode.ADD_ATOMIC_OFFSETS: _atomic_offsets,
+    RequestCode.PULL_UNCOMMITTED: _topic_only(Permission.SUB),
+    RequestCode.STABLE_OFFSET: _group_and_topic,
     RequestCode.RECALL_MESSAGE: _topic_only(Permission.PUB),
     RequestCode.END_TRANSACTION: _position("commitLogOffset", Permission.PUB),
     RequestCode.CONSUMER_SEND_MSG_BACK: _send_back,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from broker_core.errors import CodecError
@@ -15,14 +15,24 @@ class ConsumerOffsets:
 
     Attributes:
         changes: Grows with every change; equal numbers mean nothing to write.
+        committed: Called with group, topic and queue id after each `commit`, if set.
+        beside: Gives more top-level entries of the file, if set; readers that do not know them pass over them.
     """
 
     def __init__(self) -> None:
         self._table: dict[str, dict[int, int]] = {}
         self.changes = 0
+        self.committed: Callable[[str, str, int], None] | None = None
+        self.beside: Callable[[], Mapping[str, Any]] | None = None
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Set an offset, also to a smaller one: a reset is a commit."""
+        self.put(group, topic, queue_id, offset)
+        if self.committed is not None:
+            self.committed(group, topic, queue_id)
+
+    def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset without telling `committed`."""
         queues = self._table.setdefault(topic + SEPARATOR + group, {})
         if queues.get(queue_id) != offset:
             queues[queue_id] = offset
@@ -67,7 +77,8 @@ class ConsumerOffsets:
 
     def to_json(self) -> dict[str, Any]:
         """Content of ``consumerOffset.json``; queue ids as text, which every reader takes."""
-        return {"offsetTable": {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}}
+        table = {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}
+        return {"offsetTable": table} if self.beside is None else {"offsetTable": table, **self.beside()}
 
     def load(self, value: Mapping[str, Any]) -> None:
         """Take over ``consumerOffset.json``.

@@ -13,10 +13,14 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from broker_core.acl.access_control import AccessControl
+from broker_core.atomic.model import PROPERTY
+from broker_core.broker import names
+from broker_core.broker.atomic_processor import AtomicProcessor
+from broker_core.broker.atomic_service import OFFSETS_ENTRY, AtomicService
 from broker_core.broker.binding import check_binding
 from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.config_files import ConfigFiles
@@ -133,6 +137,7 @@ class EmbeddedBroker:
         )
         self._dispatcher: Dispatcher | None = None
         self._services: tuple[Service, ...] = ()
+        self._atomic: AtomicService | None = None
         self._link: RegistrationLink | None = None
         self._durable: DurableAnswers | None = None
         self._unique_ids: UniqueIdGenerator | None = None
@@ -208,6 +213,11 @@ class EmbeddedBroker:
         if self._access is not None:
             self._access.record_at = self.store.record_at
         self._services = broker_services(state, self._dispatcher, self._files)
+        if self.config.atomic_transactions:
+            self._atomic = await self._serve_atomic(state, self._dispatcher)
+            self._services = (self._atomic, *self._services)
+        elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
+            logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
         for service in self._services:
             service.start()
         link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
@@ -222,6 +232,15 @@ class EmbeddedBroker:
         self._link = link
         await link.start()
         self._timer = loop.call_later(TICK_SECONDS, self._tick)
+
+    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
+        durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
+        service = AtomicService(state, durable, dispatcher.pull, self.config.store.root / "config")
+        entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
+        await service.read_back(entry if isinstance(entry, Mapping) else {})
+        dispatcher.send.reserved = (PROPERTY,)
+        dispatcher.extend(AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable).table())
+        return service
 
     def _load_tables(self) -> None:
         tables = {
@@ -389,11 +408,14 @@ class EmbeddedBroker:
             self._written_offset_changes = self.offsets.changes
             self._files.mark(OFFSETS_FILE)
 
-    def _topics_changed(self, names: list[str]) -> None:
+    def _topics_changed(self, changed: list[str]) -> None:
         self._files.mark(TOPICS_FILE)
+        if self._atomic is not None:
+            for name in [name for name in changed if name not in self.topics]:
+                self._atomic.topic_removed(name)
         if self._link is not None:
-            self._link.topics_changed(names)
-        self._tell_topics(names)
+            self._link.topics_changed(changed)
+        self._tell_topics(changed)
 
     def _groups_changed(self) -> None:
         self._files.mark(GROUPS_FILE)

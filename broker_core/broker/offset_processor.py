@@ -98,7 +98,8 @@ class OffsetProcessor:
         """The record at a commit log offset, which an offset message id carries."""
         offset = long_field(command.ext_fields, "offset")
         record = self._state.store.record_at(offset) if offset >= 0 else None
-        if record is None:
+        visibility = self._state.store.visibility
+        if record is None or (visibility is not None and visibility.hides_record(record)):
             return command.reply(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
         return command.reply(body_slices=[record])
 

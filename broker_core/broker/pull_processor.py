@@ -219,7 +219,12 @@ class PullProcessor:
         return self.holds.hold(held)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Answer the pulls that wait for this message."""
+        """Answer the pulls that wait for this message, unless they may not see it yet."""
+        visibility = self._store.visibility
+        if visibility is not None:
+            end = visibility.end(arrival.topic, arrival.queue_id)
+            if end is not None and arrival.queue_offset >= end:
+                return
         for held in self.holds.arrived(arrival.topic, arrival.queue_id, arrival.queue_offset, arrival.tags_code):
             self._answer_held(held)
 
@@ -232,6 +237,11 @@ class PullProcessor:
             self._next_behind_ms = now_ms + BEHIND_TICK_MS
             for held in self.holds.behind(self._store.max_offset):
                 self._answer_held(held)
+
+    def became_visible(self) -> None:
+        """Answer the pulls that wait for messages that were hidden so far."""
+        for held in self.holds.behind(self._store.max_offset):
+            self._answer_held(held)
 
     def forget(self, peer: Peer) -> None:
         """Drop the pulls of a connection that ended."""

@@ -40,6 +40,11 @@ class QueueLocks:
             del self._locks[group]
         return granted
 
+    def holder(self, group: str, queue: MessageQueue, *, now_ms: int) -> str | None:
+        """Client that holds a queue, None when nobody does."""
+        lock = self._locks.get(group, {}).get(queue)
+        return None if lock is None or now_ms - lock.taken_ms > self._lease_ms else lock.client_id
+
     def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
         """Give up locks; those of other clients stay."""
         held = self._locks.get(group, {})

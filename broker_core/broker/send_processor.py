@@ -91,6 +91,8 @@ class SendProcessor:
         self._durable = durable
         self._choose = choose
         self.store_host = state.store_host
+        self.reserved: tuple[str, ...] = ()
+        """Properties that only the broker writes."""
         self._own_properties = f"{props.CLUSTER}\x01{state.config.cluster_name}"
         self._own_properties_bytes = self._own_properties.encode()
         self._host_hex = state.store_host.packed.hex().upper()
@@ -104,7 +106,7 @@ class SendProcessor:
         try:
             header = parse_send_header(command)
             target = self.admit(header)
-            result = self._put(peer, header, target, command)
+            result = self.put(peer, header, target, command.body)
         except RequestRefusedError as refusal:
             self._counters.put_failed += 1
             return command.reply(refusal.code, refusal.message, self._extra_fields())
@@ -163,7 +165,7 @@ class SendProcessor:
         properties = self._stored_properties(text)
         sys_flag = header.sys_flag & ~_OWN_BITS
         wait = f"{props.WAIT}\x01false" not in text
-        if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text:
+        if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text or "KTX" in text:
             return self._rewritten(header, Target(name, queue_id, properties, sys_flag, wait, queue_id))
         return Target(name, queue_id, properties, sys_flag, wait, queue_id)
 
@@ -176,6 +178,10 @@ class SendProcessor:
             reconsume_times=header.reconsume_times,
             is_batch=header.batch,
         )
+        reserved = next((name for name in self.reserved if name in draft.properties), None)
+        if reserved is not None:
+            remark = f"the property {reserved} is reserved for the broker: send without it"
+            raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
         placed = self._rewrites.place(draft)
         if placed is draft:
             return target
@@ -226,11 +232,12 @@ class SendProcessor:
 
     # ---- the put ----
 
-    def _put(self, peer: Peer, header: SendHeader, target: Target, command: RemotingCommand) -> PutResult:
+    def put(self, peer: Peer, header: SendHeader, target: Target, body: bytes | bytearray | memoryview) -> PutResult:
+        """Put an admitted message of a client; raises as `store`."""
         born_host = self._born_hosts.get(peer)
         if born_host is None:
             born_host = self._born_hosts[peer] = _host_of(peer)
-        return self.store(header, target, command.body, born_host)
+        return self.store(header, target, body, born_host)
 
     def store(
         self, header: SendHeader, target: Target, body: bytes | bytearray | memoryview, born_host: HostAddress
@@ -260,7 +267,7 @@ class SendProcessor:
             return self._store.put(message)
         if header.topic.startswith(names.RETRY_PREFIX):
             raise RequestRefusedError("batch request does not support retry group", code=ResponseCode.MESSAGE_ILLEGAL)
-        _check_batch(body)
+        _check_batch(body, self.reserved)
         return self._store.put_batch(message)
 
     def put_remark(self, result: PutResult) -> str:
@@ -320,17 +327,17 @@ def _without(text: str, name: str) -> str:
     return re.sub(rf"(?:^|\x02){name}\x01[^\x02]*", "", text).removeprefix("\x02")
 
 
-def _check_batch(body: bytes | bytearray | memoryview) -> None:
+def _check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...]) -> None:
     """Refuse members that a batch may not have; looks into them only when a forbidden name occurs at all."""
     data = bytes(body)
-    forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *TIMER_PROPERTIES)
+    forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *TIMER_PROPERTIES, *reserved)
     if not any(f"{name}\x01".encode() in data for name in forbidden):
         return
     for number, member in enumerate(decode_batch(data)):
         found = props.decode_properties(member.properties)
         wrong = next((name for name in forbidden if found.get(name, "0") != "0"), None)
         if wrong is not None:
-            remark = f"a batch may hold neither delayed nor transactional messages; member {number} has {wrong}={found[wrong]}"
+            remark = f"a batch may hold plain messages only; member {number} has {wrong}={found[wrong]}"
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
 
 

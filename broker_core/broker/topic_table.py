@@ -61,7 +61,7 @@ class TopicTable:
 
     def is_system(self, name: str) -> bool:
         """Whether a topic belongs to the broker."""
-        return name in self._system or name.startswith(names.SYSTEM_PREFIX)
+        return name in self._system or name.startswith(names.SYSTEM_PREFIX) or name == names.ATOMIC_STATE_TOPIC
 
     def system_topics(self) -> list[str]:
         """Names of the reserved topics, in order."""

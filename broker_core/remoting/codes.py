@@ -36,7 +36,10 @@ class LanguageCode(IntEnum):
 
 
 class RequestCode(IntEnum):
-    """What a request asks for. Codes from 200050 on exist in RocketMQ 5 only and do not fit a binary header."""
+    """What a request asks for. Codes from 200050 on exist in RocketMQ 5 only and do not fit a binary header.
+
+    30001 to 30099 are Orbit's own.
+    """
 
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
@@ -137,6 +140,14 @@ class RequestCode(IntEnum):
     SET_MESSAGE_REQUEST_MODE = 401
     GET_ALL_MESSAGE_REQUEST_MODE = 402
     BROKER_HEARTBEAT = 904
+    INIT_ATOMIC_PRODUCER = 30_001
+    SEND_ATOMIC_MESSAGE = 30_002
+    ADD_ATOMIC_OFFSETS = 30_003
+    END_ATOMIC = 30_004
+    LIST_ATOMIC = 30_005
+    PULL_UNCOMMITTED = 30_006
+    STABLE_OFFSET = 30_007
+    LET_TOPIC_TAKE_PART = 30_008
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     PEEK_MESSAGE = 200052

@@ -54,6 +54,7 @@ from broker_core.store.reading import (
 from broker_core.store.recovery import Progress, Recovery
 from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, QueueUnit, StoreStats
 from broker_core.store.settings_check import check_settings
+from broker_core.store.visibility import Visibility, visible
 from broker_core.store.write_gate import Refusal, WriteGate
 
 RECORD_OVERHEAD_MAX = 64 * 1024
@@ -127,6 +128,8 @@ class MessageStore:
         )
         self._flush_service = FlushService(self._commit_log, config, targets)
         self._is_open = False
+        self.visibility: Visibility | None = None
+        """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
 
     # ---- opening and closing -------------------------------------------------------------------------------------------
 
@@ -382,6 +385,8 @@ class MessageStore:
     ) -> GetResult:
         """Records of a queue from ``offset`` on, raw, with the statuses and next offsets of RocketMQ.
 
+        What `visibility` hides is passed over; `get_stored_messages` shows it.
+
         Args:
             topic: Name as stored.
             queue_id: Number.
@@ -390,6 +395,20 @@ class MessageStore:
             accepts: Decides by tags code; None takes all.
             max_bytes: Bytes at most, beside the transfer settings; one record is always given.
         """
+        result = self.get_stored_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
+        return result if self.visibility is None else visible(self.visibility, topic, queue_id, offset, result)
+
+    def get_stored_messages(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        *,
+        accepts: TagsFilter | None = None,
+        max_bytes: int | None = None,
+    ) -> GetResult:
+        """As `get_messages`, with all that is stored."""
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             early = early_answer(queue, offset)
@@ -412,6 +431,18 @@ class MessageStore:
             queue = self._queues.by_key.get((topic, queue_id))
             data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
         return [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+
+    def next_file_offset(self, physical_offset: int) -> int:
+        """Where the log file behind the one of an offset begins."""
+        file_bytes = self._commit_log.file_bytes
+        return physical_offset - physical_offset % file_bytes + file_bytes
+
+    def first_physical_offset(self, topic: str, queue_id: int) -> int | None:
+        """Where the oldest message of a queue lies in the log; None for a queue that has none."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            unit = None if queue is None else queue.unit(queue.min_offset)
+        return None if unit is None else unit.physical_offset
 
     def query(
         self,
@@ -442,7 +473,9 @@ class MessageStore:
             self._writer.write_index()
         except OSError as error:
             raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
-        return self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+        found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
+        visibility = self.visibility
+        return found if visibility is None else [record for record in found if not visibility.hides_record(record)]
 
     @property
     def index_last_update(self) -> tuple[int, int]:
@@ -455,7 +488,13 @@ class MessageStore:
         return queue.min_offset if queue else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message of a queue gets; 0 for an unknown queue."""
+        """Offset that the next message of a queue gets, as far as readers may know; 0 for an unknown queue."""
+        end = None if self.visibility is None else self.visibility.end(topic, queue_id)
+        stored = self.stored_max_offset(topic, queue_id)
+        return stored if end is None else min(stored, end)
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message of a queue gets, whatever readers may know; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.max_offset if queue else 0
 

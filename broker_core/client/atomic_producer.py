@@ -1,0 +1,385 @@
+"""A producer whose messages are stored exactly once, and visible all together or never.
+
+Needs a broker of Orbit with ``orbitAtomicTransactions=true``, and topics that take part (`AtomicProducer.create_topic`).
+Several topics, several queues and the positions of a consumer group can be in one transaction:
+
+    async with AtomicProducer("127.0.0.1:9876", "shop-1") as producer:
+        async with producer.transaction():
+            await producer.send(Message("orders", b"..."))
+            await producer.send(Message("audit", b"..."))
+            await producer.send_offsets("shop", {queue: next_offset})
+
+A second instance with the same transactional id takes over: what the first one has open is aborted, and it can do no more.
+Asyncio; every method belongs to the loop it was started on, and one transaction is open at a time.
+
+Source: spec kafka §1.16, §3.8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Self
+
+from broker_core.atomic.model import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.message import Message, SendResult, SendStatus, message_properties
+from broker_core.client.producer import wall_clock_ms
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.message.batch import BatchMember, encode_batch
+from broker_core.message.message_id import UniqueIdGenerator
+from broker_core.message.tags import java_string_hash
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_MS = 60_000
+RETRY_SECONDS = 0.05
+REQUEST_SECONDS = 30.0
+
+_BUSY = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE})
+
+
+class AtomicError(RemoteError):
+    """The broker refused something of an atomic transaction; ``context["code"]`` has the number."""
+
+
+class AbortNeededError(AtomicError):
+    """The open transaction cannot be committed any more: abort it, then begin again."""
+
+
+class FencedError(AtomicError):
+    """Another instance with the same transactional id took over, or the producer is unknown: close this one."""
+
+
+class AtomicProducer:
+    """Sends messages exactly once. Use it as an async context manager, or call `start` and `close`.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        transactional_id: Names the logical producer over all its restarts; None for one that is only idempotent: its messages
+            are stored once each, without transactions.
+        timeout_ms: A transaction that is open for longer is aborted by the broker.
+        group: Producer group, as records of the broker show it.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+        clock: Milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        transactional_id: str | None,
+        *,
+        timeout_ms: int = TIMEOUT_MS,
+        group: str = "orbit-atomic",
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self._timeout_ms = timeout_ms
+        self._group = group
+        self._instance = ClientInstance(name_servers, config=config, limits=limits)
+        self._clock = clock
+        self._unique_ids: UniqueIdGenerator | None = None
+        self._identity = Identity(-1, -1)
+        self._address = ""
+        self._broker_name = ""
+        self._sequences: dict[QueueKey, int] = {}
+        self._order: defaultdict[QueueKey, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._is_open = False
+        self._needs_abort: AbortNeededError | None = None
+        self._fenced: FencedError | None = None
+        self._next_queue = random.randrange(1 << 16)
+
+    @property
+    def identity(self) -> Identity:
+        """Producer id and epoch."""
+        return self._identity
+
+    @property
+    def client_id(self) -> str:
+        """As brokers know this client."""
+        return self._instance.client_id
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect and take over the transactional id.
+
+        Raises:
+            NetworkError: No name server or no broker can be reached.
+            AtomicError: The broker refuses; it may have atomic transactions switched off.
+        """
+        await self._instance.start()
+        self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), random.getrandbits(31), self._clock)
+        await self._find_broker()
+        fields = {"timeoutMs": str(self._timeout_ms)}
+        if self.transactional_id is not None:
+            fields["tid"] = self.transactional_id
+        self._adopt(await self._ask(RequestCode.INIT_ATOMIC_PRODUCER, fields))
+
+    async def close(self) -> None:
+        """Abort what is open and end all connections. Safe to call again."""
+        if self._is_open and self._fenced is None:
+            try:
+                await self.abort()
+            except (RemoteError, NetworkError) as error:
+                logger.info("the open transaction of %s is left to its time-out: %s", self.transactional_id, error)
+        await self._instance.close()
+
+    async def create_topic(self, topic: str, *, queues: int = 4) -> None:
+        """Create a topic that takes part in atomic transactions, or let an existing one take part.
+
+        Raises:
+            AtomicError: The broker refuses.
+        """
+        await self._ask(RequestCode.LET_TOPIC_TAKE_PART, {"topic": topic, "queues": str(queues)})
+
+    # ---- a transaction ----
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """Begin; commit at the end of the block, abort if it raises."""
+        self.begin()
+        try:
+            yield self
+        except BaseException:
+            if self._fenced is None:
+                await self.abort()
+            raise
+        await self.commit()
+
+    def begin(self) -> None:
+        """Begin a transaction; the broker learns of it by the first message.
+
+        Raises:
+            UsageError: One is open already, or the producer has no transactional id.
+            FencedError: Another instance took over.
+        """
+        if self.transactional_id is None:
+            raise UsageError("the producer has no transactional id: give one to have transactions")
+        self._check_alive()
+        if self._is_open:
+            raise UsageError(f"a transaction of {self.transactional_id} is open: commit or abort it first")
+        self._is_open = True
+        self._needs_abort = None
+
+    async def send(self, message: Message, *, queue: MessageQueue | None = None, sharding_key: str | None = None) -> SendResult:
+        """Store one message exactly once, whatever happens on the way.
+
+        Args:
+            message: What to send.
+            queue: Only to this queue; else any, in turn.
+            sharding_key: Messages with one key go to one queue.
+
+        Raises:
+            UsageError: No transaction is open, or the message cannot be sent.
+            AbortNeededError: The transaction must be aborted.
+            FencedError: Another instance took over.
+            NetworkError: The broker does not answer in time; the transaction must be aborted.
+        """
+        return await self._send([message], queue, sharding_key)
+
+    async def send_batch(self, messages: Sequence[Message], *, queue: MessageQueue | None = None) -> SendResult:
+        """Store messages of one topic together in one queue; else as `send`."""
+        topics = {message.topic for message in messages}
+        if len(topics) != 1:
+            raise UsageError("a batch needs messages of one topic")
+        return await self._send(messages, queue, None)
+
+    async def send_offsets(self, group: str, offsets: Mapping[MessageQueue, int], *, client_id: str | None = None) -> None:
+        """Let consumer positions join the transaction: they are set when it commits.
+
+        Args:
+            group: The consumer group.
+            offsets: Queue → offset of the next message to consume.
+            client_id: The consumer that owns the queues; the broker refuses one that has lost them.
+
+        Raises:
+            UsageError: No transaction is open.
+            AbortNeededError: The transaction must be aborted.
+            FencedError: Another instance took over.
+        """
+        self._check_open()
+        if not offsets:
+            return
+        body = emit({"offsets": [[queue.topic, queue.queue_id, offset] for queue, offset in offsets.items()]})
+        fields = {**self._shown(), "group": group, "clientId": client_id or self.client_id}
+        await self._ask(RequestCode.ADD_ATOMIC_OFFSETS, fields, body)
+
+    async def commit(self) -> None:
+        """Make everything visible; returns when that is durable.
+
+        Raises:
+            UsageError: No transaction is open.
+            AbortNeededError: The transaction must be aborted.
+            FencedError: Another instance took over.
+            NetworkError: The outcome is not known: call it again, or `start` a new instance.
+        """
+        self._check_open()
+        if not self._sequences:
+            self._is_open = False
+            return
+        await self._end(commit=True)
+
+    async def abort(self) -> None:
+        """Drop everything that was sent; raises as `commit`."""
+        self._check_alive()
+        if not self._is_open:
+            raise UsageError("no transaction is open")
+        if self._needs_abort is not None and self._needs_abort.context.get("code") == Refusal.OLD_EPOCH:
+            # The broker has aborted it by itself: a new identity is all that is missing.
+            fields = {**self._shown(), "timeoutMs": str(self._timeout_ms)}
+            self._adopt(await self._ask(RequestCode.INIT_ATOMIC_PRODUCER, fields))
+        elif self._sequences or self._needs_abort is not None:
+            await self._end(commit=False)
+        self._is_open = False
+        self._needs_abort = None
+
+    async def _end(self, *, commit: bool) -> None:
+        fields = {**self._shown(), "commit": "true" if commit else "false"}
+        self._adopt(await self._ask(RequestCode.END_ATOMIC, fields))
+        self._is_open = False
+
+    # ---- sending ----
+
+    async def _send(self, messages: Sequence[Message], queue: MessageQueue | None, sharding_key: str | None) -> SendResult:
+        if self.transactional_id is not None:
+            self._check_open()
+        self._check_alive()
+        assert self._unique_ids is not None
+        target = queue or await self._choose(messages[0].topic, sharding_key)
+        key = QueueKey(target.topic, target.queue_id)
+        ids = [self._unique_ids.next_id() for _ in messages]
+        command = self._command(messages, ids, target)
+        async with self._order[key]:
+            base = self._sequences.get(key, 0)
+            command.ext_fields |= {"kp": str(self._identity.producer_id), "ke": str(self._identity.epoch), "ks": str(base)}
+            if self.transactional_id is not None:
+                command.ext_fields["kt"] = self.transactional_id
+            # Entered before the answer: a transaction with a message that may be stored is to be ended.
+            self._sequences[key] = base
+            answer = await self._request(command)
+            self._sequences[key] = (base + len(messages)) & SEQUENCE_MASK
+        return SendResult(
+            SendStatus.SEND_OK, ",".join(ids), answer.ext_fields["msgId"], target, int(answer.ext_fields["queueOffset"]), 1
+        )
+
+    def _command(self, messages: Sequence[Message], ids: Sequence[str], queue: MessageQueue) -> RemotingCommand:
+        members = [
+            BatchMember(message.flag, message.body, message_properties(message, unique_id))
+            for message, unique_id in zip(messages, ids, strict=True)
+        ]
+        is_batch = len(members) > 1
+        fields = {
+            "a": self._group,
+            "b": queue.topic,
+            "c": "",
+            "d": "0",
+            "e": str(queue.queue_id),
+            "f": "0",
+            "g": str(self._clock()),
+            "h": str(messages[0].flag),
+            "i": "" if is_batch else members[0].properties.decode(),
+            "j": "0",
+            "m": "true" if is_batch else "false",
+        }
+        return RemotingCommand(RequestCode.SEND_ATOMIC_MESSAGE, fields, encode_batch(members) if is_batch else messages[0].body)
+
+    async def _choose(self, topic: str, sharding_key: str | None) -> MessageQueue:
+        route = await self._instance.publish_route(topic)
+        queues = [queue for queue in route.publish_queues() if queue.broker_name == self._broker_name]
+        if not queues:
+            raise UsageError(f"topic {topic} has no queue on broker {self._broker_name}, which keeps the transaction")
+        if sharding_key is not None:
+            return queues[abs(java_string_hash(sharding_key)) % len(queues)]
+        self._next_queue += 1
+        return queues[self._next_queue % len(queues)]
+
+    # ---- requests ----
+
+    async def _find_broker(self) -> None:
+        """The broker that keeps the transactions of this id: always the same one, as long as there are the same brokers."""
+        answer = await self._instance.call_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
+        table = parse_object(answer.body).get("brokerAddrTable") or {}
+        masters = sorted((str(name), data["brokerAddrs"]["0"]) for name, data in table.items() if "0" in data["brokerAddrs"])
+        if not masters:
+            raise NetworkError("the name server knows no broker that takes messages")
+        place = abs(java_string_hash(self.transactional_id or "")) % len(masters)
+        self._broker_name, self._address = masters[place]
+
+    async def _ask(self, code: RequestCode, fields: dict[str, str], body: bytes = b"") -> RemotingCommand:
+        return await self._request(RemotingCommand(code, dict(fields), body))
+
+    async def _request(self, command: RemotingCommand) -> RemotingCommand:
+        """Ask until there is an answer that counts; the broker knows a repeated request again."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + REQUEST_SECONDS
+        while True:
+            try:
+                answer = await self._instance.request(self._address, command)
+                if answer.code == ResponseCode.SUCCESS:
+                    return answer
+                error = self._classified(answer, command.code)
+                if answer.code not in RETRIABLE and answer.code not in _BUSY:
+                    raise error
+            except NetworkError as lost:
+                if loop.time() > deadline:
+                    self._mark(AbortNeededError(lost.message, **lost.context))
+                    raise
+                logger.info("request %d is repeated: %s", command.code, lost)
+            else:
+                if loop.time() > deadline:
+                    raise error
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _classified(self, answer: RemotingCommand, request_code: int) -> AtomicError:
+        told = answer_error(self._address, request_code, answer)
+        if answer.code in RETRIABLE or answer.code in _BUSY:
+            return AtomicError(told.message, **told.context)
+        if answer.code in ABORTABLE:
+            error = AbortNeededError(told.message, **told.context)
+            self._mark(error)
+            return error
+        if answer.code in (Refusal.FENCED, Refusal.UNKNOWN_ID):
+            self._fenced = FencedError(told.message, **told.context)
+            return self._fenced
+        return AtomicError(told.message, **told.context)
+
+    def _mark(self, error: AbortNeededError) -> None:
+        if self._is_open and self._needs_abort is None:
+            self._needs_abort = error
+
+    def _adopt(self, answer: RemotingCommand) -> None:
+        self._identity = Identity(int(answer.ext_fields["pid"]), int(answer.ext_fields["epoch"]))
+        self._sequences.clear()
+
+    def _shown(self) -> dict[str, str]:
+        identity = {"pid": str(self._identity.producer_id), "epoch": str(self._identity.epoch)}
+        return {"tid": self.transactional_id or "", **identity}
+
+    def _check_alive(self) -> None:
+        if self._fenced is not None:
+            raise self._fenced
+
+    def _check_open(self) -> None:
+        self._check_alive()
+        if not self._is_open:
+            raise UsageError("no transaction is open: call begin() first")
+        if self._needs_abort is not None:
+            raise self._needs_abort
