@@ -1,0 +1,26 @@
+"""Delay levels, retries and dead letters with the official Java client."""
+
+import pytest
+
+from tests.support.broker_process import running_broker
+from tests.support.java_program import compiled
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+
+COUNT = 20
+DELAY_MS = 1_000
+
+
+@pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
+def test_it_gets_delayed_messages_in_time_and_failed_ones_again_until_they_are_dead(tmp_path, version):
+    java = compiled("JavaDelay", version, tmp_path)
+    with running_broker(tmp_path / "store", "--set", "messageDelayLevel=1s 2s") as broker:
+        lines = java.run(broker.name_server, "later", "CG-LATER", COUNT)
+    keys = [f"key-{number}" for number in range(COUNT)]
+    got = {key: (level, int(waited_ms)) for what, key, *rest in lines if what == "got" for level, waited_ms in [rest]}
+    assert sorted(got) == sorted(keys)
+    assert {level for level, _ in got.values()} == {"1"}
+    # Stored a second after it was stored first, which was not before it was made.
+    assert min(waited_ms for _, waited_ms in got.values()) >= DELAY_MS
+    assert [line[1:] for line in lines if line[0] == "tried"] == [["bad", "0"], ["bad", "1"], ["bad", "2"]]
+    assert [line[1:] for line in lines if line[0] == "dead"] == [["bad", "3"]]
