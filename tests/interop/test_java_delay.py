@@ -1,7 +1,10 @@
 """Delay levels, retries and dead letters with the official Java client."""
 
+import asyncio
+
 import pytest
 
+from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
 from tests.support.java_program import compiled
 
@@ -11,10 +14,18 @@ COUNT = 20
 DELAY_MS = 1_000
 
 
+async def create(name_server, *topics):
+    """The client looks for new topics every 20 or 30 s; those that are there from the start it finds at once."""
+    async with AdminClient(name_server) as admin:
+        for topic in topics:
+            await admin.create_topic(topic, queues=2)
+
+
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 def test_it_gets_delayed_messages_in_time_and_failed_ones_again_until_they_are_dead(tmp_path, version):
     java = compiled("JavaDelay", version, tmp_path)
     with running_broker(tmp_path / "store", "--set", "messageDelayLevel=1s 2s") as broker:
+        asyncio.run(create(broker.name_server, "later", "%RETRY%CG-LATER"))
         lines = java.run(broker.name_server, "later", "CG-LATER", COUNT)
     keys = [f"key-{number}" for number in range(COUNT)]
     got = {key: (level, int(waited_ms)) for what, key, *rest in lines if what == "got" for level, waited_ms in [rest]}
