@@ -83,6 +83,16 @@ class Coordinator:
         self.aborted = 0
         self.timed_out = 0
 
+    def begin(self) -> None:
+        """Record what a crash left unfinished; to be called once, before anything else.
+
+        Raises:
+            AtomicRefusedError: The store does not take it.
+        """
+        cut = self.state.unfinished_batch()
+        if cut is not None:
+            self._append(cut)
+
     # ---- who produces ----
 
     def init_producer(self, name: str | None, timeout_ms: int, answered: Answered, *, known: Identity | None = None) -> None:

@@ -15,7 +15,7 @@ from broker_core.errors import CodecError
 
 VERSION = 1
 
-_BLOCK, _PRODUCER, _OFFSETS, _DECISION = 1, 2, 3, 4
+_BLOCK, _PRODUCER, _OFFSETS, _DECISION, _CUT = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,22 @@ class DecisionRecord:
     queues: tuple[tuple[QueueKey, int], ...]
 
 
-StateRecord = IdBlock | ProducerRecord | OffsetsRecord | DecisionRecord
+@dataclass(frozen=True, slots=True)
+class CutRecord:
+    """A crash left only the beginning of a batch: it was never stored, nobody was told of it. Its sender sends it again.
+
+    Attributes:
+        first: Offset of the batch's first message.
+        messages: How many of them are there.
+    """
+
+    queue: QueueKey
+    producer_id: int
+    first: int
+    messages: int
+
+
+StateRecord = CutRecord | IdBlock | ProducerRecord | OffsetsRecord | DecisionRecord
 
 
 def encode_state(record: StateRecord) -> bytes:
@@ -80,6 +95,8 @@ def encode_state(record: StateRecord) -> bytes:
             content = [_PRODUCER, name, producer_id, epoch, timeout_ms, previous_id, last_epoch]
         case OffsetsRecord(name, producer_id, epoch, offsets):
             content = [_OFFSETS, name, producer_id, epoch, [[*key, offset] for key, offset in offsets]]
+        case CutRecord(queue, producer_id, first, messages):
+            content = [_CUT, *queue, producer_id, first, messages]
         case DecisionRecord():
             queues = [[*key, first] for key, first in record.queues]
             identity = [record.name, record.producer_id, record.epoch, record.next_id, record.next_epoch]
@@ -110,6 +127,10 @@ def decode_state(body: bytes | bytearray | memoryview) -> StateRecord:
             name, producer_id, epoch, items = rest
             offsets = tuple((OffsetKey(str(g), str(t), int(q)), int(offset)) for g, t, q, offset in items)
             return OffsetsRecord(str(name), int(producer_id), int(epoch), offsets)
+        if kind == _CUT:
+            topic, *numbers = rest
+            queue_id, producer_id, first, messages = map(int, numbers)
+            return CutRecord(QueueKey(str(topic), queue_id), producer_id, first, messages)
         if kind == _DECISION:
             name, producer_id, epoch, next_id, next_epoch, committed, timed_out, items = rest
             queues = tuple((QueueKey(str(t), int(q)), int(first)) for t, q, first in items)

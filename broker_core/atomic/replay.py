@@ -36,7 +36,7 @@ class ReadableLog(Protocol):
 
 
 class Replayed(NamedTuple):
-    """The state at the end of the log.
+    """The state at the end of the log; `AtomicState.unfinished_batch` is still to be recorded.
 
     Attributes:
         applied: Consumer positions that decisions after the snapshot set, with the position of the decision, in order.
@@ -71,7 +71,6 @@ def replay(log: ReadableLog, files: SnapshotFiles) -> Replayed:
         if changes:
             applied.append((position, changes))
         position += len(record)
-    state.end_of_log()
     return Replayed(state, applied, start if found is not None else 0)
 
 

@@ -22,7 +22,7 @@ from broker_core.atomic.model import (
     State,
     Transactional,
 )
-from broker_core.atomic.records import DecisionRecord, IdBlock, OffsetsRecord, ProducerRecord, StateRecord
+from broker_core.atomic.records import CutRecord, DecisionRecord, IdBlock, OffsetsRecord, ProducerRecord, StateRecord
 from broker_core.atomic.sequences import QueueSequences, StoredBatch
 
 AppliedOffsets = list[tuple[OffsetKey, PendingOffset]]
@@ -92,6 +92,8 @@ class AtomicState:
                 self.ids_end = max(self.ids_end, end)
             case ProducerRecord():
                 self._producer(record, stored_ms)
+            case CutRecord():
+                self._cut(record)
             case OffsetsRecord():
                 self._offsets(record, physical, stored_ms)
             case DecisionRecord():
@@ -143,16 +145,21 @@ class AtomicState:
         entry.queues, entry.offsets = {}, {}
         return applied
 
-    def end_of_log(self) -> None:
-        """The log ends here after a crash: a batch of which only the beginning is there was never stored."""
+    def unfinished_batch(self) -> CutRecord | None:
+        """The batch of which the log, that ends here, has only the beginning; to be recorded before anything else is."""
         if self._partial is None:
-            return
+            return None
         queue, stamp, start, seen = self._partial
+        return CutRecord(queue, stamp.producer_id, start, seen)
+
+    def _cut(self, record: CutRecord) -> None:
+        queue, start, seen = record.queue, record.first, record.messages
         self._partial = None
-        self.sequences[queue].forget_last(stamp.producer_id)
-        entry = self.by_producer(stamp.producer_id) if stamp.transactional else None
+        if queue in self.sequences:
+            self.sequences[queue].forget_last(record.producer_id)
+        entry = self.by_producer(record.producer_id)
         opened = None if entry is None else entry.queues.get(queue)
-        if entry is None or opened is None:
+        if entry is None or opened is None or opened.spans[-1][1] != start + seen - 1:
             return
         last = opened.spans[-1]
         last[1] = start - 1

@@ -82,6 +82,7 @@ class AtomicService:
         self.coordinator = Coordinator(
             state, self._log, clock=self._state.clock, is_atomic=self.is_atomic, decided=self._decided
         )
+        self.coordinator.begin()
         contained_to = _number(offsets_entry.get("appliedTo"))
         beside = offsets_entry.get("setBeside")
         for item in beside if isinstance(beside, list) else ():

@@ -107,6 +107,11 @@ class AtomicProducer:
         return self._identity
 
     @property
+    def broker_address(self) -> str:
+        """The broker that keeps the transactions; known after `start`."""
+        return self._address
+
+    @property
     def client_id(self) -> str:
         """As brokers know this client."""
         return self._instance.client_id

@@ -26,6 +26,13 @@ class BrokerProcess:
     name_server: str
     broker: str
     store: Path
+    was_killed: bool = False
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.was_killed = True
+        self.process.kill()
+        self.process.wait()
 
 
 @contextlib.contextmanager
@@ -40,9 +47,11 @@ def running_broker(store: Path, *options: str, name_server_port: int = 0, port: 
         text=True,
     )
     try:
-        yield _wait_until_ready(process, store)
-        process.terminate()
-        assert process.wait(_STOP_SECONDS) == 0
+        running = _wait_until_ready(process, store)
+        yield running
+        if not running.was_killed:
+            process.terminate()
+            assert process.wait(_STOP_SECONDS) == 0
     finally:
         if process.poll() is None:
             process.kill()
