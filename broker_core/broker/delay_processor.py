@@ -20,7 +20,8 @@ class DelayProcessor:
         offsets = self._delays.offsets()
         if not offsets:
             return command.reply(ResponseCode.SYSTEM_ERROR, "No delay offset in this broker")
-        return command.reply(body=emit({"offsetTable": offsets}, bare_int_keys=True))
+        version = self._delays.progress.to_json().get("dataVersion")
+        return command.reply(body=emit({"dataVersion": version, "offsetTable": offsets}, bare_int_keys=True))
 
     def runtime_lines(self) -> dict[str, str]:
         """``scheduleMessageOffset_<level>``: what is delivered, and how many there are."""

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from broker_core.config import StoreConfig
 from broker_core.errors import StoreError
 from broker_core.message.record import read_head
 from broker_core.schedule.delay_console import DelayConsole, Journal
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 class ScheduleStore(DeliveryStore, Protocol):
     """What the service needs of `broker_core.store.message_store.MessageStore`."""
 
+    config: StoreConfig
     delay_levels: DelayLevels
 
     def queues(self) -> list[tuple[str, int]]: ...
@@ -121,6 +123,7 @@ class DelayService:
         self.delivery.levels.update(self._levels())
         self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
         self.store.add_arrival_listener(self.delivery.arrived)
+        self._warn_of_long_levels()
         self._drift_ms = self._drift()
         self._saved_at_ms = self._timers.now_ms()
         self._alarm = self._timers.after(TICK_MS, self._tick)
@@ -159,6 +162,15 @@ class DelayService:
                 table.count, ", ".join(map(str, beyond)),
             )  # fmt: skip
         return {number: self._level(number) for number in [*range(1, table.count + 1), *beyond]}
+
+    def _warn_of_long_levels(self) -> None:
+        longest_ms, kept_hours = max(self.store.delay_levels.delays_ms), self.store.config.file_reserved_hours
+        if longest_ms >= kept_hours * 3_600_000:
+            logger.warning(
+                "the longest delay level waits %d h, but records are kept for %d h (fileReservedTime): such messages may be "
+                "deleted before they are due",
+                longest_ms // 3_600_000, kept_hours,
+            )  # fmt: skip
 
     def _level(self, number: int) -> LevelQueue:
         low, high = self.store.min_offset(SCHEDULE_TOPIC, number - 1), self.store.max_offset(SCHEDULE_TOPIC, number - 1)

@@ -148,6 +148,20 @@ def test_messages_of_levels_that_the_table_has_no_more_are_delivered_when_they_a
     run(scenario)
 
 
+def test_a_level_longer_than_records_are_kept_is_warned_of(bench, caplog):
+    async def scenario():
+        await quiet.stop()
+        running = reopened(bench, levels="1s 4d")
+        running.service.start()
+        await running.stop()
+
+    quiet = Running(bench)
+    quiet.service.start()
+    assert "fileReservedTime" not in caplog.text
+    run(scenario)
+    assert "waits 96 h, but records are kept for 72 h (fileReservedTime)" in caplog.text
+
+
 def test_a_clock_that_is_set_is_noticed_within_a_second(bench):
     async def scenario():
         running = Running(bench)
