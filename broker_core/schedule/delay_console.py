@@ -369,7 +369,7 @@ def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int)
         return None
     try:
         message: StoredMessage = decode_record(record)
-        topic, queue_id = real_place(message)
+        topic, queue_id = real_place(message.properties_bytes, unit.physical_offset)
     except RecordError:
         # Counted as unreadable: a list with a hole is of more use than none.
         return None

@@ -19,7 +19,6 @@ from typing import Protocol
 
 from broker_core.errors import RecordError
 from broker_core.message.model import MessageToStore
-from broker_core.message.record import decode_record
 from broker_core.schedule.delayed_message import delivered
 from broker_core.schedule.level_queue import LevelQueue, QueueReader
 from broker_core.schedule.overrides import Override, Overrides
@@ -213,7 +212,7 @@ class DelayDelivery:
             logger.warning("the delayed message at %d is gone from the log; it is passed over", physical_offset)
             return None
         try:
-            copy = delivered(decode_record(record))
+            copy = delivered(record)
         except RecordError as error:
             logger.error("%s; it is passed over", error)  # noqa: TRY400  the text says all
             return None

@@ -8,52 +8,73 @@ Source: spec broker §3.2, §3.4.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from broker_core.errors import RecordError
 from broker_core.message import properties as props
-from broker_core.message.model import MessageToStore, StoredMessage
+from broker_core.message.model import HostAddress, MessageToStore, StoredMessage
+from broker_core.message.properties import find_property_bytes
+from broker_core.message.record import check_record
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 
+_REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
+_REAL_QUEUE_ID = props.property_marker(props.REAL_QUEUE_ID)
+_host = lru_cache(maxsize=1_024)(HostAddress.from_packed)
 
-def real_place(message: StoredMessage) -> tuple[str, int]:
+
+def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
     """Topic and queue that a waiting message is meant for.
+
+    Args:
+        properties: Its properties, encoded.
+        physical_offset: Where it lies, to be named in an error.
 
     Raises:
         RecordError: It does not say, or means the topic of half messages, which are never delayed.
     """
-    topic = message.properties.get(props.REAL_TOPIC, "")
-    queue_id = message.properties.get(props.REAL_QUEUE_ID, "")
-    if not topic or not queue_id.isdecimal():
+    topic = (find_property_bytes(properties, _REAL_TOPIC) or b"").decode("utf-8", "replace")
+    queue_id = find_property_bytes(properties, _REAL_QUEUE_ID) or b""
+    if not topic or not queue_id.isdigit():
         raise RecordError(
-            f"the delayed message at {message.physical_offset} does not say where it belongs "
-            f"({props.REAL_TOPIC}={topic!r}, {props.REAL_QUEUE_ID}={queue_id!r})"
+            f"the delayed message at {physical_offset} does not say where it belongs "
+            f"({props.REAL_TOPIC}={topic!r}, {props.REAL_QUEUE_ID}={queue_id.decode('utf-8', 'replace')!r})"
         )
     if topic == HALF_TOPIC:
-        raise RecordError(f"the delayed message at {message.physical_offset} is a half message, which is never delayed")
+        raise RecordError(f"the delayed message at {physical_offset} is a half message, which is never delayed")
     return topic, int(queue_id)
 
 
-def delivered(message: StoredMessage) -> MessageToStore:
-    """The message as its consumers get it.
+def delivered(record: memoryview) -> MessageToStore:
+    """The message of a waiting record as its consumers get it; takes half the time of decoding all of the record.
 
     Raises:
-        RecordError: See `real_place`.
+        RecordError: It is no record, or see `real_place`.
     """
-    topic, queue_id = real_place(message)
-    return _copy(message, topic, queue_id, message.properties_bytes)
+    head, body_position, _, properties = check_record(record, 0, len(record), check_crc=False)
+    topic, queue_id = real_place(properties, head.physical_offset)
+    return MessageToStore(
+        topic,
+        queue_id,
+        head.flag,
+        head.sys_flag,
+        head.born_timestamp_ms,
+        _host(head.born_host),
+        _host(head.store_host),
+        head.reconsume_times,
+        0,
+        bytes(record[body_position : body_position + head.body_bytes]),
+        properties,
+    )
 
 
 def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
     """The message, waiting anew in the queue of a level."""
     properties = message.properties | {props.DELAY: str(level)}
-    return _copy(message, SCHEDULE_TOPIC, level - 1, props.encode_properties(properties))
-
-
-def _copy(message: StoredMessage, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
     return MessageToStore(
-        topic,
-        queue_id,
+        SCHEDULE_TOPIC,
+        level - 1,
         message.flag,
         message.sys_flag,
         message.born_timestamp_ms,
@@ -62,5 +83,5 @@ def _copy(message: StoredMessage, topic: str, queue_id: int, properties: bytes) 
         message.reconsume_times,
         0,
         message.body,
-        properties,
+        props.encode_properties(properties),
     )

@@ -58,8 +58,7 @@ def test_what_the_real_broker_delivered_is_byte_for_byte_what_ours_delivers(gold
         done = [columns for level, columns in scheduled(golden) if not is_pending(golden, level, columns)]
         assert len(done) > 30
         for columns in done:
-            message = decode_record(store.record_at(columns["physicalOffset"]))
-            copy = delivered(message)
+            copy = delivered(store.record_at(columns["physicalOffset"]))
             theirs = real[identity(copy.topic, copy.queue_id, columns)]
             record = bytes(store.record_at(theirs["physicalOffset"]))
             assert record == encode_record(
