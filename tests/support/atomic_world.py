@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker_core.atomic.coordinator import Coordinator
-from broker_core.atomic.model import AtomicRefusedError, Identity, OffsetKey, QueueKey, Refusal, Stamp
+from broker_core.atomic.model import AtomicRefusedError, Identity, OffsetKey, PendingOffset, QueueKey, Refusal, Stamp
 from broker_core.atomic.records import DecisionRecord, decode_state
 from broker_core.atomic.snapshot import decode_snapshot, encode_snapshot
-from broker_core.atomic.state import AtomicState
+from broker_core.atomic.state import AppliedOffsets, AtomicState
 
 QUEUES = [QueueKey("orders", 0), QueueKey("orders", 1), QueueKey("audit", 0)]
 GROUP = "CG"
@@ -62,7 +63,7 @@ class World:
         self.now = 1_000_000
         self.log: list[Entry] = []
         self.durable = 0
-        self.waiting: list[tuple[int, object]] = []
+        self.waiting: list[tuple[int, Callable[[bool], None]]] = []
         self.ends: dict[QueueKey, int] = defaultdict(int)
         self.offsets: dict[OffsetKey, int] = {}
         self.beside: dict[OffsetKey, int] = {}
@@ -91,7 +92,7 @@ class World:
         self.log.append(entry)
         return entry.physical, entry.physical + 1, self.now
 
-    def when_durable(self, end, done) -> None:
+    def when_durable(self, end: int, done: Callable[[bool], None]) -> None:
         generation = self.generation
         self.waiting.append((end, lambda yes: done(yes) if self.generation == generation else None))
 
@@ -104,7 +105,7 @@ class World:
                 done(True)
             self.durable = len(self.log)
 
-    def _decided(self, _queues, applied) -> None:
+    def _decided(self, _queues: list[QueueKey], applied: AppliedOffsets) -> None:
         for key, pending in applied:
             if self.beside.get(key, -1) <= pending.physical:
                 self.offsets[key] = pending.offset
@@ -121,7 +122,7 @@ class World:
     def init(self, instance: Instance, *, again: bool = False) -> None:
         known = instance.identity if again else None
 
-        def answered(outcome) -> None:
+        def answered(outcome: Identity | AtomicRefusedError) -> None:
             if isinstance(outcome, AtomicRefusedError):
                 self.refused.add(outcome.refusal)
                 return
@@ -229,7 +230,7 @@ class World:
         transaction = self.transactions[number]
         is_lost = self.random.random() < 0.2
 
-        def answered(outcome) -> None:
+        def answered(outcome: Identity | AtomicRefusedError) -> None:
             if isinstance(outcome, AtomicRefusedError):
                 self.refused.add(outcome.refusal)
                 if outcome.refusal in (Refusal.FENCED, Refusal.UNKNOWN_ID):
@@ -282,7 +283,7 @@ class World:
         for instance in self.instances:
             instance.sent = [item for item in instance.sent if item[3] + item[2] <= self.ends[item[0]]]
 
-    def replayed(self, snapshot: bytes | None) -> tuple[AtomicState, list]:
+    def replayed(self, snapshot: bytes | None) -> tuple[AtomicState, list[tuple[int, OffsetKey, PendingOffset]]]:
         state, start = (AtomicState(), 0) if snapshot is None else decode_snapshot(snapshot)
         applied = []
         for entry in self.log[start:]:
@@ -304,7 +305,7 @@ class World:
             if transaction.answered:
                 assert self._outcome(number) == transaction.answered, "an answered end never changes (15)"
 
-    def _check_queue(self, queue: QueueKey, decisions, applied) -> None:
+    def _check_queue(self, queue: QueueKey, decisions: dict[int, str], applied: set[int]) -> None:
         data = [entry for entry in self.log if entry.queue == queue]
         open_offsets = [
             entry.offset
