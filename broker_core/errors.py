@@ -12,7 +12,8 @@
     │   └── CorruptStoreError      bytes that no RocketMQ broker writes
     ├── CodecError                 bytes that are not the format they should be
     │   ├── FrameError             a broken remoting frame
-    │   └── RecordError            a broken commit log record
+    │   ├── RecordError            a broken commit log record
+    │   └── FilterSyntaxError      a filter expression that is no SQL92
     ├── NetworkError               an address, a port, a connection
     │   ├── PortInUseError
     │   └── ConnectionLostError
@@ -120,6 +121,10 @@ class FrameError(CodecError):
 
 class RecordError(CodecError):
     """A commit log record is broken."""
+
+
+class FilterSyntaxError(CodecError):
+    """A filter expression cannot be read; ``context["position"]`` is the character it went wrong at, from 0."""
 
 
 class NetworkError(OrbitError):
