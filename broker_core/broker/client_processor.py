@@ -9,10 +9,14 @@ from collections.abc import Callable
 
 from broker_core.broker import names
 from broker_core.broker.clients import Client
+from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
 from broker_core.broker.heartbeat import parse_heartbeat
 from broker_core.broker.peer import Peer
+from broker_core.broker.pull_processor import filter_off_remark
 from broker_core.broker.state import BrokerState
-from broker_core.errors import RequestRefusedError
+from broker_core.broker.subscription import TAG
+from broker_core.errors import FilterSyntaxError, RequestRefusedError
+from broker_core.filter.evaluator import compile_filter
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.fields import text_field
 from broker_core.remoting.frame import RemotingCommand
@@ -26,11 +30,19 @@ class ClientProcessor:
 
     Args:
         state: What processors share.
+        filters: Gets the SQL92 filters of heartbeats.
         group_changed: Told of a consumer group whose members or subscriptions changed.
     """
 
-    def __init__(self, state: BrokerState, *, group_changed: Callable[[str], None] = lambda _group: None) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        filters: ConsumerFilters,
+        *,
+        group_changed: Callable[[str], None] = lambda _group: None,
+    ) -> None:
         self._state = state
+        self._filters = filters
         self._group_changed = group_changed
 
     def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
@@ -49,6 +61,7 @@ class ClientProcessor:
                 self._state.topics.ensure(names.retry_topic(data.group), queues=config.retry_queues)
             if self._state.consumers.register(peer, client, data):
                 self.notify_members(data.group)
+            self._filters.register(data.group, data.subscriptions)
         for group in heartbeat.producer_groups:
             self._state.producers.register(peer, client, group)
         return command.reply()
@@ -60,14 +73,19 @@ class ClientProcessor:
         if producer_group:
             self._state.producers.unregister(peer, producer_group)
         if consumer_group and self._state.consumers.unregister(peer, consumer_group):
-            self.notify_members(consumer_group)
+            self._member_left(consumer_group)
         return command.reply()
 
     def disconnected(self, peer: Peer) -> None:
         """Take a connection that ended out of all groups."""
         self._state.producers.connection_lost(peer)
         for group in self._state.consumers.connection_lost(peer):
-            self.notify_members(group)
+            self._member_left(group)
+
+    def _member_left(self, group: str) -> None:
+        if self._state.consumers.group(group) is None:
+            self._filters.unregister(group)
+        self.notify_members(group)
 
     def notify_members(self, group: str) -> None:
         """Tell all members of a group that its members or subscriptions changed, so that they divide the queues anew."""
@@ -91,12 +109,21 @@ class ClientProcessor:
         return command.reply(body=emit({"consumerIdList": group.client_ids}))
 
     def check_client_config(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Say before a consumer starts whether its filter can be served: tags can, other expressions cannot."""
+        """Say before a consumer starts whether its filter can be served."""
         data = parse_object(command.body).get("subscriptionData")
-        kind = data.get("expressionType") if isinstance(data, dict) else None
-        if kind in (None, "", "TAG"):
+        if not isinstance(data, dict) or data.get("expressionType") in (None, "", TAG):
             return command.reply()
-        return command.reply(ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
+        kind = str(data["expressionType"])
+        if not self._state.config.property_filter:
+            return command.reply(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
+        if kind != SQL92:
+            remark = f"there is no filter type {kind[:40]}; write TAG or SQL92"
+            return command.reply(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
+        try:
+            compile_filter(str(data.get("subString") or ""))
+        except FilterSyntaxError as error:
+            return command.reply(ResponseCode.SUBSCRIPTION_PARSE_FAILED, error.message)
+        return command.reply()
 
     def lock_queues(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Lock queues for an orderly consumer; answers those that it holds now."""

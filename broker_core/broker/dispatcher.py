@@ -8,6 +8,7 @@ from broker_core.acl.access_control import AccessControl
 from broker_core.acl.processor import AccessProcessor
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
+from broker_core.broker.consumer_filters import ConsumerFilters
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
@@ -43,6 +44,7 @@ class Dispatcher:
         info: Services add their figures to it.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         clients: Notifies members of groups.
+        filters: SQL92 filters of consumer groups.
         topics: Also used for topics made in the console.
     """
 
@@ -57,8 +59,9 @@ class Dispatcher:
     ) -> None:
         self.rewrites = PutRewrites(state.store.delay_levels)
         self.send = SendProcessor(state, durable, self.rewrites)
-        self.pull = PullProcessor(state)
-        self.clients = ClientProcessor(state, group_changed=group_changed)
+        self.filters = ConsumerFilters(state.clock)
+        self.pull = PullProcessor(state, self.filters)
+        self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)
         self._send_back = SendBackProcessor(state, durable, self.rewrites)
         self._queries = QueryProcessor(state)

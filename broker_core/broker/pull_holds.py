@@ -26,6 +26,7 @@ class HeldPull:
         offset: Queue offset of the next message that the client wants.
         deadline_ms: When it is answered even without one.
         accepts: Test of a message's tags code; None lets everything pass.
+        matches: Test of a message's record, after ``accepts``; None lets everything pass.
         request: What its owner needs to answer it.
     """
 
@@ -36,6 +37,7 @@ class HeldPull:
     deadline_ms: int
     accepts: Callable[[int], bool] | None
     request: Any
+    matches: Callable[[memoryview], bool] | None = None
 
 
 class PullHolds:
@@ -66,12 +68,30 @@ class PullHolds:
         self._count += 1
         return True
 
-    def arrived(self, topic: str, queue_id: int, queue_offset: int, tags_code: int) -> list[HeldPull]:
-        """Release the pulls that a new message is for. Called for every message: costs one lookup when nobody waits."""
+    def arrived(
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        tags_code: int,
+        record: Callable[[], memoryview | None] = lambda: None,
+    ) -> list[HeldPull]:
+        """Release the pulls that a new message is for. Called for every message: costs one lookup when nobody waits.
+
+        Args:
+            topic: Of the message.
+            queue_id: Of the message.
+            queue_offset: Of the message.
+            tags_code: Of the message.
+            record: Gives its record, asked only where a pull must see it; without one the pull is released.
+        """
         held = self._queues.get((topic, queue_id))
         if held is None:
             return []
         woken = [pull for pull in held if queue_offset >= pull.offset and (pull.accepts is None or pull.accepts(tags_code))]
+        if any(pull.matches is not None for pull in woken):
+            found = record()
+            woken = [pull for pull in woken if pull.matches is None or found is None or pull.matches(found)]
         return self._release(topic, queue_id, held, woken)
 
     def due(self, now_ms: int) -> list[HeldPull]:

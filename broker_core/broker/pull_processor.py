@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 from typing import NoReturn
 
 from broker_core.broker import names
+from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
+from broker_core.broker.message_filter import MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_holds import HeldPull, PullHolds
+from broker_core.broker.slow_consumers import SlowConsumers
 from broker_core.broker.state import BrokerState
 from broker_core.broker.subscription import Subscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.filter.evaluator import compile_filter
 from broker_core.nameserver.registration import PERM_READ
-from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.fields import int_field, long_field, text_field
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.results import Arrival, GetResult, GetStatus
@@ -70,7 +73,7 @@ class _Pull:
 
     command: RemotingCommand
     header: PullHeader
-    accepts: Callable[[int], bool] | None
+    wanted: MessageFilter
 
 
 def parse_pull_header(command: RemotingCommand) -> PullHeader:
@@ -102,8 +105,10 @@ class PullProcessor:
     of the loop in which its message was stored. Call `tick` once a second.
     """
 
-    def __init__(self, state: BrokerState) -> None:
+    def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
         self._state = state
+        self._filters = filters
+        self.slow = SlowConsumers()
         self._store = state.store
         self._counters = state.counters
         self._next_behind_ms = 0
@@ -113,12 +118,12 @@ class PullProcessor:
         """Serve a pull on its first arrival; None when it is held."""
         try:
             header = parse_pull_header(command)
-            self._check(header)
-            subscription = self._subscription(header)
+            self._check(header, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
+            wanted = self._wanted(header)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
         self._state.consumers.pulled(peer, header.group, header.topic, header.queue_id)
-        pull = _Pull(command, header, subscription.accepts())
+        pull = _Pull(command, header, wanted)
         if header.flags & FLAG_COMMIT_OFFSET:
             self._state.offsets.commit(header.group, header.topic, header.queue_id, header.commit_offset)
         result = self._read(pull)
@@ -129,9 +134,9 @@ class PullProcessor:
 
     # ---- checks ----
 
-    def _check(self, header: PullHeader) -> None:
+    def _check(self, header: PullHeader, *, lite: bool) -> None:
         state = self._state
-        if not state.config.permission & PERM_READ:
+        if not state.config.permission & PERM_READ or (lite and not state.config.lite_pull):
             _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
         group = state.groups.find(header.group)
         if group is None:
@@ -152,19 +157,43 @@ class PullProcessor:
             )
             _refuse(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _subscription(self, header: PullHeader) -> Subscription:
-        if header.flags & FLAG_SUBSCRIPTION:
-            try:
-                subscription = _parsed(header.topic, header.expression, header.expression_type)
-            except CodecError as error:
-                remark = f"parse the consumer's subscription failed: {error.message}"
-                raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED) from error
-        else:
-            subscription = self._registered(header)
-        if not subscription.is_tag:
-            remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
-            _refuse(ResponseCode.SYSTEM_ERROR, remark)
-        return subscription
+    def _wanted(self, header: PullHeader) -> MessageFilter:
+        """Which messages the pull is for, by its own expression or by the group's heartbeats."""
+        inline = bool(header.flags & FLAG_SUBSCRIPTION)
+        subscription = self._inline(header) if inline else self._registered(header)
+        if subscription.is_tag:
+            if self._state.config.filter_support_retry and header.topic == names.retry_topic(header.group):
+                return retry_filter(header.group, self._filters)
+            return tag_filter(header.topic, subscription)
+        if not self._state.config.property_filter:
+            _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(subscription.expression_type))
+        return self._inline_sql(subscription) if inline else self._registered_sql(header)
+
+    def _inline(self, header: PullHeader) -> Subscription:
+        try:
+            return _parsed(header.topic, header.expression, header.expression_type)
+        except CodecError as error:
+            raise _parse_failed(error.message) from error
+
+    def _inline_sql(self, subscription: Subscription) -> MessageFilter:
+        if subscription.expression_type != SQL92:
+            raise _parse_failed(f"there is no filter type {subscription.expression_type[:40]}; write TAG or SQL92")
+        try:
+            return sql_filter(compile_filter(subscription.expression))
+        except CodecError as error:
+            raise _parse_failed(error.message) from error
+
+    def _registered_sql(self, header: PullHeader) -> MessageFilter:
+        data = self._filters.get(header.topic, header.group)
+        if data is None:
+            remark = f"the filter data of group[{header.group}] on topic[{header.topic}] not exist; a heartbeat must come first"
+            _refuse(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
+        if data.client_version < header.subscription_version:
+            remark = (
+                f"the consumer's filter data is not latest: {data.client_version} is known, {header.subscription_version} asked"
+            )
+            _refuse(ResponseCode.FILTER_DATA_NOT_LATEST, remark)
+        return sql_filter(data.compiled)
 
     def _registered(self, header: PullHeader) -> Subscription:
         """The subscription from the group's heartbeats."""
@@ -191,7 +220,10 @@ class PullProcessor:
     def _read(self, pull: _Pull) -> GetResult:
         header = pull.header
         started = perf_counter()
-        result = self._store.get_messages(header.topic, header.queue_id, header.offset, header.count_max, accepts=pull.accepts)
+        wanted = pull.wanted
+        result = self._store.get_messages(
+            header.topic, header.queue_id, header.offset, header.count_max, accepts=wanted.accepts, matches=wanted.matches
+        )
         self._counters.get_took(perf_counter() - started)
         return result
 
@@ -199,15 +231,23 @@ class PullProcessor:
         header = pull.header
         if code == ResponseCode.SUCCESS:
             self._counters.got(header.topic, header.group, len(result.records), result.total_bytes)
+            self.slow.read(header.group, header.topic, header.queue_id, result.behind_bytes, self._state.clock())
         else:
             self._counters.get_missed += 1
         fields = {
-            "suggestWhichBrokerId": "0",
+            "suggestWhichBrokerId": str(self._suggested_broker(header.group, result)),
             "nextBeginOffset": str(result.next_offset),
             "minOffset": str(result.min_offset),
             "maxOffset": str(result.max_offset),
         }
         return pull.command.reply(code, result.status.value, fields, body_slices=result.records)
+
+    def _suggested_broker(self, group: str, result: GetResult) -> int:
+        """Id of the broker to pull from next (Source: spec broker §5.3)."""
+        config = self._state.groups.get(group) if self._state.config.slave_read else None
+        if config is None:
+            return 0
+        return config.broker_id_when_slow if result.suggest_slave else config.broker_id
 
     # ---- holding ----
 
@@ -215,17 +255,32 @@ class PullProcessor:
         header, config = pull.header, self._state.config
         hold_ms = header.suspend_ms if config.long_polling else config.short_polling_ms
         deadline_ms = self._state.clock() + hold_ms
-        held = HeldPull(peer, header.topic, header.queue_id, header.offset, deadline_ms, pull.accepts, pull)
+        wanted = pull.wanted
+        held = HeldPull(
+            peer, header.topic, header.queue_id, header.offset, deadline_ms, wanted.accepts, pull, matches=wanted.matches
+        )
         return self.holds.hold(held)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Answer the pulls that wait for this message, unless they may not see it yet."""
+        """Answer the pulls that wait for this message, unless they may not see it yet.
+
+        With long polling off they wait for their time or the next look.
+        """
+        if not len(self.holds) or not self._state.config.long_polling:
+            return
         visibility = self._store.visibility
         if visibility is not None:
             end = visibility.end(arrival.topic, arrival.queue_id)
             if end is not None and arrival.queue_offset >= end:
                 return
-        for held in self.holds.arrived(arrival.topic, arrival.queue_id, arrival.queue_offset, arrival.tags_code):
+        woken = self.holds.arrived(
+            arrival.topic,
+            arrival.queue_id,
+            arrival.queue_offset,
+            arrival.tags_code,
+            lambda: self._store.record_at(arrival.physical_offset),
+        )
+        for held in woken:
             self._answer_held(held)
 
     def tick(self) -> None:
@@ -234,7 +289,8 @@ class PullProcessor:
         for held in self.holds.due(now_ms):
             self._answer_held(held)
         if now_ms >= self._next_behind_ms:
-            self._next_behind_ms = now_ms + BEHIND_TICK_MS
+            config = self._state.config
+            self._next_behind_ms = now_ms + (BEHIND_TICK_MS if config.long_polling else config.short_polling_ms)
             for held in self.holds.behind(self._store.max_offset):
                 self._answer_held(held)
 
@@ -262,6 +318,19 @@ class PullProcessor:
 def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
     # Go and C++ clients send their expression with every pull.
     return parse_subscription(topic, expression, expression_type=expression_type)
+
+
+def filter_off_remark(expression_type: str) -> str:
+    """Remark of an answer to whoever wants a filter that is switched off; clients know its first part."""
+    return (
+        f"The broker does not support consumer to filter message by {expression_type[:40]}; "
+        "set enablePropertyFilter=true to have SQL92 filters"
+    )
+
+
+def _parse_failed(reason: str) -> RequestRefusedError:
+    remark = f"parse the consumer's subscription failed: {reason}"
+    return RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
 
 
 def _code(status: GetStatus, asked_offset: int) -> ResponseCode:

@@ -179,6 +179,8 @@ _TEXT_TESTS: dict[TextTest, Callable[[str, str], bool]] = {
 
 def _is_like(node: Like) -> Test:
     get, test, text, negated = _getter(node.operand), _TEXT_TESTS[node.test], node.text, node.negated
+    if not text:
+        return lambda _: False
 
     def is_like(properties: Properties) -> bool | None:
         value = get(properties)

@@ -245,6 +245,15 @@ def decode_record(buffer: Buffer, position: int = 0, *, check_crc: bool = False)
     )
 
 
+def record_properties(buffer: Buffer) -> bytes:
+    """Encoded properties of the record that fills a buffer.
+
+    Raises:
+        RecordError: The parts of the record do not add up.
+    """
+    return _split_tail(buffer, 0, read_head(buffer, 0)).properties
+
+
 def store_timestamp_ms(buffer: Buffer, position: int = 0) -> int:
     """Store timestamp of the record at ``position``; cheap, unchecked."""
     (sys_flag,) = SIZE.unpack_from(buffer, position + SYS_FLAG_POSITION)

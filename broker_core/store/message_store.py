@@ -43,6 +43,7 @@ from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.queue_writer import QueueWriter
 from broker_core.store.reading import (
     BatchLimits,
+    RecordFilter,
     TagsFilter,
     early_answer,
     machine_memory_bytes,
@@ -381,6 +382,7 @@ class MessageStore:
         max_count: int,
         *,
         accepts: TagsFilter | None = None,
+        matches: RecordFilter | None = None,
         max_bytes: int | None = None,
     ) -> GetResult:
         """Records of a queue from ``offset`` on, raw, with the statuses and next offsets of RocketMQ.
@@ -393,6 +395,7 @@ class MessageStore:
             offset: Queue offset.
             max_count: Records at most; the transfer settings bound it further.
             accepts: Decides by tags code; None takes all.
+            matches: Decides by the record, after ``accepts``; None takes all.
             max_bytes: Bytes at most, beside the transfer settings; one record is always given.
         """
         result = self.get_stored_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
@@ -418,8 +421,9 @@ class MessageStore:
             units = queue.units(offset, units_to_scan(max_count))
         bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
         return scan(
-            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts
-        )
+            self._commit_log, queue, offset, units, self._limits,
+            max_count=max_count, max_bytes=bytes_limit, accepts=accepts, matches=matches,
+        )  # fmt: skip
 
     def record_at(self, physical_offset: int) -> memoryview | None:
         """The record that starts at an offset of the log, None where none does."""

@@ -15,6 +15,7 @@ from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
 from broker_core.store.results import GetResult, GetStatus
 
 TagsFilter = Callable[[int], bool]
+RecordFilter = Callable[[memoryview], bool]
 
 EXT_ADDRESS_MAX = -2147483649
 """A tags code of this or less is an address in a consume queue extension; the tag is not known then."""
@@ -84,6 +85,7 @@ def scan(
     max_count: int,
     max_bytes: int,
     accepts: TagsFilter | None,
+    matches: RecordFilter | None = None,
 ) -> GetResult:
     """Collect the records of units that were read at ``offset``; the last row of the table."""
     if not units:
@@ -105,6 +107,8 @@ def scan(
             break
         consumed += 1
         if accepts is not None and tags_code > EXT_ADDRESS_MAX and not accepts(tags_code):
+            if not records:
+                status = GetStatus.NO_MATCHED_MESSAGE
             continue
         record = log.slice(physical, size)
         if record is None:
@@ -112,12 +116,17 @@ def scan(
                 status = GetStatus.MESSAGE_WAS_REMOVING
             skip_until = physical - physical % log.file_bytes + log.file_bytes
             continue
+        if matches is not None and not matches(record):
+            if not records:
+                status = GetStatus.NO_MATCHED_MESSAGE
+            continue
         records.append(record)
         total_bytes += size
         status = GetStatus.FOUND
         skip_until = -1
+    behind = log_end - last_physical
     return GetResult(
-        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, log_end - last_physical > reach
+        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, behind > reach, behind
     )
 
 
