@@ -121,11 +121,11 @@ def pull_fields(topic: str = "T", queue_id: int = 0, offset: int = 0, **more: ob
 
 
 def consumer_heartbeat(client_id: str, group: str = "CG", **topics: object) -> dict[str, Any]:
-    """Body of a heartbeat of one consumer; ``topics`` gives expression and version of each topic."""
+    """Body of a heartbeat of one consumer; ``topics`` gives expression, version and expression type of each topic."""
     subscriptions = []
     for topic, value in topics.items():
-        expression, version = value if isinstance(value, tuple) else (value, 1)
-        tags = [] if expression == "*" else str(expression).split("||")
+        expression, version, kind = (*value, "TAG")[:3] if isinstance(value, tuple) else (value, 1, "TAG")
+        tags = [] if expression == "*" or kind != "TAG" else str(expression).split("||")
         subscriptions.append(
             {
                 "topic": topic,
@@ -133,7 +133,7 @@ def consumer_heartbeat(client_id: str, group: str = "CG", **topics: object) -> d
                 "tagsSet": tags,
                 "codeSet": [],
                 "subVersion": version,
-                "expressionType": "TAG",
+                "expressionType": kind,
             }
         )
     consumer = {

@@ -119,3 +119,42 @@ def test_one_client_holds_a_queue_until_it_unlocks_or_its_lease_ends(bench):
     assert lock(bench, "c2") == [queue]
     bench.clock.advance(60_001)
     assert lock(bench, "c1") == [queue]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "code"),
+    [
+        ("SQL92", "price > 1", R.SUCCESS),
+        ("SQL92", "price >", R.SUBSCRIPTION_PARSE_FAILED),
+        ("SQL92", "", R.SUBSCRIPTION_PARSE_FAILED),
+        ("XPATH", "price > 1", R.SUBSCRIPTION_PARSE_FAILED),
+        ("TAG", "a || b", R.SUCCESS),
+    ],
+)
+def test_with_filters_on_a_consumer_learns_whether_its_filter_can_be_read(tmp_path, peers, kind, expression, code):
+    with broker_bench(tmp_path, property_filter=True) as bench:
+        body = {"clientId": "c", "subscriptionData": {"expressionType": kind, "topic": "T", "subString": expression}}
+        response = bench.answer(peers[0], Q.CHECK_CLIENT_CONFIG, body=body)
+        assert (response.code, bool(response.remark)) == (code, code != R.SUCCESS)
+
+
+def test_members_with_different_topics_notify_the_group_at_every_heartbeat(bench, peers):
+    first, second = peers[:2]
+    for _ in range(3):
+        bench.answer(first, Q.HEART_BEAT, body=consumer_heartbeat("c1", A="*"))
+        bench.answer(second, Q.HEART_BEAT, body=consumer_heartbeat("c2", B="*"))
+    assert len(first.pushed) == 6
+    first.pushed.clear()
+    for _ in range(3):
+        bench.answer(second, Q.HEART_BEAT, body=consumer_heartbeat("c2", B="*"))
+    assert first.pushed == []
+
+
+def test_the_filter_of_a_group_dies_with_its_last_member(tmp_path, peers):
+    with broker_bench(tmp_path, property_filter=True) as bench:
+        for number, peer in enumerate(peers[:2]):
+            bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat(f"c{number}", T=("a > 1", 1, "SQL92")))
+        bench.answer(peers[0], Q.UNREGISTER_CLIENT, {"clientID": "c0", "consumerGroup": "CG"})
+        assert not bench.dispatcher.filters.get("T", "CG").dead
+        bench.dispatcher.disconnected(peers[1])
+        assert bench.dispatcher.filters.get("T", "CG").dead

@@ -49,3 +49,22 @@ def test_pulls_of_other_connections_stay_when_one_ends():
     holds.drop_peer(gone)
     assert holds.release_all() == [kept]
     assert len(holds) == 0
+
+
+def test_a_record_is_read_only_for_those_who_must_see_it():
+    holds, peer, reads = PullHolds(), RecordingPeer(), []
+
+    def record():
+        reads.append(1)
+        return memoryview(b"wanted")
+
+    holds.hold(pull(peer))
+    holds.arrived("T", 0, 0, 0, record)
+    assert reads == []
+    picky = HeldPull(peer, "T", 0, 0, 100, None, None, matches=lambda found: bytes(found) == b"wanted")
+    other = HeldPull(peer, "T", 0, 0, 100, None, None, matches=lambda found: bytes(found) == b"else")
+    holds.hold(picky)
+    holds.hold(other)
+    assert holds.arrived("T", 0, 0, 0, record) == [picky]
+    assert reads == [1]
+    assert holds.arrived("T", 0, 0, 0, lambda: None) == [other]

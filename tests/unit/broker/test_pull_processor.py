@@ -2,10 +2,12 @@
 
 import pytest
 
+from broker_core.broker.pull_processor import parse_pull_header
 from broker_core.message.record import decode_record
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
+from broker_core.remoting.frame import RemotingCommand
 from tests.support.broker_bench import RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
 
 COMMIT, SUSPEND, INLINE = 1, 2, 4
@@ -98,7 +100,11 @@ def test_a_pull_passes_800_unwanted_messages_at_once(bench, peer):
         ({"queueId": -1}, R.SYSTEM_ERROR, "queueId[-1]"),
         ({"queueOffset": "x"}, R.SYSTEM_ERROR, "queueOffset"),
         ({"subscription": " || "}, R.SUBSCRIPTION_PARSE_FAILED, "||"),
-        ({"subscription": "a > 1", "expressionType": "SQL92"}, R.SYSTEM_ERROR, "SQL92"),
+        (
+            {"subscription": "a > 1", "expressionType": "SQL92"},
+            R.SYSTEM_ERROR,
+            "filter message by SQL92; set enablePropertyFilter",
+        ),
         ({"sysFlag": 0}, R.SUBSCRIPTION_NOT_EXIST, "group info not exist"),
         # the order of checks decides: group before topic before queue
         ({"consumerGroup": "bad group", "topic": "Nowhere"}, R.SUBSCRIPTION_GROUP_NOT_EXIST, ""),
@@ -196,6 +202,18 @@ def test_with_long_polling_off_a_pull_is_held_for_the_short_time_only(tmp_path, 
         assert peer.sent[0].code == R.PULL_NOT_FOUND
 
 
+def test_with_long_polling_off_a_message_is_seen_at_the_next_look(tmp_path, peer):
+    with broker_bench(tmp_path, long_polling=False) as bench:
+        bench.put()
+        bench.dispatcher.pull.tick()
+        held_pull(bench, peer)
+        bench.put(body=b"new")
+        assert peer.sent == []
+        bench.clock.advance(1_000)
+        bench.dispatcher.pull.tick()
+        assert bodies(peer.sent[0]) == [b"new"]
+
+
 def test_the_offset_in_a_pull_is_stored_even_when_the_pull_is_held_but_not_without_its_flag(bench, peer):
     bench.put()
     held_pull(bench, peer, sysFlag=INLINE | SUSPEND | COMMIT, commitOffset=1)
@@ -219,3 +237,129 @@ def test_pulled_messages_are_counted_by_topic_and_group(bench, peer):
     size = sum(map(len, response.body_slices))
     topic, group = bench.state.counters.topics["T"], bench.state.counters.groups["CG"]
     assert (topic.got_messages, topic.got_bytes) == (group.got_messages, group.got_bytes) == (2, size)
+
+
+# ---- SQL92 ----
+
+
+@pytest.fixture
+def sql_bench(tmp_path):
+    with broker_bench(tmp_path, property_filter=True) as bench:
+        yield bench
+
+
+def priced(bench, price, topic="T"):
+    return bench.put(topic, body=str(price).encode(), properties=f"price\x01{price}")
+
+
+SQL = {"subscription": "price > 2", "expressionType": "SQL92"}
+
+
+def test_a_pull_brings_its_own_sql_filter(sql_bench, peer):
+    for price in (1, 3, "dear", 5):
+        priced(sql_bench, price)
+    response = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(**SQL))
+    assert (bodies(response), response.ext_fields["nextBeginOffset"]) == ([b"3", b"5"], "4")
+    none = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription="price > 9", expressionType="SQL92"))
+    assert (none.code, none.remark, none.ext_fields["nextBeginOffset"]) == (R.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE", "4")
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "words"),
+    [
+        ("price >", "SQL92", "at character 8"),
+        ("price > 1 more", "SQL92", "“more” stands where the end"),
+        ("price > 1", "XPATH", "no filter type XPATH"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_refused(sql_bench, peer, expression, kind, words):
+    priced(sql_bench, 1)
+    response = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subscription=expression, expressionType=kind))
+    assert (response.code, words in response.remark) == (R.SUBSCRIPTION_PARSE_FAILED, True), response.remark
+
+
+def test_the_sql_filter_of_the_heartbeat_decides_and_must_be_as_new_as_the_request(sql_bench, peer):
+    for price in (1, 3):
+        priced(sql_bench, price)
+    registered = {"sysFlag": 0, "subscription": "", "expressionType": "SQL92"}
+    sql_bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("price = 3", 5, "SQL92")))
+    assert bodies(sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=5, **registered))) == [b"3"]
+    newer = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=6, **registered))
+    assert newer.code == R.SUBSCRIPTION_NOT_LATEST
+
+
+def test_without_filter_data_or_with_older_ones_the_client_tries_again(sql_bench, peer):
+    priced(sql_bench, 1)
+    registered = {"sysFlag": 0, "subscription": ""}
+    sql_bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("price >", 5, "SQL92")))
+    missing = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=5, **registered))
+    assert missing.code == R.FILTER_DATA_NOT_EXIST
+    sql_bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("price > 0", 6, "SQL92")))
+    assert sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=6, **registered)).code == R.SUCCESS
+    sql_bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("price >", 7, "SQL92")))
+    old = sql_bench.answer(peer, Q.PULL_MESSAGE, pull_fields(subVersion=7, **registered))
+    assert old.code == R.FILTER_DATA_NOT_LATEST
+
+
+def test_a_held_pull_is_woken_by_a_message_that_its_sql_filter_wants(sql_bench, peer):
+    priced(sql_bench, 1)
+    held_pull(sql_bench, peer, **SQL)
+    priced(sql_bench, 2)
+    assert peer.sent == []
+    priced(sql_bench, 3)
+    (answer,) = peer.sent
+    assert (bodies(answer), answer.ext_fields["nextBeginOffset"]) == ([b"3"], "3")
+
+
+def test_a_damaged_record_is_left_to_the_client(sql_bench):
+    wanted = sql_bench.dispatcher.pull._wanted(parse_pull_header(RemotingCommand(Q.PULL_MESSAGE, texts(pull_fields(**SQL)))))
+    assert wanted.matches(memoryview(bytes(100)))
+
+
+def texts(fields):
+    return {key: str(value) for key, value in fields.items()}
+
+
+def test_retries_can_be_filtered_by_the_filter_of_their_topic(tmp_path, peer):
+    with broker_bench(tmp_path, property_filter=True, filter_support_retry=True) as bench:
+        bench.answer(peer, Q.HEART_BEAT, body=consumer_heartbeat("c1", T=("price > 2", 5, "SQL92")))
+        for price in (1, 3):
+            bench.put("%RETRY%CG", body=b"%d" % price, properties=f"price\x01{price}\x02RETRY_TOPIC\x01T")
+        bench.put("%RETRY%CG", body=b"other", properties="RETRY_TOPIC\x01Other")
+        got = bench.answer(peer, Q.PULL_MESSAGE, pull_fields("%RETRY%CG"))
+        assert bodies(got) == [b"3", b"other"]
+
+
+# ---- switches ----
+
+
+def test_tags_codes_of_delayed_messages_are_times_and_never_filtered(bench, peer):
+    bench.put()
+    header = parse_pull_header(RemotingCommand(Q.PULL_MESSAGE, texts(pull_fields("SCHEDULE_TOPIC_XXXX", subscription="a"))))
+    assert bench.dispatcher.pull._wanted(header).accepts is None
+
+
+def test_lite_pulls_can_be_forbidden(tmp_path, peer):
+    with broker_bench(tmp_path, lite_pull=False) as bench:
+        bench.put()
+        assert bench.answer(peer, Q.LITE_PULL_MESSAGE, pull_fields()).code == R.NO_PERMISSION
+        assert bench.answer(peer, Q.PULL_MESSAGE, pull_fields()).code == R.SUCCESS
+
+
+def test_a_group_that_may_not_broadcast_gets_nothing(bench, peer):
+    bench.put()
+    config = {"groupName": "CG", "consumeBroadcastEnable": False}
+    bench.answer(peer, Q.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=config)
+    heartbeat = consumer_heartbeat("c1", T="*")
+    heartbeat["consumerDataSet"][0]["messageModel"] = "BROADCASTING"
+    bench.answer(peer, Q.HEART_BEAT, body=heartbeat)
+    response = bench.answer(peer, Q.PULL_MESSAGE, pull_fields(sysFlag=0, subVersion=1))
+    assert (response.code, "broadcast" in response.remark) == (R.NO_PERMISSION, True)
+
+
+@pytest.mark.parametrize(("slave_read", "suggested"), [(False, "0"), (True, "3")])
+def test_the_broker_to_pull_from_is_that_of_the_group_where_slaves_are_read(tmp_path, peer, slave_read, suggested):
+    with broker_bench(tmp_path, slave_read=slave_read) as bench:
+        bench.put()
+        bench.answer(peer, Q.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body={"groupName": "CG", "brokerId": 3})
+        assert bench.answer(peer, Q.PULL_MESSAGE, pull_fields()).ext_fields["suggestWhichBrokerId"] == suggested

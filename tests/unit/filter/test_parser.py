@@ -5,7 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.errors import FilterSyntaxError
-from broker_core.filter.expression import And, Cast, Equal, In, IsNull, Not, Number, NumberClass, Or, Order, Property, Text, Truth
+from broker_core.filter.expression import (
+    And,
+    Cast,
+    Equal,
+    In,
+    IsNull,
+    Not,
+    Number,
+    NumberClass,
+    Or,
+    Order,
+    Property,
+    Text,
+    Truth,
+)
 from broker_core.filter.parser import DEPTH_MAX, parse_filter
 
 A, B = Property("a"), Property("b")
