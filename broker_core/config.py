@@ -242,6 +242,19 @@ class ClientConfig:
         consume_retry_ms: Pause before a failed batch is consumed again; doubles each time.
         consume_retry_max_ms: Longest such pause.
         close_wait_ms: How long `close` waits for listeners that are at work.
+        send_back_timeout_ms: For giving a message back to its broker.
+        suspend_queue_ms: Pause of an orderly queue after a message that failed.
+        lock_interval_ms: Between two renewals of the locks of an orderly consumer.
+        lock_valid_ms: How long a lock is trusted after the broker confirmed it.
+        lock_retry_ms: Pause of an orderly queue whose lock is not held.
+        give_up_wait_ms: How long an orderly queue that is given up waits for its listener before it is kept after all.
+        auto_commit_interval_ms: Between two commits of a lite pull consumer that commits by itself.
+        lite_pull_batch_messages: Messages that one poll gives at most, and that one of its pulls asks for.
+        lite_pull_suspend_ms: How long the broker may hold a pull of a lite pull consumer, or a blocking pull.
+        latency_fault_tolerance: Leave brokers alone for a while that were slow or failed.
+        retry_when_not_stored_ok: Send again elsewhere when a broker has a message but not yet on disk or at its slave.
+        request_timeout_ms: For the reply to a request.
+        trace_flush_ms: Longest wait of a trace record before it is sent.
     """
 
     route_refresh_interval_ms: int = 30_000
@@ -264,3 +277,16 @@ class ClientConfig:
     consume_retry_ms: int = 1_000
     consume_retry_max_ms: int = 30_000
     close_wait_ms: int = 5_000
+    send_back_timeout_ms: int = 5_000
+    suspend_queue_ms: int = 1_000
+    lock_interval_ms: int = 20_000
+    lock_valid_ms: int = 30_000
+    lock_retry_ms: int = 100
+    give_up_wait_ms: int = 1_000
+    auto_commit_interval_ms: int = 5_000
+    lite_pull_batch_messages: int = 10
+    lite_pull_suspend_ms: int = 20_000
+    latency_fault_tolerance: bool = False
+    retry_when_not_stored_ok: bool = False
+    request_timeout_ms: int = 3_000
+    trace_flush_ms: int = 500

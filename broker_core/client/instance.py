@@ -12,22 +12,38 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from ssl import SSLContext
 from typing import Any, Protocol
 
 from broker_core.client.names import check_topic
 from broker_core.client.route import MASTER_ID, Route, parse_route
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import BugError, NetworkError, RemoteError, UsageError
+from broker_core.errors import BugError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.remoting.client import ConnectionPool, parse_address
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit
+from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.remoting.signature import Credentials
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOPIC = "TBW102"
 DEFAULT_TOPIC_QUEUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecurity:
+    """How a client proves who it is and keeps its traffic to itself.
+
+    Attributes:
+        tls: Encrypts every connection; None leaves them in plain text.
+        credentials: Sign every request; None signs none.
+    """
+
+    tls: SSLContext | None = None
+    credentials: Credentials | None = None
 
 
 class HeartbeatMember(Protocol):
@@ -52,6 +68,8 @@ class ClientInstance:
         member: The producer or consumer that this serves; None for a client that is neither.
         config: Times and bounds.
         limits: Bounds of each connection.
+        security: TLS and credentials; None for neither.
+        name: Makes the client id the same after a restart; None makes a new one each time.
     """
 
     def __init__(
@@ -61,10 +79,15 @@ class ClientInstance:
         member: HeartbeatMember | None = None,
         config: ClientConfig | None = None,
         limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
+        name: str | None = None,
     ) -> None:
         self.config = ClientConfig() if config is None else config
         self._member = member
-        self._pool = ConnectionPool(handler=self._serve, limits=limits)
+        self._name = name
+        secured = ClientSecurity() if security is None else security
+        self._pool = ConnectionPool(handler=self._serve, limits=limits, tls=secured.tls, credentials=secured.credentials)
+        self._services: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
@@ -79,7 +102,7 @@ class ClientInstance:
 
     @property
     def client_id(self) -> str:
-        """``ip@pid#number``, different for every instance; known after `start`."""
+        """``ip@pid#number``, different for every instance, or ``ip@name``; known after `start`."""
         if self._client_id is None:
             raise BugError("the client is not started")
         return self._client_id
@@ -98,7 +121,7 @@ class ClientInstance:
         connection = await self._name_server_connection()
         host, _, _ = connection.local_address.rpartition(":")
         self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
-        self._client_id = f"{self._ip}@{os.getpid()}#{time.monotonic_ns()}"
+        self._client_id = f"{self._ip}@{self._name or f'{os.getpid()}#{time.monotonic_ns()}'}"
         self._every(self.config.route_refresh_interval_ms, self.refresh_routes)
         self._every(self.config.heartbeat_interval_ms, self.heartbeat)
 
@@ -113,6 +136,10 @@ class ClientInstance:
     def on_routes_changed(self, callback: Callable[[], None]) -> None:
         """Have ``callback`` called whenever a refresh finds another route than before."""
         self._on_routes_changed.append(callback)
+
+    def serve(self, code: RequestCode, service: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
+        """Have requests of this code, made by brokers, answered by ``service``; None answers later or never."""
+        self._services[code] = service
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,6 +189,20 @@ class ClientInstance:
             if self._routes.get(topic) is not known:
                 return self._routes.get(topic)
             return await self._fetch_route(topic)
+
+    async def address_of(self, queue: MessageQueue) -> str:
+        """Address of the broker that a queue is on, its master's where there is one.
+
+        Raises:
+            RemoteError: The name server does not know the broker.
+            NetworkError: No name server answers.
+        """
+        route = await self.route(queue.topic)
+        address = route.address_of(queue.broker_name) if route else None
+        if address is None:
+            text = f"broker {queue.broker_name} of topic {queue.topic} is not known to the name server at the moment"
+            raise RemoteError(text, code=int(ResponseCode.TOPIC_NOT_EXIST), topic=queue.topic)
+        return address
 
     async def publish_route(self, topic: str) -> Route:
         """Return a route with queues to send to; for an unknown topic, that of the default topic.
@@ -270,6 +311,12 @@ class ClientInstance:
             if self._member is not None:
                 self._member.group_changed(command.ext_fields.get("consumerGroup", ""))
             return command.reply()
+        service = self._services.get(command.code)
+        if service is not None:
+            try:
+                return service(connection, command)
+            except OrbitError as error:
+                return command.reply(ResponseCode.SYSTEM_ERROR, error.message)
         logger.info("request %d of %s is not served by this client", command.code, connection.remote_address)
         return command.not_supported()
 

@@ -10,6 +10,7 @@ from broker_core.client.names import check_topic
 from broker_core.errors import UsageError
 from broker_core.message import properties as names
 from broker_core.message.body import decompress_body
+from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import StoredMessage
 from broker_core.remoting.json_body import MessageQueue
 
@@ -105,6 +106,21 @@ class ReceivedMessage:
     def queue_offset(self) -> int:
         """Its position in `queue`."""
         return self.stored.queue_offset
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """All its properties, also those that clients and brokers added."""
+        return self.stored.properties
+
+    @property
+    def reconsume_times(self) -> int:
+        """How often it was consumed before without success, by any member of the group."""
+        return self.stored.reconsume_times + self.attempts
+
+    @property
+    def offset_message_id(self) -> str:
+        """The id that says where its record lies."""
+        return offset_message_id(self.stored.store_host, self.stored.physical_offset)
 
     @property
     def body(self) -> bytes:

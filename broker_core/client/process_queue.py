@@ -6,6 +6,7 @@ Source: spec broker §6.1, §6.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from broker_core.client.message import ReceivedMessage
 from broker_core.config import ClientConfig
@@ -23,15 +24,28 @@ class ProcessQueue:
         next_offset: Where the next pull begins.
         dropped: The queue belongs to someone else now; what is still being consumed counts no more.
         committed_offset: The offset the broker was told last; None before the first time.
+        last_pull_ms: When the last pull was answered; 0 before the first.
+        last_consume_ms: When a listener was called last; 0 before the first time.
     """
 
-    __slots__ = ("_bytes", "_waiting", "committed_offset", "dropped", "next_offset", "queue")
+    __slots__ = (
+        "_bytes",
+        "_waiting",
+        "committed_offset",
+        "dropped",
+        "last_consume_ms",
+        "last_pull_ms",
+        "next_offset",
+        "queue",
+    )
 
     def __init__(self, queue: MessageQueue, start_offset: int) -> None:
         self.queue = queue
         self.next_offset = start_offset
         self.dropped = False
         self.committed_offset: int | None = None
+        self.last_pull_ms = 0
+        self.last_consume_ms = 0
         self._waiting: dict[int, ReceivedMessage] = {}
         self._bytes = 0
 
@@ -44,12 +58,26 @@ class ProcessQueue:
         # Messages come in order of their offset, so the first that is left is the lowest.
         return next(iter(self._waiting), self.next_offset)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Size of the records fetched and not consumed."""
+        return self._bytes
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """First and last offset fetched and not consumed; zeros when there is none."""
+        return (next(iter(self._waiting)), next(reversed(self._waiting))) if self._waiting else (0, 0)
+
     def add(self, messages: Sequence[ReceivedMessage], next_offset: int) -> None:
         """Take what one pull brought, in order, and where the next one begins."""
         for message in messages:
             self._waiting[message.queue_offset] = message
             self._bytes += message.stored.store_size
         self.next_offset = next_offset
+
+    def first(self, count: int) -> list[ReceivedMessage]:
+        """The messages with the lowest offsets that are not consumed."""
+        return list(islice(self._waiting.values(), count))
 
     def remove(self, messages: Sequence[ReceivedMessage]) -> None:
         """Forget consumed messages; those already gone do not matter."""

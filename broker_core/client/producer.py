@@ -1,6 +1,6 @@
-"""The producer: sends messages to the queues of a topic.
+"""The producer: sends messages to the queues of a topic, and requests that a consumer answers.
 
-Does no transactions and no request-reply. Asyncio; every method belongs to the loop it was started on.
+Does no transactions. Asyncio; every method belongs to the loop it was started on.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, answer_error
+from broker_core.client.fault_tolerance import FaultTolerance
+from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, ClientSecurity, answer_error
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
 from broker_core.client.names import check_group
+from broker_core.client.request_reply import Requests
 from broker_core.client.route import Route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
@@ -48,6 +50,15 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+Selector = Callable[[Sequence[MessageQueue]], MessageQueue]
+"""Chooses the queue of a message among those of its topic."""
+
+
+def by_key(key: str) -> Selector:
+    """The selector that gives messages with one key to one queue, the same as the Java client's for that text."""
+    return lambda queues: queues[abs(java_string_hash(key)) % len(queues)]
+
+
 @dataclass(slots=True)
 class _Sending:
     """One send through all its attempts."""
@@ -56,7 +67,7 @@ class _Sending:
     command: RemotingCommand
     message_id: str
     queue: MessageQueue | None = None
-    sharding_key: str | None = None
+    selector: Selector | None = None
     last_broker: str | None = None
 
 
@@ -68,6 +79,7 @@ class Producer:
         group: Producer group.
         config: Times and bounds.
         limits: Bounds of each connection.
+        security: TLS and credentials.
         clock: Milliseconds since the epoch, for born timestamps and unique ids.
         seed: For the first queue used; None takes any.
     """
@@ -79,11 +91,12 @@ class Producer:
         *,
         config: ClientConfig | None = None,
         limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
         seed: int | None = None,
     ) -> None:
         self.group = check_group(group)
-        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits)
+        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
         self._config = self._instance.config
         self._clock = clock
         self._random = random.Random(seed)
@@ -91,6 +104,9 @@ class Producer:
         self._in_flight = asyncio.Semaphore(self._config.sends_in_flight_max)
         self._unique_ids: UniqueIdGenerator | None = None
         self._heartbeat_seen: frozenset[str] = frozenset()
+        self._faults = FaultTolerance() if self._config.latency_fault_tolerance else None
+        self._requests = Requests()
+        self._instance.serve(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self._requests.arrived)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -106,7 +122,8 @@ class Producer:
         self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), number, self._clock)
 
     async def close(self) -> None:
-        """Tell brokers and end all connections; sends under way fail. Safe to call again."""
+        """Tell brokers and end all connections; sends and requests under way fail. Safe to call again."""
+        self._requests.close()
         await self._instance.unregister()
         await self._instance.close()
 
@@ -116,6 +133,7 @@ class Producer:
         *,
         queue: MessageQueue | None = None,
         sharding_key: str | None = None,
+        selector: Selector | None = None,
         timeout_ms: int | None = None,
     ) -> SendResult:
         """Send one message and wait until the broker has it.
@@ -125,7 +143,8 @@ class Producer:
         Args:
             message: What to send.
             queue: Only to this queue; else any, in turn.
-            sharding_key: Messages with one key go to one queue.
+            sharding_key: Messages with one key go to one queue; send the next when the one before is answered.
+            selector: Chooses the queue otherwise; it is asked once, and no other queue is tried after a failure.
             timeout_ms: For all attempts together; default ``send_timeout_ms``.
 
         Returns:
@@ -139,8 +158,8 @@ class Producer:
         unique_key = self._new_id()
         command = self._single(message, unique_key)
         async with self._in_flight:
-            sending = _Sending(message.topic, command, unique_key, queue, sharding_key)
-            return await self._send(sending, timeout_ms)
+            choose = by_key(sharding_key) if sharding_key is not None else selector
+            return await self._send(_Sending(message.topic, command, unique_key, queue, choose), timeout_ms)
 
     async def send_batch(
         self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None
@@ -157,7 +176,9 @@ class Producer:
         async with self._in_flight:
             return await self._send(_Sending(messages[0].topic, command, ",".join(keys), queue), timeout_ms)
 
-    async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
+    async def send_oneway(
+        self, message: Message, *, queue: MessageQueue | None = None, selector: Selector | None = None
+    ) -> None:
         """Send one message without waiting for an answer: it may be lost unnoticed.
 
         Raises:
@@ -166,9 +187,59 @@ class Producer:
         """
         command = self._single(message, self._new_id())
         route = await self._route(message.topic)
-        chosen = queue or self._choose(route, None, avoid=None)
+        chosen = queue or self._choose(route, selector, avoid=None)
         self._address_to(command, chosen)
         await self._instance.send_oneway(_address(route, chosen), command)
+
+    async def request(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        selector: Selector | None = None,
+        timeout_ms: int | None = None,
+    ) -> bytes:
+        """Send one message and wait for the reply of a consumer.
+
+        Args:
+            message: What to ask.
+            queue: As in `send`.
+            selector: As in `send`.
+            timeout_ms: For the send and the reply together; default ``request_timeout_ms``.
+
+        Returns:
+            The body of the reply.
+
+        Raises:
+            RequestTimeoutError: No reply came in time; the message may be consumed all the same.
+            UsageError: The message cannot be sent.
+            RemoteError: The broker refused it, or there is no route.
+            NetworkError: Not reachable.
+        """
+        limit_ms = self._config.request_timeout_ms if timeout_ms is None else timeout_ms
+        prepared, reply = self._requests.prepare(message, self._instance.client_id, limit_ms)
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                await self.send(prepared, queue=queue, selector=selector, timeout_ms=limit_ms)
+                return await reply
+        except TimeoutError as error:
+            text = f"no reply to the request on {message.topic} came within {limit_ms:,} ms: is a consumer there that replies?"
+            raise RequestTimeoutError(text) from error
+        finally:
+            self._requests.forget(prepared)
+
+    async def send_reply(self, reply: Message, *, timeout_ms: int | None = None) -> SendResult:
+        """Send what `reply_to` made of a request.
+
+        Raises:
+            RemoteError: The broker refused it, or whoever asked is not connected any more.
+            NetworkError: Not reachable, or no answer in time.
+        """
+        unique_key = self._new_id()
+        command = self._single(reply, unique_key)
+        command.code = RequestCode.SEND_REPLY_MESSAGE_V2
+        async with self._in_flight:
+            return await self._send(_Sending(reply.topic, command, unique_key), timeout_ms)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Return the queues that messages of ``topic`` can go to; raises as `send`."""
@@ -189,10 +260,13 @@ class Producer:
     async def _send(self, sending: _Sending, timeout_ms: int | None) -> SendResult:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self._config.send_timeout_ms if timeout_ms is None else timeout_ms) / 1000
-        attempts_max = 1 if sending.queue else 1 + self._config.send_retries
+        attempts_max = 1 if sending.queue or sending.selector else 1 + self._config.send_retries
         for attempt in range(1, attempts_max + 1):
             try:
-                return await self._attempt(sending, attempt, deadline)
+                result = await self._attempt(sending, attempt, deadline)
+                elsewhere = result.status is not SendStatus.SEND_OK and self._config.retry_when_not_stored_ok
+                if not elsewhere or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
+                    return result
             except (RemoteError, NetworkError) as error:
                 refused = isinstance(error, RemoteError) and error.context.get("code") not in RETRYABLE_SEND_CODES
                 if refused or attempt == attempts_max or loop.time() >= deadline - _LAST_ATTEMPT_SECONDS:
@@ -202,17 +276,30 @@ class Producer:
 
     async def _attempt(self, sending: _Sending, attempt: int, deadline: float) -> SendResult:
         route = await self._route(sending.topic)
-        queue = sending.queue or self._choose(route, sending.sharding_key, sending.last_broker)
+        queue = sending.queue or self._choose(route, sending.selector, sending.last_broker)
         sending.last_broker = queue.broker_name
         address = _address(route, queue)
         self._address_to(sending.command, queue)
         left_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
         if left_ms <= 0:
             raise RequestTimeoutError(f"the time for sending to {queue.topic} is over before attempt {attempt}")
-        response = await self._instance.request(address, sending.command, left_ms)
+        response = await self._timed(address, queue.broker_name, sending.command, left_ms)
         if response.code not in STORED_CODES:
             raise answer_error(address, sending.command.code, response)
         return _result(response, address, sending, queue, attempt)
+
+    async def _timed(self, address: str, broker_name: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+        """Send a request, and note for the choice of later queues how its broker did."""
+        if self._faults is None:
+            return await self._instance.request(address, command, timeout_ms)
+        clock = asyncio.get_running_loop().time
+        started, failed = clock(), True
+        try:
+            response = await self._instance.request(address, command, timeout_ms)
+            failed = response.code not in STORED_CODES
+        finally:
+            self._faults.sent(broker_name, (clock() - started) * 1000, clock() * 1000, failed=failed)
+        return response
 
     async def _route(self, topic: str) -> Route:
         route = await self._instance.publish_route(topic)
@@ -222,13 +309,15 @@ class Producer:
             await self._instance.heartbeat()
         return route
 
-    def _choose(self, route: Route, sharding_key: str | None, avoid: str | None) -> MessageQueue:
+    def _choose(self, route: Route, selector: Selector | None, avoid: str | None) -> MessageQueue:
         """Take the next queue in turn; after a failure, one of another broker if there is any."""
         queues = route.publish_queues()
-        if sharding_key is not None:
-            return queues[abs(java_string_hash(sharding_key)) % len(queues)]
+        if selector is not None:
+            return selector(queues)
         candidates = [queue for queue in queues if queue.broker_name != avoid] or queues
         self._next_index += 1
+        if self._faults is not None:
+            return self._faults.choose(candidates, self._next_index, asyncio.get_running_loop().time() * 1000)
         return candidates[self._next_index % len(candidates)]
 
     def _single(self, message: Message, unique_key: str) -> RemotingCommand:

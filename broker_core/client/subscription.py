@@ -9,22 +9,36 @@ from broker_core.errors import UsageError
 from broker_core.message.tags import java_string_hash
 
 ALL_TAGS = "*"
+TAG = "TAG"
+SQL92 = "SQL92"
 
 
 @dataclass(frozen=True, slots=True)
-class TagSubscription:
-    """One topic and the tags wanted of it; no tags means all."""
+class Sql:
+    """A SQL92 filter over message properties, such as ``price > 5 AND region = 'north'``; the broker applies it."""
+
+    expression: str
+
+
+Wanted = str | Sql
+"""Tags (``*``, or tags with ``||`` between them), or a SQL92 filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One topic and what is wanted of it; no tags means all that the broker gives."""
 
     topic: str
     expression: str
     tags: frozenset[str]
     version: int
+    expression_type: str = TAG
 
     def accepts(self, tag: str | None) -> bool:
         """Whether a message with this tag is wanted; brokers compare hashes only, so clients check again."""
         return not self.tags or tag in self.tags
 
-    def renewed(self, version: int) -> TagSubscription:
+    def renewed(self, version: int) -> Subscription:
         """The same with a newer version, which brokers take over."""
         return replace(self, version=version)
 
@@ -33,7 +47,7 @@ class TagSubscription:
         return {
             "classFilterMode": False,
             "codeSet": sorted(java_string_hash(tag) for tag in self.tags),
-            "expressionType": "TAG",
+            "expressionType": self.expression_type,
             "subString": self.expression,
             "subVersion": self.version,
             "tagsSet": sorted(self.tags),
@@ -41,15 +55,19 @@ class TagSubscription:
         }
 
 
-def subscribe(topic: str, expression: str, version: int) -> TagSubscription:
-    """Read a tag expression: ``*``, or tags with ``||`` between them.
+def subscribe(topic: str, wanted: Wanted, version: int) -> Subscription:
+    """Read what is wanted of a topic.
 
     Raises:
-        UsageError: It names no tag.
+        UsageError: A tag expression names no tag, or a SQL filter is empty.
     """
-    if expression.strip() in ("", ALL_TAGS):
-        return TagSubscription(topic, ALL_TAGS, frozenset(), version)
-    tags = frozenset(tag.strip() for tag in expression.split("||") if tag.strip())
+    if isinstance(wanted, Sql):
+        if not wanted.expression.strip():
+            raise UsageError(f"the SQL filter on {topic} is empty: give a condition such as price > 5")
+        return Subscription(topic, wanted.expression, frozenset(), version, SQL92)
+    if wanted.strip() in ("", ALL_TAGS):
+        return Subscription(topic, ALL_TAGS, frozenset(), version)
+    tags = frozenset(tag.strip() for tag in wanted.split("||") if tag.strip())
     if not tags:
-        raise UsageError(f"“{expression}” names no tag: give * for all, or tags as in “TagA || TagB”")
-    return TagSubscription(topic, expression, tags, version)
+        raise UsageError(f"“{wanted}” names no tag: give * for all, or tags as in “TagA || TagB”")
+    return Subscription(topic, wanted, tags, version)

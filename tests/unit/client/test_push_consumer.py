@@ -133,7 +133,7 @@ def test_a_failed_message_comes_again_and_holds_the_offset_until_it_is_done(capl
 def test_pauses_after_failures_double_up_to_a_bound():
     async def scenario(peer):
         member = consumer(peer, collect([]), settings=config(consume_retry_ms=1000, consume_retry_max_ms=30_000))
-        assert [member._retry_delay_ms(attempts) for attempts in (0, 1, 4, 5, 1000)] == [1000, 2000, 16_000, 30_000, 30_000]
+        assert [member._consuming.retry_delay_ms(attempts) for attempts in (0, 1, 4, 5, 1000)] == [1000, 2000, 16_000, 30_000, 30_000]
 
     play(scenario)
 

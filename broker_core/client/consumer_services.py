@@ -1,0 +1,233 @@
+"""What brokers ask of a consumer on behalf of administrators: its state, one message consumed now, other offsets.
+
+Source: spec remoting §2.4, §4.8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from broker_core.client.consuming import ListenerCaller
+from broker_core.client.instance import ClientInstance
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.process_queue import ProcessQueue
+from broker_core.client.subscription import Subscription
+from broker_core.errors import OrbitError
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+
+logger = logging.getLogger(__name__)
+
+_MIB = 1024 * 1024
+
+
+@dataclass(slots=True)
+class _TopicFigures:
+    consumed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class ConsumerFigures:
+    """Counts what a listener does.
+
+    Attributes:
+        clock: Milliseconds since the epoch.
+        consumed_messages: Messages that the listener is done with.
+        failed_calls: Calls that raised, or asked for the messages again.
+    """
+
+    clock: Callable[[], int]
+    consumed_messages: int = 0
+    failed_calls: int = 0
+    topics: dict[str, _TopicFigures] = field(default_factory=dict)
+
+    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:  # noqa: ARG002  no figure needs it
+        """A call begins."""
+        process_queue.last_consume_ms = self.clock()
+
+    def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
+        """A call ended."""
+        figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
+        figures.seconds += seconds
+        if done:
+            self.consumed_messages += len(messages)
+            figures.consumed += len(messages)
+        else:
+            self.failed_calls += 1
+            figures.failed += len(messages)
+
+    def status(self, topic: str, seconds: float) -> dict[str, float]:
+        """ConsumeStatus of a topic; rates since the start ``seconds`` ago."""
+        figures = self.topics.get(topic, _TopicFigures())
+        handled = figures.consumed + figures.failed
+        return {
+            "consumeFailedMsgs": figures.failed,
+            "consumeFailedTPS": figures.failed / seconds,
+            "consumeOKTPS": figures.consumed / seconds,
+            "consumeRT": figures.seconds * 1000 / handled if handled else 0.0,
+            "pullRT": 0.0,
+            "pullTPS": handled / seconds,
+        }
+
+
+class ServedConsumer(Protocol):
+    """The consumer, as far as its services look at it."""
+
+    group: str
+
+    @property
+    def orderly(self) -> bool:
+        """Whether it consumes each queue in order."""
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        """What it wants, by topic."""
+
+    @property
+    def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
+        """State of its queues."""
+
+    async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None:
+        """Forget a queue, and commit an offset for it."""
+
+    def wake_rebalance(self) -> None:
+        """Share the queues anew soon."""
+
+
+class ConsumerServices:
+    """Answers brokers.
+
+    Args:
+        consumer: Whom they ask about.
+        instance: Brings their requests.
+        call: Calls the listener.
+        figures: What the listener did.
+    """
+
+    def __init__(
+        self, consumer: ServedConsumer, instance: ClientInstance, call: ListenerCaller, figures: ConsumerFigures
+    ) -> None:
+        self._consumer = consumer
+        self._call = call
+        self._figures = figures
+        self._started_ms = figures.clock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        instance.serve(RequestCode.GET_CONSUMER_RUNNING_INFO, self._running_info)
+        instance.serve(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._consume_directly)
+        instance.serve(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._status)
+        instance.serve(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
+
+    async def close(self) -> None:
+        """End what is still being answered."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"{self._consumer.group} service")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _other_group(self, command: RemotingCommand, name: str) -> RemotingCommand | None:
+        group = command.ext_fields.get(name, "")
+        if group == self._consumer.group:
+            return None
+        return command.reply(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+
+    def _running_info(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        refusal = self._other_group(command, "consumerGroup")
+        if refusal is not None:
+            return refusal
+        consumer = self._consumer
+        seconds = max(self._figures.clock() - self._started_ms, 1) / 1000
+        body = {
+            "mqTable": {queue: self._queue_info(item) for queue, item in consumer.process_queues.items()},
+            "properties": {
+                "PROP_CLIENT_VERSION": version_name(MQ_VERSION),
+                "PROP_CONSUMEORDERLY": str(consumer.orderly).lower(),
+                "PROP_CONSUMER_START_TIMESTAMP": str(self._started_ms),
+                "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+            },
+            "statusTable": {topic: self._figures.status(topic, seconds) for topic in consumer.subscriptions},
+            "subscriptionSet": [item.to_json() for _, item in sorted(consumer.subscriptions.items())],
+        }
+        return command.reply(body=emit(body))
+
+    def _queue_info(self, item: ProcessQueue) -> dict[str, int | bool]:
+        first, last = item.offsets
+        return {
+            "cachedMsgCount": len(item),
+            "cachedMsgMaxOffset": last,
+            "cachedMsgMinOffset": first,
+            "cachedMsgSizeInMiB": item.waiting_bytes // _MIB,
+            "commitOffset": item.committable_offset,
+            "droped": item.dropped,
+            "lastConsumeTimestamp": item.last_consume_ms,
+            "lastLockTimestamp": item.last_pull_ms,
+            "lastPullTimestamp": item.last_pull_ms,
+            "locked": self._consumer.orderly,
+            "transactionMsgCount": 0,
+            "transactionMsgMaxOffset": 0,
+            "transactionMsgMinOffset": 0,
+            "tryUnlockTimes": 0,
+        }
+
+    def _status(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        refusal = self._other_group(command, "group")
+        if refusal is not None:
+            return refusal
+        topic = command.ext_fields.get("topic", "")
+        table = {
+            queue: item.committable_offset for queue, item in self._consumer.process_queues.items() if queue.topic == topic
+        }
+        return command.reply(body=emit({"consumerTable": {}, "messageQueueTable": table}))
+
+    def _consume_directly(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        refusal = self._other_group(command, "consumerGroup")
+        if refusal is not None:
+            return refusal
+        stored = decode_record(command.body)
+        queue = MessageQueue(stored.topic, command.ext_fields.get("brokerName", ""), stored.queue_id)
+        self._spawn(self._consume_one(connection, command, ReceivedMessage(stored, queue)))
+        return None
+
+    async def _consume_one(self, connection: Connection, command: RemotingCommand, message: ReceivedMessage) -> None:
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        done = await self._call(ProcessQueue(message.queue, message.queue_offset), [message])
+        result = {
+            "autoCommit": True,
+            "consumeResult": "CR_SUCCESS" if done else "CR_LATER",
+            "order": self._consumer.orderly,
+            "spentTimeMills": round((clock() - started) * 1000),
+        }
+        connection.send(command.reply(body=emit(result)))
+
+    def _reset_offsets(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        refusal = self._other_group(command, "group")
+        if refusal is not None:
+            return refusal
+        table = parse_object(command.body).get("offsetTable") or {}
+        offsets = {queue: int(offset) for key, offset in table.items() if (queue := as_message_queue(key)) is not None}
+        self._spawn(self._reset(offsets))
+        return command.reply()
+
+    async def _reset(self, offsets: Mapping[MessageQueue, int]) -> None:
+        """Drop the queues with their new offsets; the rebalance takes them up there."""
+        for queue, offset in offsets.items():
+            if queue not in self._consumer.process_queues:
+                continue
+            try:
+                await self._consumer.drop(queue, offset=offset)
+            except OrbitError as error:
+                logger.warning("offset %d of %s is not set: %s", offset, queue, error)
+        self._consumer.wake_rebalance()

@@ -1,0 +1,298 @@
+"""How messages reach a listener: many at once, or one after the other in each queue.
+
+Both work on process queues that their consumer fills. A failed message goes to ``failed``, which says whether it is off this
+consumer's hands; if not it is consumed again here, after a pause.
+
+Source: spec broker §6.2, §6.3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.process_queue import ProcessQueue
+from broker_core.config import ClientConfig
+
+logger = logging.getLogger(__name__)
+
+_RETRY_DOUBLINGS_MAX = 16
+
+
+class ConsumeResult(Enum):
+    """What a listener may return; None is `DONE`."""
+
+    DONE = "done"
+    AGAIN_LATER = "again later"
+
+
+Listener = Callable[[Sequence[ReceivedMessage]], Awaitable[ConsumeResult | None] | ConsumeResult | None]
+"""Consumes messages of one queue. Returning means done; raising, or returning AGAIN_LATER, means again later."""
+
+Failed = Callable[[ProcessQueue, Sequence[ReceivedMessage]], Awaitable[Sequence[ReceivedMessage]]]
+"""Takes messages that failed; returns those that must be consumed again here."""
+
+
+class Observer(Protocol):
+    """Told of each call of a listener."""
+
+    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        """A call begins."""
+
+    def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
+        """A call ended."""
+
+
+class ListenerCaller:
+    """Calls a listener, and says whether it is done.
+
+    Args:
+        group: For the log.
+        listener: What to call.
+        observer: Told of each call.
+    """
+
+    def __init__(self, group: str, listener: Listener, observer: Observer) -> None:
+        self.group = group
+        self._listener = listener
+        self._observer = observer
+
+    async def __call__(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> bool:
+        """True when the messages are consumed."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        self._observer.called(process_queue, messages)
+        done = False
+        try:
+            result = self._listener(messages)
+            if inspect.isawaitable(result):
+                result = await result
+            done = result is not ConsumeResult.AGAIN_LATER
+        except Exception:
+            logger.exception(
+                "the listener of group %s failed on %d messages of %s from offset %d",
+                self.group, len(messages), process_queue.queue, messages[0].queue_offset,
+            )  # fmt: skip
+        self._observer.returned(messages, done=done, seconds=clock() - started)
+        return done
+
+
+class Consuming(Protocol):
+    """Consumes what process queues hold."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        """Take messages that were just added to a process queue."""
+
+    async def finish_queue(self, process_queue: ProcessQueue) -> bool:
+        """Wait until nothing of a queue is with the listener, as far as order asks for it; False when that takes too long."""
+
+    async def close(self) -> None:
+        """End; waits some time for listeners at work."""
+
+
+class Concurrently:
+    """Messages in slices, ``concurrency`` of them at once, in any order.
+
+    Args:
+        call: Calls the listener.
+        failed: Takes failed messages.
+        config: Times.
+        batch_messages: Most messages of one call.
+        concurrency: Calls at once.
+    """
+
+    def __init__(
+        self, call: ListenerCaller, failed: Failed, config: ClientConfig, *, batch_messages: int, concurrency: int
+    ) -> None:
+        self._call = call
+        self._failed = failed
+        self._config = config
+        self._batch_messages = batch_messages
+        self._concurrency = concurrency
+        # Not bounded here: flow control of each queue bounds what is fetched and thereby what waits.
+        self._work: asyncio.Queue[tuple[ProcessQueue, Sequence[ReceivedMessage]] | None] = asyncio.Queue()
+        self._workers: list[asyncio.Task[None]] = []
+        self._retries: set[asyncio.TimerHandle] = set()
+        self._closing = False
+
+    def start(self) -> None:
+        """As `Consuming.start`."""
+        for _ in range(self._concurrency):
+            self._workers.append(asyncio.create_task(self._run(), name=f"{self._call.group} consume"))
+
+    def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        """As `Consuming.submit`."""
+        for start in range(0, len(messages), self._batch_messages):
+            self._work.put_nowait((process_queue, messages[start : start + self._batch_messages]))
+
+    async def finish_queue(self, process_queue: ProcessQueue) -> bool:  # noqa: ARG002  order does not matter
+        """As `Consuming.finish_queue`."""
+        return True
+
+    async def close(self) -> None:
+        """As `Consuming.close`."""
+        self._closing = True
+        for timer in self._retries:
+            timer.cancel()
+        for _ in self._workers:
+            self._work.put_nowait(None)
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=self._config.close_wait_ms / 1000)
+        await cancel(self._workers)
+
+    async def _run(self) -> None:
+        while not self._closing:
+            work = await self._work.get()
+            if work is None or self._closing:
+                return
+            process_queue, messages = work
+            if not process_queue.dropped:
+                await self._consume(process_queue, messages)
+            # A listener that never awaits must not keep the loop from everything else.
+            await asyncio.sleep(0)
+
+    async def _consume(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        if await self._call(process_queue, messages):
+            process_queue.remove(messages)
+            return
+        left = await self._failed(process_queue, messages)
+        kept = set(map(id, left))
+        process_queue.remove([message for message in messages if id(message) not in kept])
+        if left:
+            self._again(process_queue, left)
+
+    def retry_delay_ms(self, attempts: int) -> int:
+        """Pause before the next call with messages that failed ``attempts`` times before."""
+        doubled = self._config.consume_retry_ms << min(attempts, _RETRY_DOUBLINGS_MAX)
+        return min(doubled, self._config.consume_retry_max_ms)
+
+    def _again(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        delay_ms = self.retry_delay_ms(messages[0].attempts)
+        logger.info("%d messages of %s are consumed again in %d ms", len(messages), process_queue.queue, delay_ms)
+        for message in messages:
+            message.attempts += 1
+
+        def again() -> None:
+            self._retries.discard(timer)
+            self._work.put_nowait((process_queue, messages))
+
+        timer = asyncio.get_running_loop().call_later(delay_ms / 1000, again)
+        self._retries.add(timer)
+
+
+class Orderly:
+    """Each queue's messages one call after the other, lowest offset first; ``concurrency`` queues at once.
+
+    Args:
+        call: Calls the listener.
+        failed: Takes messages that failed too often; those it returns are tried on.
+        config: Times.
+        may_consume: Whether this member holds the lock of a queue now.
+        batch_messages: Most messages of one call.
+        concurrency: Queues at once.
+    """
+
+    def __init__(
+        self,
+        call: ListenerCaller,
+        failed: Failed,
+        config: ClientConfig,
+        may_consume: Callable[[ProcessQueue], bool],
+        *,
+        batch_messages: int,
+        concurrency: int,
+    ) -> None:
+        self._call = call
+        self._failed = failed
+        self._config = config
+        self._may_consume = may_consume
+        self._batch_messages = batch_messages
+        self._slots = asyncio.Semaphore(concurrency)
+        self._lanes: dict[ProcessQueue, _Lane] = {}
+        self._closing = False
+
+    def start(self) -> None:
+        """As `Consuming.start`: work begins with the first message of a queue."""
+
+    def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        """As `Consuming.submit`."""
+        if messages and process_queue not in self._lanes and not self._closing:
+            name = f"{self._call.group} consume {process_queue.queue.topic} {process_queue.queue.queue_id}"
+            stop = asyncio.Event()
+            self._lanes[process_queue] = _Lane(asyncio.create_task(self._run(process_queue, stop), name=name), stop)
+
+    async def finish_queue(self, process_queue: ProcessQueue) -> bool:
+        """As `Consuming.finish_queue`; no further call begins meanwhile."""
+        lane = self._lanes.get(process_queue)
+        if lane is None:
+            return True
+        lane.stop.set()
+        await asyncio.wait([lane.task], timeout=self._config.give_up_wait_ms / 1000)
+        if not lane.task.done():
+            lane.stop.clear()
+        return lane.task.done()
+
+    async def close(self) -> None:
+        """As `Consuming.close`."""
+        self._closing = True
+        lanes = list(self._lanes.values())
+        for lane in lanes:
+            lane.stop.set()
+        if lanes:
+            await asyncio.wait([lane.task for lane in lanes], timeout=self._config.close_wait_ms / 1000)
+        await cancel([lane.task for lane in lanes])
+
+    async def _run(self, process_queue: ProcessQueue, stop: asyncio.Event) -> None:
+        try:
+            while not stop.is_set() and not process_queue.dropped and len(process_queue):
+                if not self._may_consume(process_queue):
+                    await _pause(self._config.lock_retry_ms, stop)
+                    continue
+                async with self._slots:
+                    pause_ms = await self._consume(process_queue, process_queue.first(self._batch_messages))
+                await _pause(pause_ms, stop)
+        finally:
+            del self._lanes[process_queue]
+
+    async def _consume(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> int:
+        """Call the listener once; returns how long to wait before the next call."""
+        if await self._call(process_queue, messages):
+            process_queue.remove(messages)
+            return 0
+        for message in messages:
+            message.attempts += 1
+        left = set(map(id, await self._failed(process_queue, messages)))
+        process_queue.remove([message for message in messages if id(message) not in left])
+        return self._config.suspend_queue_ms if left else 0
+
+
+class _Lane(NamedTuple):
+    """The work on one queue of an orderly consumer."""
+
+    task: asyncio.Task[None]
+    stop: asyncio.Event
+
+
+async def _pause(pause_ms: int, stop: asyncio.Event) -> None:
+    """Wait, not longer than until ``stop``; others get their turn in any case."""
+    await asyncio.sleep(0)
+    if pause_ms:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_ms / 1000):
+                await stop.wait()
+
+
+async def cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait for their end."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

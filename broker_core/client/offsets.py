@@ -1,0 +1,184 @@
+"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: spec broker §6.4, §6.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.names import retry_topic
+from broker_core.client.pulling import number
+from broker_core.errors import CodecError, UsageError
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
+
+
+class ConsumeFrom(StrEnum):
+    """Where a group begins that has no offset yet, by its names in a heartbeat."""
+
+    LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+class OffsetStore(Protocol):
+    """Keeps the offsets of one group."""
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """The offset of the group in a queue; None when it has none."""
+
+    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
+        """Store an offset; with ``confirmed`` return when it is stored, else when it is on its way."""
+
+
+class BrokerOffsets:
+    """Offsets at the brokers, shared by all members of a group."""
+
+    def __init__(self, instance: ClientInstance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """As `OffsetStore.read`; a broker answers 0 for a new group on a young queue.
+
+        Raises:
+            RemoteError: The broker refuses.
+            NetworkError: Nobody answers.
+        """
+        address = await self._instance.address_of(queue)
+        command = RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, self._fields(queue))
+        response = await self._instance.request(address, command)
+        if response.code == ResponseCode.SUCCESS:
+            return number(response, "offset", address)
+        if response.code != ResponseCode.QUERY_NOT_FOUND:
+            raise answer_error(address, command.code, response)
+        return None
+
+    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
+        """As `OffsetStore.write`; raises as `read`."""
+        command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET, {**self._fields(queue), "commitOffset": str(offset)})
+        address = await self._instance.address_of(queue)
+        if confirmed:
+            await self._instance.call(address, command)
+        else:
+            await self._instance.send_oneway(address, command)
+
+    def _fields(self, queue: MessageQueue) -> dict[str, str]:
+        return {"consumerGroup": self._group, "topic": queue.topic, "queueId": str(queue.queue_id)}
+
+
+class LocalOffsets:
+    """Offsets in a file of this machine, written as the Java client writes it, with the state before in ``.bak``.
+
+    Args:
+        path: ``offsets.json``; its directory is created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[MessageQueue, int] | None = None
+        self._lock = asyncio.Lock()
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """As `OffsetStore.read`.
+
+        Raises:
+            UsageError: Neither the file nor its backup can be read.
+        """
+        return (await self._loaded()).get(queue)
+
+    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:  # noqa: ARG002  it always is
+        """As `OffsetStore.write`; on disk when it returns.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        offsets = await self._loaded()
+        offsets[queue] = offset
+        async with self._lock:
+            await asyncio.to_thread(self._save, emit({"offsetTable": dict(offsets)}))
+
+    async def _loaded(self) -> dict[MessageQueue, int]:
+        async with self._lock:
+            if self._offsets is None:
+                self._offsets = await asyncio.to_thread(self._load)
+            return self._offsets
+
+    def _load(self) -> dict[MessageQueue, int]:
+        failure: Exception | None = None
+        for path in (self._path, self._backup):
+            try:
+                return _parse_offsets(path.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (OSError, CodecError) as error:
+                failure = failure or error
+        if failure is not None:
+            text = f"the offsets of a broadcasting group in {self._path} cannot be read: remove the file to begin anew"
+            raise UsageError(text) from failure
+        return {}
+
+    @property
+    def _backup(self) -> Path:
+        return self._path.with_name(self._path.name + ".bak")
+
+    def _save(self, content: bytes) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name(self._path.name + ".tmp")
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if self._path.exists():
+            self._path.replace(self._backup)
+        fresh.replace(self._path)
+
+
+def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
+    table = parse_object(content).get("offsetTable") or {}
+    offsets = {}
+    for key, value in table.items():
+        queue = as_message_queue(key)
+        # A newer Java client writes a counter object instead of the plain number.
+        figure = value.get("offset") if isinstance(value, dict) else value
+        if queue is None or not isinstance(figure, int):
+            raise CodecError(f"an entry of the offsets is none: {key!r}: {value!r}")
+        offsets[queue] = figure
+    return offsets
+
+
+def local_offsets_path(directory: Path | None, client_id: str, group: str) -> Path:
+    """Where the Java client keeps the offsets of a broadcasting group.
+
+    Args:
+        directory: Instead of ``~/.rocketmq_offsets``.
+        client_id: Of the consumer.
+        group: Consumer group.
+    """
+    root = Path.home() / ".rocketmq_offsets" if directory is None else directory
+    return root / client_id.replace("/", "_") / group / "offsets.json"
+
+
+async def first_offset(
+    instance: ClientInstance, group: str, queue: MessageQueue, consume_from: ConsumeFrom, consume_from_ms: int
+) -> int:
+    """Where a group without an offset begins in a queue (Source: spec broker §6.4).
+
+    Raises:
+        RemoteError: The broker refuses.
+        NetworkError: Nobody answers.
+    """
+    is_retry = queue.topic == retry_topic(group)
+    fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
+    code = RequestCode.GET_MAX_OFFSET
+    if consume_from is ConsumeFrom.FIRST_OFFSET or (is_retry and consume_from is ConsumeFrom.LAST_OFFSET):
+        code = RequestCode.GET_MIN_OFFSET
+    elif consume_from is ConsumeFrom.TIMESTAMP and not is_retry:
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        fields["timestamp"] = str(consume_from_ms)
+    address = await instance.address_of(queue)
+    return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -1,0 +1,149 @@
+"""One pull from one queue: request, answer, decoded messages. All consumers use it (Source: spec remoting §2.2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.subscription import Subscription
+from broker_core.errors import RemoteError
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+FLAG_COMMIT_OFFSET = 1
+FLAG_SUSPEND = 2
+FLAG_SUBSCRIPTION = 4
+FLAG_LITE_PULL = 16
+
+
+class PullStatus(StrEnum):
+    """How a pull ended."""
+
+    FOUND = "FOUND"
+    NO_NEW_MESSAGE = "NO_NEW_MSG"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MSG"
+    OFFSET_ILLEGAL = "OFFSET_ILLEGAL"
+
+
+_STATUS = {
+    ResponseCode.SUCCESS: PullStatus.FOUND,
+    ResponseCode.PULL_NOT_FOUND: PullStatus.NO_NEW_MESSAGE,
+    ResponseCode.PULL_RETRY_IMMEDIATELY: PullStatus.NO_MATCHED_MESSAGE,
+    ResponseCode.PULL_OFFSET_MOVED: PullStatus.OFFSET_ILLEGAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PullResult:
+    """What a pull brought.
+
+    Attributes:
+        status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; go on at ``next_offset``.
+        messages: In order; tags that only hash like a wanted one are left out, so it may be empty.
+        next_offset: Where the next pull begins.
+        min_offset: Of the queue; -1 where the broker does not say.
+        max_offset: Of the queue; -1 where the broker does not say.
+    """
+
+    status: PullStatus
+    messages: list[ReceivedMessage]
+    next_offset: int
+    min_offset: int
+    max_offset: int
+
+
+class Puller:
+    """Pulls for one group.
+
+    Args:
+        instance: Connections and routes.
+        group: Consumer group.
+        lite: Says so in its pulls, as lite pull consumers do.
+    """
+
+    def __init__(self, instance: ClientInstance, group: str, *, lite: bool = False) -> None:
+        self._instance = instance
+        self._group = group
+        self._flags = FLAG_SUBSCRIPTION | (FLAG_LITE_PULL if lite else 0)
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        subscription: Subscription,
+        *,
+        messages_max: int,
+        suspend_ms: int = 0,
+        commit_offset: int = 0,
+        timeout_ms: int | None = None,
+    ) -> PullResult:
+        """Pull once.
+
+        Args:
+            queue: Where from.
+            offset: The first offset wanted.
+            subscription: What is wanted.
+            messages_max: Most messages.
+            suspend_ms: How long the broker may wait for a message when there is none.
+            commit_offset: The group's offset to store with the pull, if greater than 0.
+            timeout_ms: For the answer; default ``pull_timeout_ms``.
+
+        Raises:
+            RemoteError: The broker refuses, or is not known.
+            NetworkError: Not reachable, lost, or no answer in time.
+            CodecError: The answer holds no records.
+        """
+        flags = self._flags | (FLAG_SUSPEND if suspend_ms else 0) | (FLAG_COMMIT_OFFSET if commit_offset > 0 else 0)
+        fields = {
+            "consumerGroup": self._group,
+            "topic": queue.topic,
+            "queueId": str(queue.queue_id),
+            "queueOffset": str(offset),
+            "maxMsgNums": str(messages_max),
+            "sysFlag": str(flags),
+            "commitOffset": str(commit_offset),
+            "suspendTimeoutMillis": str(suspend_ms),
+            "subscription": subscription.expression,
+            "subVersion": str(subscription.version),
+            "expressionType": subscription.expression_type,
+        }
+        address = await self._instance.address_of(queue)
+        command = RemotingCommand(RequestCode.PULL_MESSAGE, fields)
+        limit_ms = self._instance.config.pull_timeout_ms if timeout_ms is None else timeout_ms
+        response = await self._instance.request(address, command, limit_ms)
+        status = _STATUS.get(ResponseCode(response.code)) if response.code in _STATUS else None
+        if status is None:
+            raise answer_error(address, command.code, response)
+        found = _decode(bytes(response.body), queue, subscription) if status is PullStatus.FOUND else []
+        return PullResult(
+            status,
+            found,
+            number(response, "nextBeginOffset", address),
+            int(response.ext_fields.get("minOffset", -1)),
+            int(response.ext_fields.get("maxOffset", -1)),
+        )
+
+
+def _decode(body: bytes, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
+    messages: list[ReceivedMessage] = []
+    position = 0
+    while position < len(body):
+        stored = decode_record(body, position)
+        position += stored.store_size
+        message = ReceivedMessage(stored, queue)
+        if subscription.accepts(message.tags):
+            messages.append(message)
+    return messages
+
+
+def number(response: RemotingCommand, name: str, address: str) -> int:
+    """A number of a response's header; raises `RemoteError` where there is none."""
+    text = response.ext_fields.get(name, "")
+    try:
+        return int(text)
+    except ValueError as error:
+        raise RemoteError(f"{address} answered with {name} “{text}”, not a number", code=response.code) from error

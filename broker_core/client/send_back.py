@@ -1,0 +1,98 @@
+"""Messages that a consumer could not consume: back to the broker, which brings them again later (Source: spec broker §8)."""
+
+from __future__ import annotations
+
+import logging
+
+from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.names import retry_topic
+from broker_core.errors import NetworkError, RemoteError
+from broker_core.message import properties as names
+from broker_core.message.message_id import offset_message_id
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.frame import RemotingCommand
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_RECONSUME_TIMES = 16
+
+
+class SendBack:
+    """Gives messages of one group back.
+
+    Args:
+        instance: Connections and routes.
+        group: Consumer group.
+        reconsume_times_max: After so many times a message becomes a dead letter.
+    """
+
+    def __init__(self, instance: ClientInstance, group: str, *, reconsume_times_max: int) -> None:
+        self._instance = instance
+        self._group = group
+        self._reconsume_times_max = reconsume_times_max
+
+    async def later(self, message: ReceivedMessage, delay_level: int = 0) -> bool:
+        """Have a message come again after a pause; True when the broker has taken it.
+
+        Args:
+            message: The message.
+            delay_level: 0 lets the broker choose by how often it came, -1 makes it a dead letter.
+        """
+        stored = message.stored
+        fields = {
+            "offset": str(stored.physical_offset),
+            "group": self._group,
+            "delayLevel": str(delay_level),
+            "originMsgId": message.message_id,
+            "originTopic": message.queue.topic,
+            "unitMode": "false",
+            "maxReconsumeTimes": str(self._reconsume_times_max),
+        }
+        try:
+            address = await self._instance.address_of(message.queue)
+            timeout_ms = self._instance.config.send_back_timeout_ms
+            await self._instance.call(address, RemotingCommand(RequestCode.CONSUMER_SEND_MSG_BACK, fields), timeout_ms)
+        except (NetworkError, RemoteError) as error:
+            logger.warning("message at %d of %s stays here: %s", message.queue_offset, message.queue, error)
+            return False
+        return True
+
+    async def bury(self, message: ReceivedMessage) -> bool:
+        """Have an orderly message, which was tried here as often as allowed, made a dead letter; True when it is stored."""
+        stored = message.stored
+        origin = offset_message_id(stored.store_host, stored.physical_offset)
+        properties = {
+            **stored.properties,
+            names.RETRY_TOPIC: message.topic,
+            names.ORIGIN_MESSAGE_ID: stored.properties.get(names.ORIGIN_MESSAGE_ID, origin),
+        }
+        for name in (names.DELAY, names.TRANSACTION_PREPARED, names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES):
+            properties.pop(name, None)
+        fields = {
+            "a": self._group,
+            "b": retry_topic(self._group),
+            "c": DEFAULT_TOPIC,
+            "d": "1",
+            "e": "0",
+            "f": str(stored.sys_flag & _BODY_FLAGS),
+            "g": str(stored.born_timestamp_ms),
+            "h": str(stored.flag),
+            "i": names.encode_properties(properties).decode(),
+            "j": str(self._reconsume_times_max + 1),  # 5.1 and later ask for more than the limit
+            "k": "false",
+            "l": str(self._reconsume_times_max),
+            "m": "false",
+            "n": message.queue.broker_name,
+        }
+        try:
+            address = await self._instance.address_of(message.queue)
+            await self._instance.call(address, RemotingCommand(RequestCode.SEND_MESSAGE_V2, fields, stored.body))
+        except (NetworkError, RemoteError) as error:
+            logger.warning("message at %d of %s is not buried: %s", message.queue_offset, message.queue, error)
+            return False
+        return True
+
+
+_BODY_FLAGS = 0x701
+"""SYSFLAG bits that say how the body is compressed."""
