@@ -139,6 +139,8 @@ class LocalOffsets:
 
 
 def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
+    if not content:
+        raise CodecError("the file of offsets is empty")
     table = parse_object(content).get("offsetTable") or {}
     offsets = {}
     for key, value in table.items():

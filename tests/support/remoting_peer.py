@@ -19,7 +19,7 @@ from broker_core.message.record import decode_record, encode_record
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.remoting.server import RemotingServer
 
 Answer = Callable[[Connection, RemotingCommand], RemotingCommand | None]
@@ -47,6 +47,7 @@ class Peer:
     requests: list[RemotingCommand] = field(default_factory=list)
     script: dict[int, list[Answer]] = field(default_factory=lambda: defaultdict(list))
     held: list[Held] = field(default_factory=list)
+    locks: dict[MessageQueue, str] = field(default_factory=dict)
     min_offset: int = 0
 
     async def __aenter__(self) -> Self:
@@ -108,6 +109,8 @@ class Peer:
             RequestCode.HEART_BEAT: self._heartbeat,
             RequestCode.UNREGISTER_CLIENT: self._unregister,
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._members,
+            RequestCode.LOCK_BATCH_MQ: self._lock,
+            RequestCode.UNLOCK_BATCH_MQ: self._unlock,
             RequestCode.QUERY_CONSUMER_OFFSET: self._query_offset,
             RequestCode.UPDATE_CONSUMER_OFFSET: self._update_offset,
             RequestCode.GET_MAX_OFFSET: lambda _, c: c.reply(ext_fields={"offset": str(self._max(c))}),
@@ -190,6 +193,20 @@ class Peer:
 
     def _max(self, command: RemotingCommand) -> int:
         return self.min_offset + len(self.records[command.ext_fields["topic"], int(command.ext_fields["queueId"])])
+
+    def _lock(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        body = parse_object(command.body)
+        queues = [as_message_queue(item) for item in body["mqSet"]]
+        held = [queue for queue in queues if queue and self.locks.setdefault(queue, body["clientId"]) == body["clientId"]]
+        return command.reply(body=emit({"lockOKMQSet": held}))
+
+    def _unlock(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        body = parse_object(command.body)
+        for item in body["mqSet"]:
+            queue = as_message_queue(item)
+            if queue and self.locks.get(queue) == body["clientId"]:
+                del self.locks[queue]
+        return command.reply()
 
     def _pull(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         fields = command.ext_fields

@@ -3,12 +3,14 @@ import asyncio
 import pytest
 
 from broker_core.client.allocation import allocate_by_circle
-from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, MessageModel, PushConsumer
+from broker_core.client.subscription import Sql
 from broker_core.config import ClientConfig
-from broker_core.errors import UsageError
+from broker_core.errors import RemoteError, UsageError
 from broker_core.message.properties import encode_properties
 from broker_core.remoting.codes import RequestCode
-from broker_core.remoting.json_body import MessageQueue
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
 from tests.support.remoting_peer import BROKER, Peer, eventually
 
 QUICK = {"commit_interval_ms": 5, "flow_control_pause_ms": 1, "pull_retry_ms": 1, "consume_retry_ms": 1, "close_wait_ms": 2_000}
@@ -133,7 +135,13 @@ def test_a_failed_message_comes_again_and_holds_the_offset_until_it_is_done(capl
 def test_pauses_after_failures_double_up_to_a_bound():
     async def scenario(peer):
         member = consumer(peer, collect([]), settings=config(consume_retry_ms=1000, consume_retry_max_ms=30_000))
-        assert [member._consuming.retry_delay_ms(attempts) for attempts in (0, 1, 4, 5, 1000)] == [1000, 2000, 16_000, 30_000, 30_000]
+        assert [member._consuming.retry_delay_ms(attempts) for attempts in (0, 1, 4, 5, 1000)] == [
+            1000,
+            2000,
+            16_000,
+            30_000,
+            30_000,
+        ]
 
     play(scenario)
 
@@ -331,3 +339,245 @@ def test_a_consumer_that_cannot_work_is_refused(topics, options):
             PushConsumer("127.0.0.1:1", "CG", topics, collect([]), **options)
 
     asyncio.run(run())
+
+
+# ---- giving back ----
+
+
+def test_a_message_that_fails_goes_back_to_its_broker_and_its_offset_moves_on():
+    async def scenario(peer):
+        back = []
+
+        def take_back(_, command):
+            back.append(command.ext_fields)
+            return command.reply()
+
+        def listener(messages):
+            return ConsumeResult.AGAIN_LATER if messages[0].body == b"bad" else None
+
+        peer.script[RequestCode.CONSUMER_SEND_MSG_BACK] = [take_back]
+        peer.store("T", 0, b"bad")
+        peer.store("T", 0, b"good")
+        async with consumer(peer, listener, reconsume_times_max=5) as member:
+            await eventually(lambda: peer.offsets.get(("CG", "T", 0)) == 2)
+            assert (member.consumed_messages, member.failed_calls) == (1, 1)
+        (fields,) = back
+        assert (fields["group"], fields["offset"], fields["delayLevel"], fields["maxReconsumeTimes"]) == ("CG", "0", "0", "5")
+
+    play(scenario)
+
+
+# ---- orderly ----
+
+
+def orderly(peer, listener, **options):
+    quick = {"suspend_queue_ms": 1, "lock_retry_ms": 1, "lock_interval_ms": 5}
+    return consumer(peer, listener, orderly=True, settings=config(**{**quick, **options.pop("settings", {})}), **options)
+
+
+def test_an_orderly_consumer_gets_each_queue_in_order_and_tries_a_failed_message_again_first():
+    async def scenario(peer):
+        seen, failures = [], iter([True, True])
+
+        async def listener(messages):
+            await asyncio.sleep(0)
+            seen.append((messages[0].queue.queue_id, messages[0].queue_offset, messages[0].reconsume_times))
+            if messages[0].body == b"3" and next(failures, False):
+                raise ValueError("not now")
+
+        for number in range(12):
+            peer.store("T", number % 2, b"%d" % number)
+        async with orderly(peer, listener) as member:
+            assert set(peer.locks.values()) == {member.client_id}
+            await eventually(lambda: peer.offsets.get(("CG", "T", 0)) == peer.offsets.get(("CG", "T", 1)) == 6)
+        first = [offset for queue_id, offset, _ in seen if queue_id == 0]
+        second = [(offset, times) for queue_id, offset, times in seen if queue_id == 1]
+        assert first == list(range(6))
+        assert second == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0), (3, 0), (4, 0), (5, 0)]
+        assert peer.locks == {}
+
+    play(scenario)
+
+
+def test_an_orderly_message_that_fails_too_often_is_buried():
+    async def scenario(peer):
+        buried = []
+
+        def bury(_, command):
+            buried.append((command.ext_fields, bytes(command.body)))
+            return command.reply(ext_fields={"msgId": "x", "queueId": "0", "queueOffset": "0"})
+
+        def listener(messages):
+            return ConsumeResult.AGAIN_LATER if messages[0].body == b"bad" else None
+
+        peer.script[RequestCode.SEND_MESSAGE_V2] = [lambda _, command: command.reply(2, "busy"), bury]
+        peer.store("T", 0, b"bad", encode_properties({"TAGS": "a"}))
+        peer.store("T", 0, b"good")
+        async with orderly(peer, listener, reconsume_times_max=1) as member:
+            await eventually(lambda: peer.offsets.get(("CG", "T", 0)) == 2)
+            assert member.failed_calls == 3
+        ((fields, body),) = buried
+        assert (fields["b"], fields["j"], fields["l"], body) == ("%RETRY%CG", "2", "1", b"bad")
+        assert "RETRY_TOPIC\x01T" in fields["i"]
+
+    play(scenario)
+
+
+def test_a_queue_that_another_member_has_locked_is_taken_up_when_it_is_free():
+    async def scenario(peer):
+        queue = MessageQueue("T", BROKER, 0)
+        peer.locks[queue] = "someone"
+        seen = []
+        peer.store("T", 0, b"x")
+        settings = {"rebalance_interval_ms": 5}
+        async with orderly(peer, lambda m: seen.append(m[0].body), settings=settings) as member:
+            assert queue not in member.queues
+            del peer.locks[queue]
+            await eventually(lambda: seen == [b"x"])
+
+    play(scenario)
+
+
+def test_a_queue_whose_lock_is_lost_is_dropped_and_its_offset_read_anew():
+    async def scenario(peer):
+        seen = []
+        peer.store("T", 0, b"0")
+        settings = {"rebalance_interval_ms": 5, "commit_interval_ms": 600_000}
+        async with orderly(peer, lambda m: seen.append(m[0].queue_offset), settings=settings) as member:
+            await eventually(lambda: seen == [0])
+            queue = MessageQueue("T", BROKER, 0)
+            peer.locks[queue] = "thief"
+            await eventually(lambda: queue not in member.queues)
+            for number in (1, 2):
+                peer.store("T", 0, b"%d" % number)
+            await eventually(lambda: peer.offsets.get(("CG", "T", 0)) == 1)
+            peer.offsets["CG", "T", 0] = 2
+            peer.locks[queue] = member.client_id
+            await eventually(lambda: seen == [0, 2])
+
+    play(scenario)
+
+
+def test_an_orderly_queue_is_given_up_only_between_two_calls():
+    async def scenario(peer):
+        release, entered = asyncio.Event(), asyncio.Event()
+
+        async def slow(_messages):
+            entered.set()
+            await release.wait()
+
+        for queue_id in (0, 1):
+            peer.store("T", queue_id, b"x")
+        settings = {"give_up_wait_ms": 5, "rebalance_interval_ms": 20}
+        async with orderly(peer, slow, settings=settings) as first:
+            await entered.wait()
+            async with orderly(peer, collect([]), settings=settings) as second:
+                asked = second.client_id.encode()
+                await eventually(lambda: sum(asked in lock.body for lock in peer.of_code(RequestCode.LOCK_BATCH_MQ)) >= 3)
+                assert (len(first.queues), second.queues) == (2, [])
+                release.set()
+                await eventually(lambda: len(first.queues) == len(second.queues) == 1)
+
+    play(scenario)
+
+
+# ---- broadcasting ----
+
+
+def test_broadcasting_gives_every_member_everything_and_keeps_offsets_in_a_file(tmp_path):
+    async def scenario(peer):
+        first, second = [], []
+
+        def member(name, into):
+            return consumer(
+                peer, collect(into), model=MessageModel.BROADCASTING, instance_name=name, offsets_directory=tmp_path
+            )
+
+        async with member("one", first), member("two", second):
+            for number in range(4):
+                peer.store("T", number % 2, b"%d" % number)
+            await eventually(lambda: len(first) == len(second) == 4)
+        assert peer.offsets == {}
+        assert RequestCode.GET_CONSUMER_LIST_BY_GROUP not in peer.codes()
+        assert {item["messageModel"] for item in (beat["consumerDataSet"][0] for beat in peer.heartbeats)} == {"BROADCASTING"}
+        peer.store("T", 0, b"later")
+        async with member("one", first):
+            await eventually(lambda: len(first) == 5)
+        assert (first[4], len(list(tmp_path.rglob("offsets.json")))) == (b"later", 2)
+
+    play(scenario)
+
+
+def test_a_message_that_fails_in_broadcasting_is_dropped(tmp_path, caplog):
+    async def scenario(peer):
+        def listener(_messages):
+            raise ValueError("cannot")
+
+        peer.store("T", 0, b"x")
+        options = {"model": MessageModel.BROADCASTING, "offsets_directory": tmp_path}
+        async with consumer(peer, listener, **options) as member:
+            await eventually(lambda: member.failed_calls == 1 and member.waiting_messages == 0)
+
+    play(scenario)
+    assert "1 messages of" in caplog.text
+    assert "are dropped" in caplog.text
+
+
+# ---- SQL and services ----
+
+
+def test_a_sql_filter_is_checked_at_the_start_and_goes_with_every_pull():
+    async def scenario(peer):
+        peer.script[RequestCode.CHECK_CLIENT_CONFIG] = [
+            lambda _, command: command.reply(1, "The broker does not support consumer to filter message by SQL92"),
+            lambda _, command: command.reply(),
+        ]
+        topics = {"T": Sql("price > 5")}
+        with pytest.raises(RemoteError, match="does not support"):
+            await consumer(peer, collect([]), topics=topics).start()
+        async with consumer(peer, collect([]), topics=topics):
+            await eventually(lambda: peer.held)
+        pull = peer.of_code(RequestCode.PULL_MESSAGE)[0].ext_fields
+        assert (pull["subscription"], pull["expressionType"]) == ("price > 5", "SQL92")
+
+    play(scenario)
+
+
+def test_brokers_may_ask_for_state_offsets_and_one_message_now():
+    async def scenario(peer):
+        seen = []
+
+        def listener(messages):
+            seen.append(messages[0].body)
+            if messages[0].body == b"bad":
+                raise ValueError("cannot")
+
+        peer.store("T", 0, b"x")
+        async with consumer(peer, listener) as member:
+            await eventually(lambda: member.consumed_messages == 1)
+            connection = peer.members["CG"][member.client_id]
+
+            async def ask(code, fields, body=b""):
+                return await connection.request(RemotingCommand(code, fields, body))
+
+            info = parse_object((await ask(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "CG"})).body)
+            assert info["properties"]["PROP_CONSUME_TYPE"] == "CONSUME_PASSIVELY"
+            assert {item["topic"] for item in info["subscriptionSet"]} == {"T", "%RETRY%CG"}
+            assert sum(value["commitOffset"] for value in info["mqTable"].values()) == 1
+            status = await ask(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, {"group": "CG", "topic": "T"})
+            table = {as_message_queue(key): value for key, value in parse_object(status.body)["messageQueueTable"].items()}
+            assert table[MessageQueue("T", BROKER, 0)] == 1
+            for body, result in ((b"good", "CR_SUCCESS"), (b"bad", "CR_LATER")):
+                peer.store("other", 0, body)
+                record = peer.records["other", 0][-1]
+                answer = await ask(RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "CG"}, record)
+                assert parse_object(answer.body)["consumeResult"] == result
+            other = await ask(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "other"})
+            assert (other.code, "not exist in this consumer" in other.remark) == (1, True)
+            peer.store("T", 0, b"y")
+            await eventually(lambda: member.consumed_messages == 3)
+            offsets = emit({"offsetTable": {MessageQueue("T", BROKER, 0): 0, MessageQueue("T", BROKER, 9): 5}})
+            await ask(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"group": "CG", "topic": "T"}, offsets)
+            await eventually(lambda: seen == [b"x", b"good", b"bad", b"y", b"x", b"y"])
+
+    play(scenario)

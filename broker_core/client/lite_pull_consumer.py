@@ -1,0 +1,382 @@
+"""The lite pull consumer: fetches ahead, and gives messages when they are polled for.
+
+Its queues come from the group, shared as those of a push consumer (``subscriptions``), or are the caller's own (`assign`). What
+a poll gave counts as consumed at the next poll; offsets are committed now and then, or when the caller says so. One task at a
+time may poll. Asyncio.
+
+Source: spec broker §6.6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from broker_core.client.allocation import Strategy, allocate_average
+from broker_core.client.consuming import cancel
+from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.names import check_group, check_topic
+from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
+from broker_core.client.process_queue import ProcessQueue
+from broker_core.client.producer import wall_clock_ms
+from broker_core.client.pull_consumer import queue_offset
+from broker_core.client.pulling import Puller, PullStatus
+from broker_core.client.rebalancing import Rebalancer
+from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subscribe
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.json_body import MessageQueue
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_POLL_MS = 5_000
+
+
+class LitePullConsumer:
+    """Polls topics as a member of a group, or queues of its own. Use it as an async context manager.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        group: Consumer group.
+        subscriptions: Topic → tags or a `Sql` filter; empty for a consumer that is given its queues with `assign`.
+        auto_commit: Commit what was polled every ``auto_commit_interval_ms`` and at the end.
+        consume_from: Where to begin in queues for which the group has no offset.
+        consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
+        strategy: Shares queues among members; must be the same in all of them.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+        security: TLS and credentials.
+        clock: Milliseconds since the epoch, for subscription versions.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str,
+        subscriptions: Mapping[str, Wanted] | None = None,
+        *,
+        auto_commit: bool = True,
+        consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET,
+        consume_from_ms: int = 0,
+        strategy: Strategy = allocate_average,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.group = check_group(group)
+        self._auto_commit = auto_commit
+        self._consume_from = consume_from
+        self._consume_from_ms = consume_from_ms
+        self._clock = clock
+        wanted = {check_topic(topic): item for topic, item in (subscriptions or {}).items()}
+        version = clock()
+        self._subscribed = {topic: subscribe(topic, item, version) for topic, item in wanted.items()}
+        self._assigned: dict[str, Subscription] = {}
+        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
+        self._config = self._instance.config
+        self._rebalancer = Rebalancer(self._instance, group, self._subscribed, self, strategy=strategy, clock=clock)
+        self._puller = Puller(self._instance, group, lite=True)
+        self._offsets = BrokerOffsets(self._instance, group)
+        self._process_queues: dict[MessageQueue, ProcessQueue] = {}
+        self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
+        self._ready: list[tuple[ProcessQueue, ReceivedMessage]] = []
+        self._polled: list[tuple[ProcessQueue, ReceivedMessage]] = []
+        self._arrived = asyncio.Event()
+        self._paused: set[MessageQueue] = set()
+        self._background: list[asyncio.Task[None]] = []
+        self._closing = False
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._polled = []  # what the caller failed on must come again
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect, and with subscriptions join the group and begin to fetch.
+
+        Raises:
+            NetworkError: No name server can be reached.
+            RemoteError: A broker does not serve a SQL filter; it says why.
+        """
+        await self._instance.start()
+        try:
+            await self._rebalancer.check_filters()
+        except BaseException:
+            await self._instance.close()
+            raise
+        if self._subscribed:
+            await self._rebalancer.rebalance()
+            self._background.append(asyncio.create_task(self._rebalancer.run(), name=f"{self.group} rebalance"))
+        if self._auto_commit:
+            work = repeat(self._config.auto_commit_interval_ms, self._commit_settled)
+            self._background.append(asyncio.create_task(work, name=f"{self.group} commit"))
+
+    async def close(self) -> None:
+        """Commit what was polled if it commits by itself, leave the group. Safe to call again.
+
+        Leaving ``async with`` by an error commits what was polled before the last poll only.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        await cancel([*self._background, *self._pulls.values()])
+        if self._auto_commit:
+            await repeat(0, self.commit, rounds=1)
+        self._process_queues.clear()
+        await self._instance.unregister()
+        await self._instance.close()
+
+    # ── what there is ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def assignment(self) -> list[MessageQueue]:
+        """Queues it fetches from, sorted."""
+        return sorted(self._process_queues)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Queues of a topic that can be read; raises as `assign`."""
+        route = await self._instance.route(check_topic(topic), fresh=True)
+        if route is None:
+            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
+        return route.subscribe_queues()
+
+    async def assign(self, queues: Iterable[MessageQueue], wanted: Wanted = ALL_TAGS) -> None:
+        """Fetch from these queues and no others; where they are already fetched from, nothing changes.
+
+        Args:
+            queues: The caller's own choice.
+            wanted: Tags or a `Sql` filter, for all of them.
+
+        Raises:
+            UsageError: The consumer has subscriptions.
+            RemoteError: A broker is not known or refuses.
+            NetworkError: Nobody answers.
+        """
+        if self._subscribed:
+            raise UsageError(f"the queues of group {self.group} come from its subscriptions: give none to assign queues")
+        mine = set(queues)
+        version = self._clock()
+        self._assigned = {queue.topic: subscribe(queue.topic, wanted, version) for queue in mine}
+        for queue in set(self._process_queues) - mine:
+            await self.give_up(queue)
+        for queue in sorted(mine - set(self._process_queues)):
+            await self.take_up(queue)
+        await self._instance.heartbeat()
+
+    async def poll(self, timeout_ms: int = DEFAULT_POLL_MS) -> list[ReceivedMessage]:
+        """Give the next messages, oldest first within each queue; none when no message comes in time.
+
+        What the poll before gave counts as consumed now.
+        """
+        self._settle()
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        while not (batch := self._next_batch()):
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return []
+        self._polled = batch
+        return [message for _, message in batch]
+
+    def _settle(self) -> None:
+        for process_queue, message in self._polled:
+            process_queue.remove([message])
+        self._polled = []
+
+    def _next_batch(self) -> list[tuple[ProcessQueue, ReceivedMessage]]:
+        batch: list[tuple[ProcessQueue, ReceivedMessage]] = []
+        left = []
+        for item in self._ready:
+            process_queue = item[0]
+            if process_queue.dropped:
+                continue
+            if len(batch) < self._config.lite_pull_batch_messages and process_queue.queue not in self._paused:
+                batch.append(item)
+            else:
+                left.append(item)
+        self._ready = left
+        return batch
+
+    # ── positions ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Go on at an offset of a queue; what was fetched of it is dropped.
+
+        Raises:
+            UsageError: The queue is not this consumer's, or the offset is outside the queue.
+            RemoteError: The broker is not known or refuses.
+            NetworkError: Nobody answers.
+        """
+        if queue not in self._process_queues:
+            raise UsageError(f"queue {queue} is not among the {len(self._process_queues)} queues of this consumer")
+        first, end = await self.min_offset(queue), await self.max_offset(queue)
+        if not first <= offset <= end:
+            raise UsageError(f"offset {offset} is outside queue {queue}, which goes from {first} to {end}")
+        await self._stop(queue)
+        self._begin(ProcessQueue(queue, offset))
+
+    async def seek_to_begin(self, queue: MessageQueue) -> None:
+        """Go on at the lowest offset of a queue; raises as `seek`."""
+        await self.seek(queue, await self.min_offset(queue))
+
+    async def seek_to_end(self, queue: MessageQueue) -> None:
+        """Go on behind the last message of a queue; raises as `seek`."""
+        await self.seek(queue, await self.max_offset(queue))
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The lowest offset that can be read."""
+        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message gets."""
+        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
+
+    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset stored nearest to a time."""
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
+
+    def pause(self, queues: Iterable[MessageQueue]) -> None:
+        """Give no messages of these queues until `resume`; they are fetched up to the bounds."""
+        self._paused.update(queues)
+
+    def resume(self, queues: Iterable[MessageQueue]) -> None:
+        """Give messages of these queues again."""
+        self._paused.difference_update(queues)
+        self._arrived.set()
+
+    async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
+        """Store offsets; they are stored when this returns.
+
+        Args:
+            offsets: Queue → offset; None counts all that was polled as consumed and stores how far each queue is.
+
+        Raises:
+            RemoteError: A broker is not known or refuses.
+            NetworkError: Nobody answers.
+        """
+        if offsets is not None:
+            for queue, offset in offsets.items():
+                await self._offsets.write(queue, offset, confirmed=True)
+            return
+        self._settle()
+        await self._commit_settled()
+
+    async def _commit_settled(self) -> None:
+        for process_queue in list(self._process_queues.values()):
+            await self._commit(process_queue)
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """The group's offset in a queue; None when it has none."""
+        return await self._offsets.read(queue)
+
+    async def _commit(self, process_queue: ProcessQueue) -> None:
+        offset = process_queue.committable_offset
+        if offset != process_queue.committed_offset:
+            await self._offsets.write(process_queue.queue, offset, confirmed=True)
+            process_queue.committed_offset = offset
+
+    # ── membership ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def producer_group(self) -> str | None:
+        """None: it sends nothing."""
+        return None
+
+    def consumer_data(self) -> dict[str, Any] | None:
+        """ConsumerData of the heartbeat (Source: spec remoting §4.5)."""
+        subscriptions = self._rebalancer.subscriptions if self._subscribed else self._assigned
+        return {
+            "consumeFromWhere": str(self._consume_from),
+            "consumeType": "CONSUME_ACTIVELY",
+            "groupName": self.group,
+            "messageModel": "CLUSTERING",
+            "subscriptionDataSet": [item.to_json() for item in subscriptions.values()],
+            "unitMode": False,
+        }
+
+    def group_changed(self, group: str) -> None:
+        """Share the queues anew, as members came or went."""
+        if group == self.group and self._subscribed:
+            self._rebalancer.wake()
+
+    def owned_queues(self) -> set[MessageQueue]:
+        """Queues it fetches from."""
+        return set(self._process_queues)
+
+    async def take_up(self, queue: MessageQueue) -> bool:
+        """Begin to fetch from a queue."""
+        stored = await self._offsets.read(queue)
+        if stored is None:
+            stored = await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
+        self._begin(ProcessQueue(queue, stored))
+        return True
+
+    async def give_up(self, queue: MessageQueue) -> bool:
+        """End with a queue; what was polled of it and is not settled comes again at whoever has it then."""
+        process_queue = self._process_queues[queue]
+        if self._auto_commit:
+            try:
+                await self._commit(process_queue)
+            except (NetworkError, RemoteError) as error:
+                logger.warning("the offset of %s is not committed: %s", queue, error)
+        await self._stop(queue)
+        return True
+
+    # ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self, process_queue: ProcessQueue) -> None:
+        queue = process_queue.queue
+        self._process_queues[queue] = process_queue
+        name = f"{self.group} pull {queue.topic} {queue.queue_id}"
+        self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
+
+    async def _stop(self, queue: MessageQueue) -> None:
+        self._process_queues.pop(queue).dropped = True
+        await cancel([self._pulls.pop(queue)])
+
+    async def _pull_loop(self, process_queue: ProcessQueue) -> None:
+        while not process_queue.dropped:
+            if not process_queue.has_room(self._config):
+                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
+                continue
+            before = process_queue.next_offset
+            try:
+                await self._pull(process_queue)
+            except (NetworkError, RemoteError, CodecError) as error:
+                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
+                await asyncio.sleep(self._config.pull_retry_ms / 1000)
+                continue
+            if process_queue.next_offset == before:
+                # A broker that does not hold pulls must not be asked in a tight loop.
+                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
+
+    async def _pull(self, process_queue: ProcessQueue) -> None:
+        queue = process_queue.queue
+        known = self._rebalancer.subscriptions if self._subscribed else self._assigned
+        result = await self._puller.pull(
+            queue,
+            process_queue.next_offset,
+            known[queue.topic],
+            messages_max=self._config.lite_pull_batch_messages,
+            suspend_ms=self._config.lite_pull_suspend_ms,
+        )
+        if result.status is PullStatus.OFFSET_ILLEGAL:
+            logger.warning(
+                "offset %d of %s does not exist, it goes on at %d", process_queue.next_offset, queue, result.next_offset
+            )
+        process_queue.add(result.messages, result.next_offset)
+        if result.messages:
+            self._ready.extend((process_queue, message) for message in result.messages)
+            self._arrived.set()

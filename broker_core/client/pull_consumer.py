@@ -1,0 +1,131 @@
+"""The pull consumer: one pull at a time, from where the caller says; it keeps no offsets but those it is told to.
+
+It joins no group, shares no queues and starts no tasks of its own. Asyncio.
+
+Source: spec broker §6.6.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from broker_core.client.instance import ClientInstance, ClientSecurity
+from broker_core.client.names import check_group, check_topic
+from broker_core.client.offsets import BrokerOffsets
+from broker_core.client.pulling import Puller, PullResult, number
+from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import RemoteError
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+DEFAULT_PULL_MESSAGES = 32
+_PLAIN_PULL_TIMEOUT_MS = 10_000
+
+
+class PullConsumer:
+    """Pulls from queues. Use it as an async context manager, or call `start` and `close`.
+
+    Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        group: Consumer group, for offsets and the broker's checks.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+        security: TLS and credentials.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str,
+        *,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
+    ) -> None:
+        self.group = check_group(group)
+        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
+        self._puller = Puller(self._instance, group)
+        self._offsets = BrokerOffsets(self._instance, group)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect to a name server."""
+        await self._instance.start()
+
+    async def close(self) -> None:
+        """End all connections. Safe to call again."""
+        await self._instance.close()
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Queues of a topic that can be read."""
+        route = await self._instance.route(check_topic(topic), fresh=True)
+        if route is None:
+            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
+        return route.subscribe_queues()
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        wanted: Wanted = ALL_TAGS,
+        messages_max: int = DEFAULT_PULL_MESSAGES,
+        block: bool = False,
+    ) -> PullResult:
+        """Pull once.
+
+        Args:
+            queue: Where from.
+            offset: The first offset wanted.
+            wanted: Tags, or a `Sql` filter.
+            messages_max: Most messages.
+            block: Wait up to ``lite_pull_suspend_ms`` for a message when there is none.
+
+        Raises:
+            CodecError: The answer holds no records.
+        """
+        subscription = subscribe(queue.topic, wanted, 0)
+        if not block:
+            return await self._puller.pull(
+                queue, offset, subscription, messages_max=messages_max, timeout_ms=_PLAIN_PULL_TIMEOUT_MS
+            )
+        suspend_ms = self._instance.config.lite_pull_suspend_ms
+        return await self._puller.pull(queue, offset, subscription, messages_max=messages_max, suspend_ms=suspend_ms)
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """The group's offset in a queue; None when it has none."""
+        return await self._offsets.read(queue)
+
+    async def commit(self, queue: MessageQueue, offset: int) -> None:
+        """Store the group's offset in a queue; it is stored when this returns."""
+        await self._offsets.write(queue, offset, confirmed=True)
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The lowest offset that can be read."""
+        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message gets."""
+        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
+
+    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset stored nearest to a time."""
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
+
+
+async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
+    """Ask the broker of a queue for one of its offsets; raises as `ClientInstance.call`."""
+    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
+    address = await instance.address_of(queue)
+    return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

@@ -1,0 +1,134 @@
+"""Clients for programs without asyncio: the same calls, each returning when it is done.
+
+A thread of its own runs the loop; every method may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from typing import Any, Self, TypeVar
+
+from broker_core.client.message import Message, SendResult
+from broker_core.client.producer import DEFAULT_GROUP, Producer, Selector
+from broker_core.config import ClientConfig
+from broker_core.errors import UsageError
+from broker_core.remoting.json_body import MessageQueue
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """A thread that runs an event loop.
+
+    Args:
+        name: Of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end and return its result, or raise what it raised."""
+        if self._loop.is_closed():
+            work.close()
+            raise UsageError("the client is closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """End the loop and the thread. Safe to call again."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+
+class SyncProducer:
+    """A `Producer` for programs without asyncio. Use it as a context manager, or call `start` and `close`.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        group: Producer group.
+        config: Times and bounds.
+        options: Further ones of `Producer`.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str = DEFAULT_GROUP,
+        *,
+        config: ClientConfig | None = None,
+        **options: Any,  # noqa: ANN401  those of Producer
+    ) -> None:
+        self._thread = LoopThread(f"producer {group}")
+
+        async def make() -> Producer:
+            return Producer(name_servers, group, config=config, **options)
+
+        try:
+            self._producer = self._thread.run(make())
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """As `Producer.start`; after a failure the client is closed."""
+        try:
+            self._thread.run(self._producer.start())
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def close(self) -> None:
+        """As `Producer.close`."""
+        try:
+            self._thread.run(self._producer.close())
+        except UsageError:
+            return
+        self._thread.close()
+
+    def send(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        sharding_key: str | None = None,
+        selector: Selector | None = None,
+        timeout_ms: int | None = None,
+    ) -> SendResult:
+        """As `Producer.send`."""
+        options = {"queue": queue, "sharding_key": sharding_key, "selector": selector, "timeout_ms": timeout_ms}
+        return self._thread.run(self._producer.send(message, **options))  # type: ignore[arg-type]  # one dict of all
+
+    def send_batch(
+        self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None
+    ) -> SendResult:
+        """As `Producer.send_batch`."""
+        return self._thread.run(self._producer.send_batch(messages, queue=queue, timeout_ms=timeout_ms))
+
+    def send_oneway(self, message: Message, *, queue: MessageQueue | None = None, selector: Selector | None = None) -> None:
+        """As `Producer.send_oneway`."""
+        self._thread.run(self._producer.send_oneway(message, queue=queue, selector=selector))
+
+    def request(self, message: Message, *, queue: MessageQueue | None = None, timeout_ms: int | None = None) -> bytes:
+        """As `Producer.request`."""
+        return self._thread.run(self._producer.request(message, queue=queue, timeout_ms=timeout_ms))
+
+    def queues(self, topic: str) -> list[MessageQueue]:
+        """As `Producer.queues`."""
+        return self._thread.run(self._producer.queues(topic))

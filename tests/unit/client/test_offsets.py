@@ -1,0 +1,63 @@
+"""Offsets of broadcasting consumers in their file."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from broker_core.client.offsets import LocalOffsets, local_offsets_path
+from broker_core.errors import UsageError
+from broker_core.remoting.json_body import MessageQueue
+
+QUEUE = MessageQueue("T", "broker-a", 0)
+AS_JAVA_WRITES = b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"T"}:7}}'
+
+
+def run(work):
+    return asyncio.run(work)
+
+
+def test_offsets_are_written_as_the_java_client_writes_them_and_read_back(tmp_path):
+    path = tmp_path / "client" / "group" / "offsets.json"
+
+    async def scenario():
+        offsets = LocalOffsets(path)
+        assert await offsets.read(QUEUE) is None
+        await offsets.write(QUEUE, 6)
+        await offsets.write(QUEUE, 7)
+        assert path.read_bytes() == AS_JAVA_WRITES
+        assert await LocalOffsets(path).read(QUEUE) == 7
+
+    run(scenario())
+    assert path.with_name("offsets.json.bak").read_bytes() == AS_JAVA_WRITES.replace(b":7", b":6")
+    assert sorted(item.name for item in path.parent.iterdir()) == ["offsets.json", "offsets.json.bak"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"nonsense"])
+def test_a_damaged_file_is_replaced_by_the_one_before(tmp_path, damage):
+    path = tmp_path / "offsets.json"
+    path.with_name("offsets.json.bak").write_bytes(AS_JAVA_WRITES)
+    path.write_bytes(damage)
+    assert run(LocalOffsets(path).read(QUEUE)) == 7
+
+
+def test_newer_java_clients_write_their_offsets_as_objects(tmp_path):
+    path = tmp_path / "offsets.json"
+    path.write_bytes(AS_JAVA_WRITES.replace(b":7", b':{"offset":9}'))
+    assert run(LocalOffsets(path).read(QUEUE)) == 9
+
+
+def test_files_that_cannot_be_read_are_told_and_kept(tmp_path):
+    path = tmp_path / "offsets.json"
+    path.write_text(json.dumps({"offsetTable": {"x": "y"}}))
+    with pytest.raises(UsageError, match=r"offsets\.json cannot be read"):
+        run(LocalOffsets(path).read(QUEUE))
+    assert path.exists()
+
+
+def test_the_path_is_that_of_the_java_client():
+    assert (
+        local_offsets_path(None, "10.0.0.1@DEFAULT", "g") == Path.home() / ".rocketmq_offsets/10.0.0.1@DEFAULT/g/offsets.json"
+    )
+    assert local_offsets_path(Path("/x"), "a/../b", "g") == Path("/x/a_.._b/g/offsets.json")
