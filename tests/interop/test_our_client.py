@@ -11,9 +11,13 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.demo import GROUPS, play
+from broker_core.client.lite_pull_consumer import LitePullConsumer
 from broker_core.client.message import Message, SendStatus
 from broker_core.client.producer import Producer
-from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from broker_core.client.pull_consumer import PullConsumer
+from broker_core.client.pulling import PullStatus
+from broker_core.client.push_consumer import ConsumeFrom, MessageModel, PushConsumer
+from broker_core.client.subscription import Sql
 from broker_core.config import ClientConfig
 from broker_core.errors import RemoteError
 from broker_core.message.body import decompress_body
@@ -31,7 +35,7 @@ CONFIG = ClientConfig(commit_interval_ms=50, consume_retry_ms=20)
 def name_server(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "orbit":
-        with running_broker(folder / "store") as broker:
+        with running_broker(folder / "store", "--set", "enablePropertyFilter=true") as broker:
             yield broker.name_server
         return
     program = shared_dir() / "peer" / "peer"
@@ -39,8 +43,8 @@ def name_server(request, tmp_path_factory):
         pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
     ports = {"PEER_NS_PORT": str(free_port()), "PEER_PORT": str(free_port()), "PEER_HEAP": "256m"}
     environment = {**os.environ, **ports}
-    small = "mappedFileSizeCommitLog=67108864"
-    command = [program, "start", PEER_VERSION, folder, small]
+    settings = ["mappedFileSizeCommitLog=67108864", "enablePropertyFilter=true"]
+    command = [program, "start", PEER_VERSION, folder, *settings]
     started = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
     if started.returncode != 0:
         pytest.skip(f"RocketMQ {PEER_VERSION} does not start: {started.stderr[-300:]}")
@@ -181,6 +185,163 @@ def test_a_failing_listener_loses_nothing(name_server):
                 await producer.send(Message("stumble", b"%d" % number))
         async with consumer(name_server, "stumble-group", "stumble", listener):
             await eventually(lambda: len(got) == 10, seconds=60)
+
+    run(scenario())
+
+
+def test_sql_filters_are_applied_by_the_broker(name_server):
+    async def scenario():
+        got = []
+        async with Producer(name_server) as producer:
+            for number in range(30):
+                properties = {"price": str(number), "region": "north" if number % 2 else "south"}
+                await producer.send(Message("priced", b"%d" % number, properties=properties))
+        wanted = Sql("price BETWEEN 5 AND 20 AND region = 'north'")
+        options = {"config": CONFIG, "consume_from": ConsumeFrom.FIRST_OFFSET}
+        async with PushConsumer(name_server, "sql-group", {"priced": wanted}, collect(got), **options):
+            await eventually(lambda: len(got) == 8, seconds=60)
+            async with Producer(name_server) as producer:
+                await producer.send(Message("priced", b"no", properties={"price": "99", "region": "north"}))
+                await producer.send(Message("priced", b"7", properties={"price": "7", "region": "north"}))
+            await eventually(lambda: len(got) == 9, seconds=60)
+        assert sorted(map(int, got)) == sorted([*range(5, 21, 2), 7])
+        with pytest.raises(RemoteError, match=r"CHECK_CLIENT_CONFIG .* SUBSCRIPTION_PARSE_FAILED"):
+            await PushConsumer(name_server, "sql-group", {"priced": Sql("price >")}, collect(got)).start()
+
+    run(scenario())
+
+
+def test_orderly_members_keep_the_order_of_each_key_while_queues_change_hands(name_server):
+    async def scenario():
+        seen = {}
+
+        def listener(messages):
+            for message in messages:
+                key, number = message.body.decode().split()
+                seen.setdefault(key, []).append(int(number))
+
+        def member():
+            return consumer(name_server, "ordered-group", "ordered", listener, orderly=True)
+
+        async def send(start, end):
+            for number in range(start, end):
+                for key in "abcd":
+                    await producer.send(Message("ordered", f"{key} {number}".encode()), sharding_key=key)
+
+        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+            await admin.create_topic("ordered", queues=4)
+            await wait_for_route(admin, "ordered")
+            async with member() as first:
+                await send(0, 20)
+                async with member() as second:
+                    await eventually(lambda: (of(first), of(second)) == (2, 2), seconds=90)
+                    await send(20, 40)
+                    await eventually(lambda: all(len(set(seen.get(key, ()))) == 40 for key in "abcd"), seconds=60)
+                await eventually(lambda: of(first) == 4, seconds=60)
+                await send(40, 45)
+                await eventually(lambda: all(len(set(seen[key])) == 45 for key in "abcd"), seconds=60)
+        # At least once: a queue that changed hands may begin a little before where it was, never behind.
+        for numbers in seen.values():
+            fresh = [number for place, number in enumerate(numbers) if number not in numbers[:place]]
+            assert fresh == list(range(45))
+
+    def of(one):
+        return len([queue for queue in one.queues if queue.topic == "ordered"])
+
+    run(scenario())
+
+
+def test_broadcasting_members_have_every_message_and_go_on_where_they_were(name_server, tmp_path):
+    async def scenario():
+        first, second = [], []
+        options = {"model": MessageModel.BROADCASTING, "offsets_directory": tmp_path}
+        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+            await admin.create_topic("news", queues=2)
+            await wait_for_route(admin, "news")
+            one = consumer(name_server, "news-group", "news", collect(first), instance_name="one", **options)
+            two = consumer(name_server, "news-group", "news", collect(second), instance_name="two", **options)
+            async with one, two:
+                for number in range(10):
+                    await producer.send(Message("news", b"%d" % number))
+                await eventually(lambda: len(first) == len(second) == 10, seconds=60)
+            await producer.send(Message("news", b"late"))
+            async with consumer(name_server, "news-group", "news", collect(first), instance_name="one", **options):
+                await eventually(lambda: first[10:] == [b"late"], seconds=60)
+
+    run(scenario())
+
+
+def test_lite_pull_polls_seeks_and_commits(name_server):
+    async def scenario():
+        options = {"config": CONFIG, "consume_from": ConsumeFrom.FIRST_OFFSET}
+        queue = MessageQueue("polled", BROKER, 0)
+        async with AdminClient(name_server) as admin, Producer(name_server) as producer:
+            await admin.create_topic("polled", queues=1)
+            await wait_for_route(admin, "polled")
+            for number in range(25):
+                await producer.send(Message("polled", b"%d" % number))
+            async with LitePullConsumer(name_server, "polled-group", {"polled": "*"}, auto_commit=False, **options) as member:
+                assert await poll(member, 25) == list(range(25))
+                await member.commit({queue: 20})
+                await member.seek(queue, 3)
+                assert await poll(member, 22) == list(range(3, 25))
+            async with LitePullConsumer(name_server, "polled-group", {"polled": "*"}, **options) as member:
+                assert await poll(member, 5) == list(range(20, 25))
+            assert await admin.consumer_offset("polled-group", queue) == 25
+            async with LitePullConsumer(name_server, "assign-group", **options) as member:
+                await member.assign(await member.queues("polled"))
+                assert await poll(member, 25) == list(range(25))
+
+    async def poll(member, count):
+        found = []
+        while len(found) < count:
+            batch = await member.poll(30_000)
+            assert batch
+            found += [int(message.body) for message in batch]
+        return found
+
+    run(scenario())
+
+
+def test_plain_pulls_say_how_they_ended(name_server):
+    async def scenario():
+        queue = MessageQueue("plain", BROKER, 0)
+        async with AdminClient(name_server) as admin, PullConsumer(name_server, "plain-group") as puller:
+            await admin.create_topic("plain", queues=1)
+            await wait_for_route(admin, "plain")
+            async with Producer(name_server) as producer:
+                for number in range(5):
+                    await producer.send(Message("plain", b"%d" % number, tags="ab"[number % 2]))
+            results = [await puller.pull(queue, offset) for offset in (0, 5, 9, -1)]
+            assert [(item.status, item.next_offset, len(item.messages)) for item in results] == [
+                (PullStatus.FOUND, 5, 5),
+                (PullStatus.NO_NEW_MESSAGE, 5, 0),
+                (PullStatus.OFFSET_ILLEGAL, 5, 0),
+                (PullStatus.OFFSET_ILLEGAL, 0, 0),
+            ]
+            tagged = await puller.pull(queue, 0, wanted="b")
+            assert [message.body for message in tagged.messages] == [b"1", b"3"]
+            none = await puller.pull(queue, 0, wanted="z")
+            assert (none.status, none.next_offset) == (PullStatus.NO_MATCHED_MESSAGE, 5)
+            found = await puller.pull(queue, 0, wanted=Sql("TAGS = 'a'"))
+            assert [message.body for message in found.messages] == [b"0", b"2", b"4"]
+            with pytest.raises(RemoteError, match=r"\(23\)"):
+                await puller.pull(queue, 0, wanted=Sql("TAGS ="))
+            waiting = asyncio.create_task(puller.pull(queue, 5, block=True))
+            async with Producer(name_server) as producer:
+                await producer.send(Message("plain", b"new"))
+            assert [message.body for message in (await waiting).messages] == [b"new"]
+
+    run(scenario())
+
+
+def test_a_new_group_on_a_young_queue_begins_at_its_first_message(name_server):
+    async def scenario():
+        got = []
+        async with Producer(name_server) as producer:
+            await producer.send(Message("young", b"first"))
+        async with consumer(name_server, "young-group", "young", collect(got), consume_from=ConsumeFrom.LAST_OFFSET):
+            await eventually(lambda: got == [b"first"], seconds=60)
 
     run(scenario())
 

@@ -45,17 +45,6 @@ def test_queues_are_shared_as_other_clients_share_them(queue_count, client_count
     assert shares(allocate_by_circle, queue_count, client_count) == circle
 
 
-@given(st.sampled_from([allocate_average, allocate_by_circle]), st.integers(0, 40), st.integers(1, 12))
-def test_every_queue_has_one_owner(strategy, queue_count, client_count):
-    owned = [queue for share in shares(strategy, queue_count, client_count) for queue in share]
-    assert sorted(owned) == list(range(queue_count))
-
-
-@pytest.mark.parametrize("strategy", [allocate_average, allocate_by_circle])
-def test_a_client_that_is_no_member_gets_nothing(strategy):
-    assert strategy("stranger", queues(4), ["c0"]) == []
-
-
 def room_queues(count, room="r1"):
     return [MessageQueue("T", f"{room}@broker-a", number) for number in range(count)]
 
