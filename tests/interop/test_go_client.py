@@ -2,42 +2,31 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 
 import pytest
 
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from gui.views.welcome.samples import SAMPLES
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import running_broker
 from tests.support.cpp_client import body
 from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
+from tests.support.toolchains import go_module, go_program
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
 
-CLIENT = "github.com/apache/rocketmq-client-go/v2@v2.1.2"
 COUNT = 20
 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory):
-    """A folder with a module in which programs that use the client can be built."""
-    if shutil.which("go") is None:
-        pytest.skip("go is not installed")
-    folder = tmp_path_factory.mktemp("go")
-    for command in (["go", "mod", "init", "interop"], ["go", "get", CLIENT]):
-        done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=280)
-        if done.returncode != 0:
-            pytest.skip(f"Go cannot get the client: {done.stderr.strip()[-300:]}")
-    return folder
+    return go_module(tmp_path_factory.mktemp("go"))
 
 
 @pytest.fixture(scope="module")
 def program(module):
-    shutil.copy(CHECKOUT / "tests" / "support" / "go_client.go", module)
-    subprocess.run(["go", "build", "-o", "go_client", "go_client.go"], check=True, cwd=module, timeout=280)
-    return module / "go_client"
+    return go_program(module, "go_client.go")
 
 
 @pytest.fixture
@@ -47,7 +36,7 @@ def go(program, tmp_path):
 
 @pytest.fixture
 def broker(tmp_path):
-    with running_broker(tmp_path / "store") as running:
+    with running_broker(tmp_path / "store", "--set", "enablePropertyFilter=true") as running:
         yield running
 
 
@@ -76,6 +65,29 @@ def test_its_tag_filter_leaves_others_out(broker, go):
     produce(broker.name_server, "tagged", range(40))
     got = go.consume_until(lambda got: len(got) >= 20, broker.name_server, "tagged", "CG-TAG", "TagB")
     assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(1, 40, 2))
+
+
+def test_its_sql_filter_leaves_others_out(broker, go):
+    produce(broker.name_server, "priced", range(40))
+    expression = "sql:TAGS = 'TagB' AND KEYS <> 'key-1'"
+    got = go.consume_until(lambda got: len(got) >= 19, broker.name_server, "priced", "CG-SQL", expression)
+    assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(3, 40, 2))
+
+
+def test_its_orderly_consumer_gets_each_queue_in_order(broker, go):
+    produce(broker.name_server, "in-order", range(40))
+    got = go.consume_until(lambda got: len(got) >= 40, broker.name_server, "in-order", "CG-ORDER", "*", "orderly")
+    assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(40))
+    for queue_id in {words[0] for words in got}:
+        offsets = [int(words[1]) for words in got if words[0] == queue_id]
+        assert offsets == sorted(offsets)
+
+
+def test_its_broadcasting_consumer_has_every_message_and_leaves_no_offset_at_the_broker(broker, go):
+    produce(broker.name_server, "news", range(20))
+    got = go.consume_until(lambda got: len(got) >= 20, broker.name_server, "news", "CG-NEWS", "*", "broadcasting")
+    assert sorted(words[3] for words in got) == sorted(f"key-{number}" for number in range(20))
+    assert lag(broker.name_server, "news", "CG-NEWS") == 20
 
 
 def test_its_consumers_go_on_from_their_offsets_after_they_and_the_broker_were_restarted(tmp_path, go):

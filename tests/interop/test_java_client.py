@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -12,19 +11,15 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from gui.views.welcome.samples import SAMPLES
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import running_broker
 from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually
+from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 CLIENTS = [("4.9.8", "JSON"), ("4.9.8", "ROCKETMQ"), ("5.3.3", "JSON")]  # version, and how it writes headers
 COUNT = 60
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>CLIENT_VERSION</version></dependency>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>CLIENT_VERSION</version></dependency>
-</dependencies></project>"""
 
 
 @pytest.fixture(scope="module", params=CLIENTS, ids="-".join)
@@ -34,31 +29,14 @@ def client(request):
 
 @pytest.fixture(scope="module")
 def class_path(client, tmp_path_factory):
-    for program in ("java", "javac", "mvn"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    folder = tmp_path_factory.mktemp("java")
-    (folder / "pom.xml").write_text(POM.replace("CLIENT_VERSION", client[0]))
-    fetch = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-    fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
-    if fetched.returncode != 0:
-        pytest.skip(f"Maven cannot get the Java client: {fetched.stdout.strip()[-300:]}")
-    path = f"{folder}{os.pathsep}{folder}/*"
-    source = CHECKOUT / "tests" / "support" / "JavaClient.java"
-    subprocess.run(["javac", "-encoding", "UTF-8", "-cp", path, "-d", str(folder), str(source)], check=True, timeout=120)
-    return path
+    return java_class_path(tmp_path_factory.mktemp("java"), client[0], "JavaClient.java")
 
 
 @pytest.fixture
 def java(client, class_path, tmp_path):
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
-
     def run(main: str, *arguments: object) -> list[str]:
-        options = [f"-Duser.home={tmp_path}", f"-Drocketmq.home.dir={tmp_path}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
-        options += ["-Drocketmq.client.logUseSlf4j=true", f"-Drocketmq.serialize.type={client[1]}"]
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(tmp_path)}
-        command = ["java", *options, "-cp", class_path, main, *map(str, arguments)]
+        start, environment = java_command(class_path, tmp_path, serialize=client[1])
+        command = [*start, main, *map(str, arguments)]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=110)
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout.splitlines()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -13,25 +12,16 @@ from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
 from tests.support.foreign_client import ForeignClient, lag, produce
 from tests.support.remoting_peer import eventually
+from tests.support.toolchains import node_packages
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
 
-PACKAGES = ("ali-ons@3.12.0", "urllib@4.9.1")
 COUNT = 40
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
-    """A folder in which the client is installed."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    folder = tmp_path_factory.mktemp("node")
-    command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
-    if done.returncode != 0:
-        pytest.skip(f"npm cannot get the client: {done.stderr.strip()[-300:]}")
-    return folder
+    return node_packages(tmp_path_factory.mktemp("node"))
 
 
 @pytest.fixture

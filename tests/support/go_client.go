@@ -1,7 +1,8 @@
 // The Go client of RocketMQ, one job per process:
 //
 //	go_client send    NAME_SERVER TOPIC COUNT                    COUNT messages in each way of sending
-//	go_client consume NAME_SERVER TOPIC GROUP EXPRESSION         one line per message, until standard input ends
+//	go_client consume NAME_SERVER TOPIC GROUP EXPRESSION [HOW]   one line per message, until standard input ends; an expression
+//	                                                             that begins with sql: is a SQL92 filter, HOW is orderly or broadcasting
 //	go_client share   NAME_SERVER TOPIC GROUP COUNT              two consumers of one group; COUNT messages sent once they share
 //
 // Every line of result begins with "sent" or "got".
@@ -38,7 +39,11 @@ func main() {
 	case "send":
 		send(nameServer, topic, number(os.Args[4]))
 	case "consume":
-		consume(nameServer, topic, os.Args[4], os.Args[5])
+		how := ""
+		if len(os.Args) > 6 {
+			how = os.Args[6]
+		}
+		consume(nameServer, topic, os.Args[4], os.Args[5], how)
 	case "share":
 		share(nameServer, topic, os.Args[4], number(os.Args[5]))
 	}
@@ -118,15 +123,20 @@ func send(nameServer, topic string, count int) {
 	must(p.Shutdown())
 }
 
-func startConsumer(nameServer, topic, group, expression, instance string, take func(*primitive.MessageExt)) rocketmq.PushConsumer {
-	c, err := rocketmq.NewPushConsumer(
+func startConsumer(
+	nameServer, topic, group, expression, instance string, take func(*primitive.MessageExt), options ...consumer.Option,
+) rocketmq.PushConsumer {
+	c, err := rocketmq.NewPushConsumer(append(options,
 		consumer.WithNameServer([]string{nameServer}),
 		consumer.WithGroupName(group),
 		consumer.WithInstance(instance),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
-	)
+	)...)
 	must(err)
 	selector := consumer.MessageSelector{Type: consumer.TAG, Expression: expression}
+	if filter, isSql := strings.CutPrefix(expression, "sql:"); isSql {
+		selector = consumer.MessageSelector{Type: consumer.SQL92, Expression: filter}
+	}
 	must(c.Subscribe(topic, selector, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		for _, m := range messages {
 			take(m)
@@ -137,11 +147,15 @@ func startConsumer(nameServer, topic, group, expression, instance string, take f
 	return c
 }
 
-func consume(nameServer, topic, group, expression string) {
+func consume(nameServer, topic, group, expression, how string) {
+	options := map[string][]consumer.Option{
+		"orderly":      {consumer.WithConsumerOrder(true)},
+		"broadcasting": {consumer.WithConsumerModel(consumer.BroadCasting)},
+	}[how]
 	c := startConsumer(nameServer, topic, group, expression, "one", func(m *primitive.MessageExt) {
 		body := string(m.Body)
 		report("got", m.Queue.QueueId, m.QueueOffset, m.GetTags(), m.GetKeys(), len(body), strings.TrimRight(body, "."))
-	})
+	}, options...)
 	_, err := io.Copy(io.Discard, os.Stdin)
 	must(err)
 	must(c.Shutdown())

@@ -1,0 +1,423 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
+import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.PullStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.exception.MQClientException;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.MessageQueueSelector;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash;
+import org.apache.rocketmq.client.utils.MessageUtil;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.RPCHook;
+
+/**
+ * What consumers of the official Java client do, many cases in one process:
+ *
+ * <pre>
+ *   JavaConsumers NAME_SERVER CASE...
+ * </pre>
+ *
+ * Prints "case NAME ok ..." for each that went well and "case NAME failed: ..." otherwise.
+ */
+public final class JavaConsumers {
+    private static final long WAIT_MILLIS = 60_000;
+
+    private final String nameServer;
+    private final DefaultMQProducer producer = new DefaultMQProducer("PG-CASES");
+
+    private JavaConsumers(String nameServer) {
+        this.nameServer = nameServer;
+    }
+
+    private interface Case {
+        String run() throws Exception;
+    }
+
+    public static void main(String[] args) throws Exception {
+        JavaConsumers cases = new JavaConsumers(args[0]);
+        cases.producer.setNamesrvAddr(args[0]);
+        cases.producer.start();
+        Map<String, Case> all = cases.all();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 1; i < args.length; i++) {
+            String name = args[i];
+            Thread thread = new Thread(() -> report(name, all.get(name)), name);
+            thread.start();
+            threads.add(thread);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        System.exit(0);
+    }
+
+    private Map<String, Case> all() {
+        Map<String, Case> all = new HashMap<>();
+        all.put("sql", this::sql);
+        all.put("ordered", this::ordered);
+        all.put("broadcasting", this::broadcasting);
+        all.put("takeover", this::takeover);
+        all.put("pull", this::pull);
+        all.put("assigned", this::assigned);
+        all.put("request", this::request);
+        all.put("trace", this::trace);
+        all.put("retry", this::retry);
+        return all;
+    }
+
+    private static void report(String name, Case body) {
+        String line;
+        try {
+            line = "case " + name + " ok " + body.run();
+        } catch (Throwable failure) {
+            StackTraceElement[] trace = failure.getStackTrace();
+            line = "case " + name + " failed: " + failure + (trace.length > 0 ? " at " + trace[0] : "");
+        }
+        synchronized (System.out) {
+            System.out.println(line.replace('\n', ' '));
+        }
+    }
+
+    private static void check(boolean holds, String what) {
+        if (!holds) {
+            throw new IllegalStateException(what);
+        }
+    }
+
+    private static void await(String what, BooleanSupplier holds) throws InterruptedException {
+        long end = System.currentTimeMillis() + WAIT_MILLIS;
+        while (!holds.getAsBoolean()) {
+            check(System.currentTimeMillis() < end, "waited in vain for " + what);
+            Thread.sleep(10);
+        }
+    }
+
+    private void send(String topic, String tag, String body, String price) throws Exception {
+        Message message = new Message(topic, tag, body.getBytes(StandardCharsets.UTF_8));
+        if (price != null) {
+            message.putUserProperty("price", price);
+        }
+        producer.send(message);
+    }
+
+    private static String text(MessageExt message) {
+        return new String(message.getBody(), StandardCharsets.UTF_8);
+    }
+
+    private DefaultMQPushConsumer consumer(String group, String instance, Set<String> into) {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName(instance);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            messages.forEach(message -> into.add(text(message)));
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        return consumer;
+    }
+
+    private static Set<String> newSet() {
+        return ConcurrentHashMap.newKeySet();
+    }
+
+    private String sql() throws Exception {
+        for (int price = 0; price < 20; price++) {
+            send("j-sql", price % 2 == 0 ? "even" : "odd", "" + price, "" + price);
+        }
+        Set<String> got = newSet();
+        DefaultMQPushConsumer consumer = consumer("j-sql-group", "sql", got);
+        consumer.subscribe("j-sql", MessageSelector.bySql("price > 4 AND price <= 12 AND TAGS = 'even'"));
+        consumer.start();
+        await("filtered messages", () -> got.size() >= 4);
+        send("j-sql", "even", "no", "99");
+        send("j-sql", "even", "10 again", "10");
+        await("a message that wakes a held pull", () -> got.contains("10 again"));
+        consumer.shutdown();
+        DefaultMQPushConsumer refused = consumer("j-sql-refused", "refused", newSet());
+        refused.subscribe("j-sql", MessageSelector.bySql("price >"));
+        try {
+            refused.start();
+            check(false, "a filter that cannot be read was taken");
+        } catch (MQClientException expected) {
+            refused.shutdown();
+        }
+        return String.join(",", new TreeSet<>(got));
+    }
+
+    private String ordered() throws Exception {
+        MessageQueueSelector selector = new SelectMessageQueueByHash();
+        Map<String, List<String>> got = new ConcurrentHashMap<>();
+        AtomicInteger suspended = new AtomicInteger();
+        for (int number = 0; number < 60; number++) {
+            String key = "key" + number % 3;
+            Message message = new Message("j-ordered", key, ("" + number).getBytes(StandardCharsets.UTF_8));
+            producer.send(message, selector, key);
+        }
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("j-ordered-group");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("ordered");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe("j-ordered", "*");
+        consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+            if (text(messages.get(0)).equals("30") && suspended.incrementAndGet() == 1) {
+                context.setSuspendCurrentQueueTimeMillis(10);
+                return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT;
+            }
+            for (MessageExt message : messages) {
+                got.computeIfAbsent(message.getTags(), key -> Collections.synchronizedList(new ArrayList<>())).add(text(message));
+            }
+            return ConsumeOrderlyStatus.SUCCESS;
+        });
+        consumer.start();
+        await("ordered messages", () -> got.values().stream().mapToInt(List::size).sum() >= 60);
+        consumer.shutdown();
+        check(suspended.get() == 2, "suspended " + suspended.get());
+        for (int key = 0; key < 3; key++) {
+            List<String> expected = new ArrayList<>();
+            for (int number = key; number < 60; number += 3) {
+                expected.add("" + number);
+            }
+            check(got.get("key" + key).equals(expected), "key" + key + " came as " + got.get("key" + key));
+        }
+        return "60";
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static void broadcast(DefaultMQPushConsumer consumer) throws Exception {
+        // The enum is in another package in 5.x.
+        Class type = consumer.getMessageModel().getClass();
+        DefaultMQPushConsumer.class.getMethod("setMessageModel", type).invoke(consumer, Enum.valueOf(type, "BROADCASTING"));
+    }
+
+    private String broadcasting() throws Exception {
+        List<Set<String>> got = new ArrayList<>();
+        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
+        send("j-news", "t", "first", null);
+        for (int i = 0; i < 2; i++) {
+            got.add(newSet());
+            DefaultMQPushConsumer consumer = consumer("j-news-group", "news" + i, got.get(i));
+            broadcast(consumer);
+            consumer.subscribe("j-news", "*");
+            consumer.start();
+            consumers.add(consumer);
+        }
+        for (int i = 0; i < 20; i++) {
+            send("j-news", "t", "news" + i, null);
+        }
+        await("all news at both", () -> got.get(0).size() == 21 && got.get(1).size() == 21);
+        consumers.forEach(DefaultMQPushConsumer::shutdown);
+        return "21";
+    }
+
+    private String takeover() throws Exception {
+        Set<String> first = newSet();
+        Set<String> second = newSet();
+        DefaultMQPushConsumer one = consumer("j-takeover-group", "one", first);
+        DefaultMQPushConsumer two = consumer("j-takeover-group", "two", second);
+        int sent = 0;
+        for (; sent < 100; sent++) {
+            send("j-takeover", "t", "" + sent, null);
+        }
+        one.subscribe("j-takeover", "*");
+        two.subscribe("j-takeover", "*");
+        one.start();
+        await("the first consumer", () -> first.size() == 100);
+        two.start();
+        long end = System.currentTimeMillis() + WAIT_MILLIS;
+        while (second.isEmpty()) {
+            check(System.currentTimeMillis() < end, "the second consumer got no queue");
+            send("j-takeover", "t", "" + sent++, null);
+            Thread.sleep(5);
+        }
+        one.shutdown();
+        int before = sent;
+        for (; sent < before + 40; sent++) {
+            send("j-takeover", "t", "" + sent, null);
+        }
+        int all = sent;
+        await("everything after the takeover", () -> {
+            Set<String> both = new TreeSet<>(first);
+            both.addAll(second);
+            return both.size() == all;
+        });
+        two.shutdown();
+        return "" + all;
+    }
+
+    private String pull() throws Exception {
+        for (int i = 0; i < 12; i++) {
+            send("j-pull", i % 2 == 0 ? "even" : "odd", "" + i, "" + i);
+        }
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("j-pull-group");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("pull");
+        consumer.start();
+        Set<String> all = new TreeSet<>();
+        Set<String> odd = new TreeSet<>();
+        for (MessageQueue queue : consumer.fetchSubscribeMessageQueues("j-pull")) {
+            long end = consumer.maxOffset(queue);
+            if (end == 0) {
+                continue;
+            }
+            PullResult result = consumer.pull(queue, "*", 0, 32);
+            check(result.getPullStatus() == PullStatus.FOUND, "status " + result);
+            check(result.getNextBeginOffset() == end && result.getMaxOffset() == end, "offsets " + result);
+            result.getMsgFoundList().forEach(message -> all.add(text(message)));
+            PullResult tagged = consumer.pull(queue, "odd", 0, 32);
+            if (tagged.getPullStatus() == PullStatus.FOUND) {
+                tagged.getMsgFoundList().forEach(message -> odd.add(text(message)));
+            }
+            check(consumer.pull(queue, "*", end, 32).getPullStatus() == PullStatus.NO_NEW_MSG, "no new message");
+            check(consumer.pull(queue, "*", end + 9, 32).getPullStatus() == PullStatus.OFFSET_ILLEGAL, "illegal offset");
+            consumer.updateConsumeOffset(queue, end);
+            check(consumer.fetchConsumeOffset(queue, false) == end, "own offset");
+            consumer.getOffsetStore().updateConsumeOffsetToBroker(queue, end, false);
+            check(consumer.fetchConsumeOffset(queue, true) == end, "offset at the broker");
+        }
+        consumer.shutdown();
+        check(all.size() == 12 && odd.size() == 6, all + " " + odd);
+        return "12";
+    }
+
+    private String assigned() throws Exception {
+        for (int i = 0; i < 30; i++) {
+            send("j-assigned", "t", "" + i, null);
+        }
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer("j-assigned-group");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("assigned");
+        consumer.setAutoCommit(false);
+        consumer.start();
+        List<MessageQueue> queues = new ArrayList<>(consumer.fetchMessageQueues("j-assigned"));
+        consumer.assign(queues);
+        for (MessageQueue queue : queues) {
+            consumer.seekToBegin(queue);
+        }
+        check(poll(consumer, 30).size() == 30, "all messages");
+        consumer.commitSync();
+        long committed = 0;
+        for (MessageQueue queue : queues) {
+            long end = end(queue);
+            check(consumer.committed(queue) == end, "committed offset of " + queue);
+            committed += end;
+            consumer.seek(queue, Math.max(end - 1, 0));
+        }
+        Set<String> last = poll(consumer, (int) queues.stream().filter(queue -> end(queue) > 0).count());
+        consumer.shutdown();
+        check(committed == 30, "committed " + committed);
+        return "" + last.size();
+    }
+
+    private long end(MessageQueue queue) {
+        try {
+            return producer.maxOffset(queue);
+        } catch (MQClientException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static Set<String> poll(DefaultLitePullConsumer consumer, int count) {
+        Set<String> found = new TreeSet<>();
+        long end = System.currentTimeMillis() + WAIT_MILLIS;
+        while (found.size() < count) {
+            check(System.currentTimeMillis() < end, "polled " + found.size() + " of " + count);
+            consumer.poll(200).forEach(message -> found.add(text(message)));
+        }
+        return found;
+    }
+
+    private String request() throws Exception {
+        DefaultMQProducer replier = new DefaultMQProducer("PG-REPLIER");
+        replier.setNamesrvAddr(nameServer);
+        replier.setInstanceName("replier");
+        replier.start();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("j-request-group");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("responder");
+        consumer.subscribe("j-request", "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            for (MessageExt message : messages) {
+                try {
+                    byte[] answer = ("re: " + text(message)).getBytes(StandardCharsets.UTF_8);
+                    replier.send(MessageUtil.createReplyMessage(message, answer), 3_000);
+                } catch (Exception error) {
+                    return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+                }
+            }
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        send("j-request", "t", "the topic is there before the consumer", null);
+        consumer.start();
+        Message question = new Message("j-request", "t", "question".getBytes(StandardCharsets.UTF_8));
+        Message reply = producer.request(question, 30_000);
+        consumer.shutdown();
+        replier.shutdown();
+        return new String(reply.getBody(), StandardCharsets.UTF_8);
+    }
+
+    private String trace() throws Exception {
+        DefaultMQProducer traced = new DefaultMQProducer("PG-TRACED", (RPCHook) null, true, null);
+        traced.setNamesrvAddr(nameServer);
+        traced.setInstanceName("traced");
+        traced.start();
+        SendResult sent = traced.send(new Message("j-traced", "t", "key-traced", "x".getBytes(StandardCharsets.UTF_8)));
+        Set<String> got = newSet();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+                "j-traced-group", (RPCHook) null, new AllocateMessageQueueAveragely(), true, null);
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("traced");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe("j-traced", "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            messages.forEach(message -> got.add(text(message)));
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        await("the traced message", () -> !got.isEmpty());
+        consumer.shutdown();
+        traced.shutdown();
+        return sent.getMsgId();
+    }
+
+    private String retry() throws Exception {
+        List<Integer> times = Collections.synchronizedList(new ArrayList<>());
+        send("j-retry", "t", "stubborn", null);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("j-retry-group");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("retry");
+        consumer.setMaxReconsumeTimes(2);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe("j-retry", "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            messages.forEach(message -> times.add(message.getReconsumeTimes()));
+            context.setDelayLevelWhenNextConsume(1);
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+        });
+        consumer.start();
+        await("two retries", () -> times.size() >= 3);
+        consumer.shutdown();
+        return times.subList(0, 3).toString().replace(" ", "");
+    }
+}
