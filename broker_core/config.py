@@ -92,8 +92,6 @@ class BrokerConfig:
     filter_support_retry: bool = _setting("filterSupportRetry", False)
     lite_pull: bool = _setting("litePullMessageEnable", True)
     slave_read: bool = _setting("slaveReadEnable", False)
-    disable_slow_consumers: bool = _setting("disableConsumeIfConsumerReadSlowly", False)
-    slow_consumer_bytes: int = _setting("consumerFallbehindThreshold", 16 << 30)
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)
     region_id: str = _setting("regionId", "DefaultRegion")
     atomic_transactions: bool = _setting("orbitAtomicTransactions", False)

@@ -12,7 +12,6 @@ from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
 from broker_core.broker.message_filter import MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_holds import HeldPull, PullHolds
-from broker_core.broker.slow_consumers import SlowConsumers
 from broker_core.broker.state import BrokerState
 from broker_core.broker.subscription import Subscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
@@ -108,7 +107,6 @@ class PullProcessor:
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
         self._state = state
         self._filters = filters
-        self.slow = SlowConsumers()
         self._store = state.store
         self._counters = state.counters
         self._next_behind_ms = 0
@@ -231,7 +229,6 @@ class PullProcessor:
         header = pull.header
         if code == ResponseCode.SUCCESS:
             self._counters.got(header.topic, header.group, len(result.records), result.total_bytes)
-            self.slow.read(header.group, header.topic, header.queue_id, result.behind_bytes, self._state.clock())
         else:
             self._counters.get_missed += 1
         fields = {

@@ -9,6 +9,7 @@ import logging
 import random
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEED_UNWRAP, TRANSACTION_MASK
 from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
-from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.codes import VERSION_TOPIC_MAPPING, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.results import PutResult, PutStatus
 
@@ -105,6 +106,8 @@ class SendProcessor:
         started = perf_counter()
         try:
             header = parse_send_header(command)
+            if command.version >= VERSION_TOPIC_MAPPING:
+                header = self._with_region(header)
             target = self.admit(header)
             result = self.put(peer, header, target, command.body)
         except RequestRefusedError as refusal:
@@ -124,6 +127,14 @@ class SendProcessor:
             return answer
         self._durable.wait(result.physical_offset + result.wrote_bytes, partial(self._answer, peer, command, answer, started))
         return None
+
+    def _with_region(self, header: SendHeader) -> SendHeader:
+        """Keep the region with a 5.x client's message, as a 5.x broker does: consumers of 5.x trace only those that have it."""
+        if f"{props.MESSAGE_REGION}\x01" in header.properties:
+            return header
+        region = f"{props.MESSAGE_REGION}\x01{self._region}"
+        text = header.properties.removesuffix("\x02")
+        return replace(header, properties=f"{text}\x02{region}" if text else region)
 
     def forget(self, peer: Peer) -> None:
         """Drop what is kept of a connection that ended."""

@@ -10,7 +10,6 @@ from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.filter_file import FilterFile
-from broker_core.broker.slow_consumers import SlowConsumerGuard
 from broker_core.broker.state import BrokerState
 from broker_core.remoting.codes import RequestCode
 from broker_core.schedule.delay_service import DelayService
@@ -32,7 +31,6 @@ def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFil
     return (
         _delays(state, dispatcher, files),
         FilterFile(dispatcher.filters, files),
-        SlowConsumerGuard(state, dispatcher.pull.slow),
     )
 
 

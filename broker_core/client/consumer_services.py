@@ -121,10 +121,10 @@ class ConsumerServices:
         self._figures = figures
         self._started_ms = figures.clock()
         self._tasks: set[asyncio.Task[None]] = set()
-        instance.serve(RequestCode.GET_CONSUMER_RUNNING_INFO, self._running_info)
-        instance.serve(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._consume_directly)
-        instance.serve(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._status)
-        instance.serve(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
+        instance.on_request(RequestCode.GET_CONSUMER_RUNNING_INFO, self._running_info)
+        instance.on_request(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._consume_directly)
+        instance.on_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._status)
+        instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
 
     async def close(self) -> None:
         """End what is still being answered."""

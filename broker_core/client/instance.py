@@ -87,7 +87,7 @@ class ClientInstance:
         self._name = name
         secured = ClientSecurity() if security is None else security
         self._pool = ConnectionPool(handler=self._serve, limits=limits, tls=secured.tls, credentials=secured.credentials)
-        self._services: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
+        self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
@@ -137,9 +137,9 @@ class ClientInstance:
         """Have ``callback`` called whenever a refresh finds another route than before."""
         self._on_routes_changed.append(callback)
 
-    def serve(self, code: RequestCode, service: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
-        """Have requests of this code, made by brokers, answered by ``service``; None answers later or never."""
-        self._services[code] = service
+    def on_request(self, code: int, serve: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
+        """Have ``serve`` answer the requests of brokers with one code; None answers later or never."""
+        self._on_requests[code] = serve
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -311,10 +311,10 @@ class ClientInstance:
             if self._member is not None:
                 self._member.group_changed(command.ext_fields.get("consumerGroup", ""))
             return command.reply()
-        service = self._services.get(command.code)
-        if service is not None:
+        serve = self._on_requests.get(command.code)
+        if serve is not None:
             try:
-                return service(connection, command)
+                return serve(connection, command)
             except OrbitError as error:
                 return command.reply(ResponseCode.SYSTEM_ERROR, error.message)
         logger.info("request %d of %s is not served by this client", command.code, connection.remote_address)

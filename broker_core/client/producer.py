@@ -106,7 +106,7 @@ class Producer:
         self._heartbeat_seen: frozenset[str] = frozenset()
         self._faults = FaultTolerance() if self._config.latency_fault_tolerance else None
         self._requests = Requests()
-        self._instance.serve(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self._requests.arrived)
+        self._instance.on_request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self._requests.arrived)
 
     async def __aenter__(self) -> Self:
         await self.start()

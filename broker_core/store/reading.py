@@ -124,9 +124,8 @@ def scan(
         total_bytes += size
         status = GetStatus.FOUND
         skip_until = -1
-    behind = log_end - last_physical
     return GetResult(
-        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, behind > reach, behind
+        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, log_end - last_physical > reach
     )
 
 

@@ -66,7 +66,6 @@ class GetResult(NamedTuple):
         records: Whole records as stored, slices of the mapped file; drop them soon, they hold its mapping.
         next_offset: Where to go on.
         suggest_slave: The rest lies further back than the memory reaches.
-        behind_bytes: From the last record looked at to the end of the log.
     """
 
     status: GetStatus
@@ -76,7 +75,6 @@ class GetResult(NamedTuple):
     max_offset: int
     total_bytes: int
     suggest_slave: bool
-    behind_bytes: int = 0
 
 
 class Arrival(NamedTuple):

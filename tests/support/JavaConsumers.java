@@ -1,5 +1,6 @@
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -396,9 +397,28 @@ public final class JavaConsumers {
         });
         consumer.start();
         await("the traced message", () -> !got.isEmpty());
+        await("its whole story", () -> kinds(sent.getMsgId()).containsAll(Arrays.asList("Pub", "SubBefore", "SubAfter")));
         consumer.shutdown();
         traced.shutdown();
-        return sent.getMsgId();
+        return String.join(",", kinds(sent.getMsgId()));
+    }
+
+    /** Kinds of the trace records of one message, found by its id as an administrator finds them. */
+    private Set<String> kinds(String messageId) {
+        Set<String> kinds = new TreeSet<>();
+        try {
+            long end = System.currentTimeMillis() + WAIT_MILLIS;
+            for (MessageExt message : producer.queryMessage("RMQ_SYS_TRACE_TOPIC", messageId, 32, 0, end).getMessageList()) {
+                for (String record : text(message).split("\u0002")) {
+                    kinds.add(record.split("\u0001")[0]);
+                }
+            }
+        } catch (MQClientException notYet) {
+            return kinds;
+        } catch (InterruptedException error) {
+            throw new IllegalStateException(error);
+        }
+        return kinds;
     }
 
     private String retry() throws Exception {

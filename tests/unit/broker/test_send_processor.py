@@ -234,3 +234,13 @@ def test_with_sync_flush_the_answer_waits_and_says_how_the_sync_ended(bench, mon
 def test_who_does_not_wait_is_answered_at_once_with_sync_flush_too(bench):
     bench.dispatcher = Dispatcher(bench.state, ManualDisk(), memory_bytes=1)
     assert bench.put(properties="WAIT\x01false").code == R.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("version", "properties", "region"),
+    [(409, "", None), (479, "", "DefaultRegion"), (479, "TAGS\x01a\x02", "DefaultRegion"), (479, "MSG_REGION\x01mine", "mine")],
+)
+def test_the_region_is_kept_with_messages_of_5x_clients_which_trace_by_it(bench, version, properties, region):
+    bench.ask(RecordingPeer(), Q.SEND_MESSAGE_V2, send_fields(properties=properties), b"x", version=version)
+    (record,) = bench.state.store.get_messages("T", 0, 0, 1).records
+    assert decode_record(record).properties.get("MSG_REGION") == region
