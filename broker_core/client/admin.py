@@ -1,15 +1,19 @@
-"""The admin client: topics, offsets and single messages of a cluster.
+"""The admin client: topics, groups, offsets, messages and brokers of a cluster.
 
 Each call goes to a name server or to the brokers that its topic is on, and merges their answers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance
+from broker_core.client.group_admin import GroupAdmin
+from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance, ClientSecurity
+from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
+from broker_core.client.producer import wall_clock_ms
 from broker_core.client.route import MASTER_ID, Route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
@@ -46,7 +50,7 @@ class ConsumeOffset:
         return self.broker_offset - self.consumer_offset
 
 
-class AdminClient:
+class AdminClient(GroupAdmin, MessageAdmin):
     """Questions and orders to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
@@ -55,10 +59,21 @@ class AdminClient:
         name_servers: ``host:port``, several with ``;`` between them.
         config: Times and bounds.
         limits: Bounds of each connection.
+        security: TLS and credentials.
+        clock: Milliseconds since the epoch.
     """
 
-    def __init__(self, name_servers: str, *, config: ClientConfig | None = None, limits: RemotingLimits | None = None) -> None:
-        self._instance = ClientInstance(name_servers, config=config, limits=limits)
+    def __init__(
+        self,
+        name_servers: str,
+        *,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
+        self._clock = clock
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -172,6 +187,9 @@ class AdminClient:
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         response = await self._instance.call(str(host), command)
         return decode_record(response.body)
+
+    def _now_ms(self) -> int:
+        return self._clock()
 
     async def _route(self, topic: str) -> Route:
         route = await self._instance.route(check_topic(topic), fresh=True)

@@ -1,0 +1,112 @@
+"""Administration of messages and brokers: search by key, one message consumed now, settings and figures of a broker.
+
+Source: spec remoting §2.2.6, §2.4, §2.5.2, §2.5.3.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.route import Route
+from broker_core.errors import RemoteError
+from broker_core.message import properties as names
+from broker_core.message.message_id import parse_offset_message_id
+from broker_core.message.model import StoredMessage
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import parse_object
+
+QUERY_MESSAGES = 32
+_TIME_MAX_MS = (1 << 63) - 1
+_QUERY_TIMEOUT_MS = 18_000
+_DIRECT_TIMEOUT_MS = 12_000
+
+
+class MessageAdmin:
+    """The part of the admin client that is about messages and brokers; every method raises as those of `AdminClient`."""
+
+    _instance: ClientInstance
+
+    @abstractmethod
+    async def _route(self, topic: str) -> Route:
+        """Route of a topic that must exist."""
+
+    async def messages_by_key(
+        self, topic: str, key: str, *, messages_max: int = QUERY_MESSAGES, begin_ms: int = 0, end_ms: int = _TIME_MAX_MS
+    ) -> list[StoredMessage]:
+        """Messages of a topic with a key word, oldest first.
+
+        Args:
+            topic: Topic.
+            key: One of the words given as keys.
+            messages_max: Of each broker.
+            begin_ms: Earliest store time.
+            end_ms: Latest store time.
+        """
+        fields = {"maxNum": str(messages_max), "beginTimestamp": str(begin_ms), "endTimestamp": str(end_ms)}
+        found = await self._query(topic, key, fields, unique=False)
+        # The index knows hashes only.
+        return [item for item in found if item.topic == topic and key in item.properties.get(names.KEYS, "").split()]
+
+    async def messages_by_id(self, topic: str, message_id: str) -> list[StoredMessage]:
+        """Messages of a topic with a unique id, oldest first: more than one where a producer sent it again."""
+        fields = {"maxNum": str(QUERY_MESSAGES), "beginTimestamp": "0", "endTimestamp": str(_TIME_MAX_MS)}
+        found = await self._query(topic, message_id, fields, unique=True)
+        return [item for item in found if item.topic == topic and item.properties.get(names.UNIQUE_KEY) == message_id]
+
+    async def _query(self, topic: str, key: str, fields: Mapping[str, str], *, unique: bool) -> list[StoredMessage]:
+        found: list[StoredMessage] = []
+        route = await self._route(topic)
+        for name in sorted(route.brokers):
+            address = route.address_of(name)
+            if address is None:
+                continue
+            ext = {"topic": topic, "key": key, **fields, "_UNIQUE_KEY_QUERY": str(unique).lower()}
+            command = RemotingCommand(RequestCode.QUERY_MESSAGE, ext)
+            response = await self._instance.request(address, command, _QUERY_TIMEOUT_MS)
+            if response.code == ResponseCode.QUERY_NOT_FOUND:
+                continue
+            if response.code != ResponseCode.SUCCESS:
+                raise answer_error(address, command.code, response)
+            body, position = bytes(response.body), 0
+            while position < len(body):
+                message = decode_record(body, position)
+                position += message.store_size
+                found.append(message)
+        return sorted(found, key=lambda message: message.store_timestamp_ms)
+
+    async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> dict[str, Any]:
+        """Have one member of a group consume one message now; returns ConsumeMessageDirectlyResult."""
+        host, _ = parse_offset_message_id(offset_message_id)
+        fields = {"consumerGroup": group, "clientId": client_id, "msgId": offset_message_id}
+        command = RemotingCommand(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)
+        response = await self._instance.call(str(host), command, _DIRECT_TIMEOUT_MS)
+        return parse_object(response.body)
+
+    async def runtime_info(self, address: str) -> dict[str, str]:
+        """Figures of a broker, under RocketMQ's keys."""
+        response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_RUNTIME_INFO))
+        table = parse_object(response.body).get("table") or {}
+        return {str(key): str(value) for key, value in table.items()}
+
+    async def broker_settings(self, address: str) -> dict[str, str]:
+        """Settings of a broker, under RocketMQ's keys."""
+        response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_CONFIG))
+        lines = (line.partition("=") for line in bytes(response.body).decode("utf-8", "replace").splitlines())
+        return {key.strip(): value.strip() for key, sign, value in lines if sign and not key.startswith("#")}
+
+    async def change_broker_settings(self, address: str, settings: Mapping[str, str]) -> None:
+        """Change settings of a running broker; it refuses those that may not be changed.
+
+        Raises:
+            RemoteError: It refuses.
+        """
+        for key, value in settings.items():
+            if "\n" in key + value or "=" in key:
+                raise RemoteError(f"setting “{key}” cannot be sent: no line breaks, and no = in its name", code=1)
+        body = "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
+        await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_BROKER_CONFIG, body=body))
