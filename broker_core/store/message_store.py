@@ -398,7 +398,9 @@ class MessageStore:
             matches: Decides by the record, after ``accepts``; None takes all.
             max_bytes: Bytes at most, beside the transfer settings; one record is always given.
         """
-        result = self.get_stored_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
+        result = self.get_stored_messages(
+            topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
+        )
         return result if self.visibility is None else visible(self.visibility, topic, queue_id, offset, result)
 
     def get_stored_messages(
@@ -409,6 +411,7 @@ class MessageStore:
         max_count: int,
         *,
         accepts: TagsFilter | None = None,
+        matches: RecordFilter | None = None,
         max_bytes: int | None = None,
     ) -> GetResult:
         """As `get_messages`, with all that is stored."""
