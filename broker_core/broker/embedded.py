@@ -29,6 +29,7 @@ from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.group_table import GroupTable
+from broker_core.broker.live_settings import SETTINGS_FILE
 from broker_core.broker.peer import Peer
 from broker_core.broker.queue_locks import QueueLocks
 from broker_core.broker.registration_link import RegistrationLink
@@ -208,10 +209,19 @@ class EmbeddedBroker:
         self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
         self._dispatcher = Dispatcher(
-            state, self._durable, memory_bytes=memory_bytes, access=self._access, group_changed=self._tell_group
+            state,
+            self._durable,
+            memory_bytes=memory_bytes,
+            access=self._access,
+            group_changed=self._tell_group,
+            settings_changed=lambda: self._files.mark(SETTINGS_FILE),
         )
         if self._access is not None:
             self._access.record_at = self.store.record_at
+        settings = self._dispatcher.settings
+        self._files.serve(SETTINGS_FILE, settings.to_json)
+        settings.add_listener(self._reconfigured)
+        settings.load(self._files.read(SETTINGS_FILE))
         self._services = broker_services(state, self._dispatcher, self._files)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
@@ -222,7 +232,7 @@ class EmbeddedBroker:
             service.start()
         link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
         link = RegistrationLink(
-            self.config,
+            state.config,
             name_server=f"{_bracketed(link_host)}:{self._name_server.port}",
             broker_address=self.broker_address,
             topics=self.topics,
@@ -241,6 +251,13 @@ class EmbeddedBroker:
         dispatcher.send.reserved = (PROPERTY,)
         dispatcher.extend(AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable).table())
         return service
+
+    def _reconfigured(self, config: BrokerConfig) -> None:
+        old, self.config = self.config, config
+        if self._link is not None:
+            self._link.reconfigure(config)
+            if old.permission != config.permission:
+                self._link.topics_changed(list(self.topics.all()))
 
     def _load_tables(self) -> None:
         tables = {

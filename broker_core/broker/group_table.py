@@ -176,5 +176,7 @@ class GroupTable:
             self._table[str(name)] = replace(GroupConfig.from_json(item), name=str(name))
         forbidden = value.get("forbiddenTable")
         for name, topics in forbidden.items() if isinstance(forbidden, Mapping) else ():
-            self._forbidden[str(name)] = {str(topic): int(_as_type_of(0, bits, "forbiddenTable")) for topic, bits in topics.items()}
+            self._forbidden[str(name)] = {
+                str(topic): int(_as_type_of(0, bits, "forbiddenTable")) for topic, bits in topics.items()
+            }
         self.version = DataVersion.from_json(value.get("dataVersion"))

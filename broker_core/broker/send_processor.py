@@ -109,15 +109,15 @@ class SendProcessor:
             result = self.put(peer, header, target, command.body)
         except RequestRefusedError as refusal:
             self._counters.put_failed += 1
-            return command.reply(refusal.code, refusal.message, self._extra_fields())
+            return command.reply(refusal.code, refusal.message, self.extra_fields())
         except CodecError as error:
             self._counters.put_failed += 1
-            return command.reply(ResponseCode.MESSAGE_ILLEGAL, error.message, self._extra_fields())
+            return command.reply(ResponseCode.MESSAGE_ILLEGAL, error.message, self.extra_fields())
         if result.status is not PutStatus.PUT_OK:
             self._counters.put_failed += 1
-            return command.reply(_CODES[result.status], self.put_remark(result), self._extra_fields())
+            return command.reply(_CODES[result.status], self.put_remark(result), self.extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
-        answer = command.reply(ext_fields=self._stored_fields(result, target.told_queue_id))
+        answer = command.reply(ext_fields=self.stored_fields(result, target.told_queue_id))
         if self._durable is None or not target.wait:
             now = perf_counter()
             self._counters.put_took(now - started, now)
@@ -270,6 +270,10 @@ class SendProcessor:
         _check_batch(body, self.reserved)
         return self._store.put_batch(message)
 
+    def put_code(self, result: PutResult) -> ResponseCode:
+        """Response code of a put's status."""
+        return _CODES[result.status]
+
     def put_remark(self, result: PutResult) -> str:
         """Why a put did not store, for the client."""
         if result.status is PutStatus.SERVICE_NOT_AVAILABLE:
@@ -284,7 +288,8 @@ class SendProcessor:
         why = self._store.write_refusal
         return f"the store failed: {result.status.value}{f', {why}' if why else ''}"
 
-    def _stored_fields(self, result: PutResult, queue_id: int) -> dict[str, str]:
+    def stored_fields(self, result: PutResult, queue_id: int) -> dict[str, str]:
+        """Header of the answer to a send that was stored."""
         if result.message_count == 1:
             message_id = f"{self._host_hex}{result.physical_offset:016X}"
         else:
@@ -298,7 +303,8 @@ class SendProcessor:
             props.TRACE_ON: "true",
         }
 
-    def _extra_fields(self) -> dict[str, str]:
+    def extra_fields(self) -> dict[str, str]:
+        """What every answer to a send carries."""
         return {props.MESSAGE_REGION: self._region, props.TRACE_ON: "true"}
 
 

@@ -1,7 +1,7 @@
 """Files below ``config/``: read as fastjson wrote them, written as strict JSON, the former content kept as ``.bak``.
 
-RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well. Files named
-``.properties`` hold lines ``key=value`` instead.
+RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well. Files
+named ``.properties`` hold lines ``key=value`` instead.
 
 Source: store specification §7.1.
 """

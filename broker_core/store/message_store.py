@@ -580,23 +580,6 @@ class MessageStore:
                     raise StoreError(f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=topic) from error
         self.flush()  # or a crash would make recovery believe that the queues were lost
 
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
-        """Entries of a consume queue from ``offset`` on, as they are stored; fewer, or none, where it ends or is not kept.
-
-        Args:
-            topic: Name as stored.
-            queue_id: Number.
-            offset: Queue offset; one below the first that is kept starts there.
-            max_count: Entries at most.
-        """
-        queue = self._queues.by_key.get((topic, queue_id))
-        if queue is None:
-            return []
-        with self._lock:
-            first = max(offset, queue.min_offset)
-            data = queue.units(first, max_count) if first < queue.max_offset else b""
-        return [QueueUnit(*fields) for fields in UNIT.iter_unpack(data)]
-
     def reconfigure(self, config: StoreConfig) -> None:
         """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.
 
