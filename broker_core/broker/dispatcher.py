@@ -22,6 +22,7 @@ from broker_core.broker.query_processor import QueryProcessor
 from broker_core.broker.reply_processor import ReplyProcessor
 from broker_core.broker.reset_processor import ResetProcessor
 from broker_core.broker.send_back_processor import SendBackProcessor
+from broker_core.broker.send_flow import Defer
 from broker_core.broker.send_processor import SendProcessor
 from broker_core.broker.settings_processor import SettingsProcessor
 from broker_core.broker.state import BrokerState
@@ -43,6 +44,7 @@ class Dispatcher:
         access: The accounts; None with access control off.
         group_changed: Told of a consumer group whose members or subscriptions changed.
         settings_changed: Told after settings were changed by a request.
+        defer: Has a function called in the loop's next turn; None for no flow control.
 
     Attributes:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
@@ -64,9 +66,10 @@ class Dispatcher:
         access: AccessControl | None = None,
         group_changed: Callable[[str], None] = lambda _group: None,
         settings_changed: Callable[[], None] = lambda: None,
+        defer: Defer | None = None,
     ) -> None:
         self.rewrites = PutRewrites(state.store.delay_levels)
-        self.send = SendProcessor(state, durable, self.rewrites)
+        self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
         self.pull = PullProcessor(state)
         self.clients = ClientProcessor(state, group_changed=group_changed)
         self.topics = TopicProcessor(state)
@@ -86,6 +89,7 @@ class Dispatcher:
         )
         self.info = BrokerInfoProcessor(state)
         self.settings = LiveSettings(state, changed=settings_changed)
+        self.settings.add_listener(self.send.reconfigure)
         self.maintenance = MaintenanceProcessor(state)
         self._settings = SettingsProcessor(state, self.settings)
         self._resets = ResetProcessor(state)

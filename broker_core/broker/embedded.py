@@ -46,6 +46,7 @@ from broker_core.message.properties import UNIQUE_KEY
 from broker_core.nameserver.kv_config import KvConfig
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.nameserver.server import NameServer
+from broker_core.nameserver.settings import NameServerSettings
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
@@ -65,6 +66,7 @@ TOPICS_FILE = "topics.json"
 GROUPS_FILE = "subscriptionGroup.json"
 OFFSETS_FILE = "consumerOffset.json"
 KV_FILE = "kvConfig.json"
+NAME_SERVER_FILE = "namesrv.properties"
 
 TICK_SECONDS = 1.0
 CLIENT_SCAN_SECONDS = 10
@@ -121,6 +123,7 @@ class EmbeddedBroker:
         self.counters = Counters(now_ms=clock())
         self._files = ConfigFiles(config.store.root / "config")
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
+        self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
         tls = tls_server(config)
         self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
@@ -129,6 +132,7 @@ class EmbeddedBroker:
             config.name_server_port,
             clock=clock,
             kv=self._kv,
+            settings=self._name_server_settings,
             limits=limits,
             tls=tls,
             refusal=None if self._access is None else self._access.refusal,
@@ -182,6 +186,8 @@ class EmbeddedBroker:
         self.broker_address = f"{advertised}:{self._server.port}"
         host = advertised if self.config.bind_host in _ANY_HOSTS else _bracketed(self.config.bind_host)
         self.name_server_address = f"{host}:{self._name_server.port}"
+        self._name_server_settings.show("bindAddress", self.config.bind_host)
+        self._name_server_settings.show("listenPort", str(self._name_server.port))
 
     def _open_store(self, progress: Progress) -> MessageStore:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
@@ -215,6 +221,7 @@ class EmbeddedBroker:
             access=self._access,
             group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
+            defer=loop.call_soon,
         )
         if self._access is not None:
             self._access.record_at = self.store.record_at
@@ -265,6 +272,7 @@ class EmbeddedBroker:
             GROUPS_FILE: (self.groups.load, self.groups.to_json),
             OFFSETS_FILE: (self.offsets.load, self.offsets.to_json),
             KV_FILE: (self._kv.load, self._kv.to_json),
+            NAME_SERVER_FILE: (self._name_server_settings.load, self._name_server_settings.to_json),
         }
         for name, (load, snapshot) in tables.items():
             self._files.serve(name, snapshot)

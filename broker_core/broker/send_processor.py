@@ -17,8 +17,10 @@ from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.peer import Peer
 from broker_core.broker.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
+from broker_core.broker.send_flow import Defer, SendFlow
 from broker_core.broker.send_header import SendHeader, parse_send_header
 from broker_core.broker.state import BrokerState
+from broker_core.config import BrokerConfig
 from broker_core.errors import CodecError, RequestRefusedError, UsageError
 from broker_core.message import properties as props
 from broker_core.message.batch import decode_batch
@@ -73,6 +75,7 @@ class SendProcessor:
         durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
         rewrites: Where delayed and half messages are stored.
         choose: Picks a number below its argument, for requests that leave the queue to the broker.
+        defer: For flow control; see `SendFlow`.
     """
 
     def __init__(
@@ -82,8 +85,10 @@ class SendProcessor:
         rewrites: PutRewrites,
         *,
         choose: Callable[[int], int] = random.randrange,
+        defer: Defer | None = None,
     ) -> None:
         self._state = state
+        self._flow = SendFlow(state, defer)
         self._rewrites = rewrites
         self._store = state.store
         self._topics = state.topics
@@ -104,6 +109,7 @@ class SendProcessor:
         """Serve one send; None when the answer comes once the message is on disk."""
         started = perf_counter()
         try:
+            self._flow.check(started)
             header = parse_send_header(command)
             target = self.admit(header)
             result = self.put(peer, header, target, command.body)
@@ -124,6 +130,11 @@ class SendProcessor:
             return answer
         self._durable.wait(result.physical_offset + result.wrote_bytes, partial(self._answer, peer, command, answer, started))
         return None
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings."""
+        self._broker_writable = bool(config.permission & PERM_WRITE)
+        self._flow.reconfigure(config)
 
     def forget(self, peer: Peer) -> None:
         """Drop what is kept of a connection that ended."""

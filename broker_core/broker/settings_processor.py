@@ -9,10 +9,10 @@ from broker_core.broker.peer import Peer
 from broker_core.broker.state import BrokerState
 from broker_core.config import BrokerConfig, Settings, StoreConfig, setting_text
 from broker_core.errors import RequestRefusedError
+from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import emit
-from broker_core.store.config_file import parse_properties
 
 SETTINGS_BYTES_MAX = 1 << 20
 """Bound on the text of one change."""

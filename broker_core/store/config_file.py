@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.errors import CorruptStoreError, StoreError, StoreFullError
+from broker_core.properties_text import format_properties, parse_properties
 from broker_core.store.disk import Disk, is_no_space
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
-_PROPERTY = re.compile(r"(?P<key>[^#!=:\s][^=:\s]*)\s*[=:]?\s*(?P<value>.*)")
 
 _log = logging.getLogger(__name__)
 
@@ -48,25 +48,6 @@ def format_config(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
-def parse_properties(text: str) -> dict[str, Any]:
-    """Lines ``key=value`` as `java.util.Properties` reads them: ``:`` and spaces divide too, ``#`` and ``!`` begin a comment.
-
-    A line without a divider is a key without a value. Lines that end in a backslash and escapes are not joined or resolved:
-    RocketMQ writes neither.
-    """
-    values: dict[str, Any] = {}
-    for line in text.splitlines():
-        match = _PROPERTY.fullmatch(line.strip())
-        if match is not None:
-            values[match["key"]] = match["value"].strip()
-    return values
-
-
-def format_properties(content: Mapping[str, Any]) -> str:
-    """Lines ``key=value`` in the order of the keys."""
-    return "".join(f"{key}={content[key]}\n" for key in sorted(content))
-
-
 def _is_properties(path: Path) -> bool:
     return path.name.endswith((".properties", ".properties.bak"))
 
@@ -88,7 +69,7 @@ def load_config(path: Path) -> dict[str, Any]:
         try:
             text = candidate.read_text("utf-8")
             if text.strip():
-                return parse_properties(text) if _is_properties(candidate) else parse_config(text)
+                return dict(parse_properties(text)) if _is_properties(candidate) else parse_config(text)
             faults.append(f"{candidate.name} is empty")
         except FileNotFoundError:
             continue
