@@ -106,7 +106,7 @@ class BrokerInfoProcessor:
     def _storage(self) -> dict[str, str]:
         stats = self._state.store.stats()
         total, used = stats.disk_total_bytes, stats.disk_used_bytes
-        ratio = str(used / total) if total else "0.0"
+        ratio = f"{used / total:.2f}" if total else "0.0"
         return {
             "commitLogMinOffset": str(stats.commit_log_min_offset),
             "commitLogMaxOffset": str(stats.commit_log_max_offset),

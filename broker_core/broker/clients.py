@@ -204,7 +204,7 @@ class Producers(Generic[C]):
             for connection, client in members.items()
             if client.client_id == client_id
         ]
-        return max(found, key=lambda item: item[0])[1] if found else None
+        return max(reversed(found), key=lambda item: item[0])[1] if found else None
 
     def groups(self) -> dict[str, list[Client]]:
         """All groups with their members."""

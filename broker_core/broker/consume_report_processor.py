@@ -99,7 +99,7 @@ class ConsumeReportProcessor:
             for unit in units
         ]
         body = {
-            "filterData": f"{group}@{topic} is not online!" if group and subscription is None else "null",
+            "filterData": _filter_text(group, topic, online=subscription is not None),
             "maxQueueIndex": state.store.max_offset(topic, queue_id),
             "minQueueIndex": state.store.min_offset(topic, queue_id),
             "queueData": entries,
@@ -130,6 +130,12 @@ class ConsumeReportProcessor:
                 raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
             state.groups.forbid_reading(group, topic, forbidden=not bool_field(fields, "readable"))
         return command.reply(body=emit({"group": group, "readable": state.groups.may_read(group, topic), "topic": topic}))
+
+
+def _filter_text(group: str | None, topic: str, *, online: bool) -> str | None:
+    if not group:
+        return None
+    return "null" if online else f"{group}@{topic} is not online!"
 
 
 def _window(window: Window) -> dict[str, float]:

@@ -71,7 +71,8 @@ class ResetProcessor:
         force = bool_field(fields, "isForce")
         queues = range(topic.write_queues) if only < 0 else (only,)
         current = {queue_id: state.offsets.get(group, topic.name, queue_id) for queue_id in queues}
-        if all(offset < 0 for offset in current.values()):
+        known = group in state.groups.all() or state.consumers.group(group) is not None
+        if not known and all(offset < 0 for offset in current.values()):
             raise RequestRefusedError(f"THe consumer group <{group}> not exist", code=ResponseCode.SYSTEM_ERROR)
         table = {}
         for queue_id, offset in current.items():

@@ -22,6 +22,7 @@ _FIXED = {
     "brokerTopicEnable": "true",
     "clusterTopicEnable": "true",
     "compressedRegister": "false",
+    "filterServerNums": "0",
     "forceRegister": "true",
     "msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
     "notifyConsumerIdsChangedEnable": "true",
