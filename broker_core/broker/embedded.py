@@ -264,7 +264,7 @@ class EmbeddedBroker:
         if self._link is not None:
             self._link.reconfigure(config)
             if old.permission != config.permission:
-                self._link.topics_changed(list(self.topics.all()))
+                self.topics.renew()
 
     def _load_tables(self) -> None:
         tables = {

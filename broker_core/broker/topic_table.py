@@ -116,6 +116,10 @@ class TopicTable:
         if different:
             self._bump([topic.name for topic in different])
 
+    def renew(self) -> None:
+        """Give the table a new version, so that name servers take it again: the broker's own permission changed."""
+        self._bump(list(self._table))
+
     def _bump(self, changed: list[str]) -> None:
         self.version = self.version.next(self._clock())
         self._changed(changed)
