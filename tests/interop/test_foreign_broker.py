@@ -33,8 +33,8 @@ async def asked(address, code, **fields):
         connection.close()
 
 
-@pytest.mark.parametrize("compressed", ["false", "true"])
-@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
+# With compressedRegister=true, 5.3.3 does not get to register anywhere, its own name server included.
+@pytest.mark.parametrize(("version", "compressed"), [("4.9.4", "false"), ("4.9.4", "true"), ("5.3.3", "false")])
 def test_it_is_in_the_routes_beside_ours_until_it_stops(tmp_path, version, compressed):
     with running_broker(tmp_path / "store") as ours:
 
@@ -102,7 +102,7 @@ def test_it_reads_the_tables_that_ours_wrote(tmp_path, version):
         before = asyncio.run(read(ours.broker))
     with running_peer(version, tmp_path / "peer") as address:
         topics, groups, offsets = asyncio.run(read(address))
-    assert _covers(topics["Made"], before[0]["Made"] | {"order": False}), "a real broker takes the order from its name server"
+    assert _covers(topics["Made"], before[0]["Made"])
     assert _covers(groups["CG"], before[1]["CG"])
     assert offsets["Made@CG"] == {"1": 5}
     with running_broker(tmp_path / "peer" / "store") as ours:
