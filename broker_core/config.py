@@ -117,6 +117,13 @@ class BrokerConfig:
     store_reply_message: bool = _setting("storeReplyMessageEnable", True, live=True)
     disable_slow_consumers: bool = _setting("disableConsumeIfConsumerReadSlowly", False, live=True)
     slow_consumer_bytes: int = _setting("consumerFallbehindThreshold", 16 << 30, live=(1, 1 << 62))
+    reject_transactions: bool = _setting("rejectTransactionMessage", False)
+    transaction_timeout_ms: int = _setting("transactionTimeOut", 6_000)
+    transaction_check_max: int = _setting("transactionCheckMax", 15)
+    transaction_check_interval_ms: int = _setting("transactionCheckInterval", 60_000)
+    transaction_op_batch_interval_ms: int = _setting("transactionOpBatchInterval", 0)
+    transaction_op_batch_bytes: int = _setting("transactionOpMsgMaxSize", 4_096)
+    transaction_pending_max: int = _setting("transactionPendingMax", 1_000_000)
     store: StoreConfig = field(default_factory=StoreConfig)
 
     @property

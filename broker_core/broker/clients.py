@@ -191,6 +191,10 @@ class Producers(Generic[C]):
             if client.last_heartbeat_ms < limit
         }
 
+    def connections(self, group: str) -> list[C]:
+        """Connections of a group's members, in order of arrival."""
+        return list(self._groups.get(group, {}))
+
     def members(self, group: str) -> list[Client] | None:
         """Members of a group; None when it has none."""
         members = self._groups.get(group)

@@ -11,6 +11,7 @@ from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.slow_consumers import SlowConsumerGuard
 from broker_core.broker.state import BrokerState
+from broker_core.broker.transaction_service import TransactionService
 from broker_core.remoting.codes import RequestCode
 from broker_core.schedule.delay_service import DelayService
 from broker_core.schedule.timers import LoopTimers
@@ -28,7 +29,12 @@ class Service(Protocol):
 
 def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
-    return (dispatcher.maintenance, SlowConsumerGuard(state), _delays(state, dispatcher, files))
+    return (
+        dispatcher.maintenance,
+        SlowConsumerGuard(state),
+        _delays(state, dispatcher, files),
+        TransactionService(state, dispatcher),
+    )
 
 
 def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> DelayService:

@@ -76,6 +76,7 @@ class ClientInstance:
         self._ip = ipaddress.ip_address("127.0.0.1")
         self._client_id: str | None = None
         self._on_routes_changed: list[Callable[[], None]] = []
+        self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
 
     @property
     def client_id(self) -> str:
@@ -113,6 +114,10 @@ class ClientInstance:
     def on_routes_changed(self, callback: Callable[[], None]) -> None:
         """Have ``callback`` called whenever a refresh finds another route than before."""
         self._on_routes_changed.append(callback)
+
+    def on_request(self, code: int, serve: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
+        """Have ``serve`` answer the requests of brokers with one code; None answers nothing."""
+        self._on_requests[code] = serve
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,6 +275,9 @@ class ClientInstance:
             if self._member is not None:
                 self._member.group_changed(command.ext_fields.get("consumerGroup", ""))
             return command.reply()
+        serve = self._on_requests.get(command.code)
+        if serve is not None:
+            return serve(connection, command)
         logger.info("request %d of %s is not served by this client", command.code, connection.remote_address)
         return command.not_supported()
 

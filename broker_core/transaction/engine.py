@@ -150,7 +150,7 @@ class Hooks:
         stored: Told of every real message: topic, bytes.
     """
 
-    ensure_topic: Callable[[str], None] = lambda _topic: None
+    ensure_topic: Callable[[str], object] = lambda _topic: None
     put_real: Callable[[MessageToStore], PutResult] | None = None
     stored: Callable[[str, int], None] = lambda _topic, _bytes: None
 
@@ -262,7 +262,9 @@ class TransactionEngine:
         asked = Outcome.COMMITTED if request.decision is Decision.COMMIT else Outcome.ROLLED_BACK
         if outcome in (asked, Outcome.DECIDED):
             return EndResult(ResponseCode.SUCCESS, f"the transaction is {outcome.value} already")
-        logger.warning("transaction %d of group %s is %s; %s comes too late", found.origin, request.group, outcome.value, asked.value)
+        logger.warning(
+            "transaction %d of group %s is %s; %s comes too late", found.origin, request.group, outcome.value, asked.value
+        )
         return EndResult(ResponseCode.SYSTEM_ERROR, f"the transaction is {outcome.value} already, it cannot be {asked.value}")
 
     def _half_of(self, physical_offset: int) -> HalfMessage:
@@ -286,7 +288,9 @@ class TransactionEngine:
             remark = f"The producer group wrong: the half message is of {half.properties.get(PRODUCER_GROUP, 'none')}"
             return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if half.queue_offset != request.half_offset:
-            remark = f"The transaction state table offset wrong: {request.half_offset}, the half message has {half.queue_offset}"
+            remark = (
+                f"The transaction state table offset wrong: {request.half_offset}, the half message has {half.queue_offset}"
+            )
             return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if not request.from_check and CHECK_IMMUNITY in half.properties:
             immunity_ms = read_half(record, timeout_ms=self.settings.timeout_ms).immunity_ms

@@ -64,10 +64,10 @@ class Ledger:
     def half_arrived(self, half: HalfMessage) -> None:
         """Take in a record of the half queue; they come in order. A copy takes the place of the half it was made of."""
         self.half_end = max(self.half_end, half.half_offset + 1)
-        if half.half_offset in self._early or half.origin in self._early:
-            self.remember(half.origin, Outcome.DECIDED)
-            return
         known = self.find(half.origin)
+        if half.half_offset in self._early or half.origin in self._early:
+            self.resolve(known or half, Outcome.DECIDED)
+            return
         if known is not None:
             self._replace(known, half)
             return
@@ -107,13 +107,15 @@ class Ledger:
     # ---- deciding ----
 
     def resolve(self, half: HalfMessage, outcome: Outcome) -> None:
-        """An undecided half message is decided."""
+        """A half message is decided; of one that an op record has already named this says which way."""
+        self.remember(half.origin, outcome)
+        if not self.is_undecided(half):
+            return
         del self._live[half.half_offset]
         self._moved.pop(half.origin, None)
         self._groups[half.group] -= 1
         if not self._groups[half.group]:
             del self._groups[half.group]
-        self.remember(half.origin, outcome)
 
     def remember(self, origin: int, outcome: Outcome) -> None:
         """Note how a transaction ended."""
