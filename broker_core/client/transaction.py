@@ -64,11 +64,11 @@ class LocalState(Enum):
     UNKNOWN = 0
 
 
-Execute = Callable[[Message], LocalState | None | Awaitable[LocalState | None]]
+Execute = Callable[[Message], LocalState | Awaitable[LocalState | None] | None]
 """Carries out the local transaction. A plain function runs on a thread, a coroutine function on the loop. None means unknown,
 and so does an exception."""
 
-Check = Callable[[ReceivedMessage], LocalState | None | Awaitable[LocalState | None]]
+Check = Callable[[ReceivedMessage], LocalState | Awaitable[LocalState | None] | None]
 """Says how the local transaction of a half message stands; as `Execute` otherwise."""
 
 
@@ -175,7 +175,9 @@ class TransactionProducer(Producer):
             route = await self._instance.publish_route(transaction.message.topic)
             address = route.address_of(sent.queue.broker_name)
             if address is None:
-                raise NetworkError(f"broker {sent.queue.broker_name} is not in the route of {transaction.message.topic} any more")
+                raise NetworkError(
+                    f"broker {sent.queue.broker_name} is not in the route of {transaction.message.topic} any more"
+                )
             await self._instance.send_oneway(address, command)
         except (NetworkError, RemoteError) as error:
             logger.warning("the broker was not told that %s is %s, it will ask: %s", sent.message_id, state.name, error)
