@@ -40,6 +40,7 @@ from broker_core.transaction.engine import (
     Hooks,
     TransactionEngine,
 )
+from broker_core.transaction.progress import DurableProgress
 from broker_core.transaction.settings import TransactionSettings
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 
@@ -90,8 +91,7 @@ class TransactionService:
         self.next_round_ms = state.clock() + settings.check_interval_ms
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None
-        self._staged: tuple[int, int, int] | None = None
-        """Half progress, op progress, and how far the log must be on disk before they may be told."""
+        self._progress = DurableProgress()
         state.store.add_arrival_listener(self.engine.arrived)
         dispatcher.rewrites.half = self._place_half
         dispatcher.extend(
@@ -154,18 +154,14 @@ class TransactionService:
             await asyncio.sleep(0)
 
     def _stage_progress(self) -> None:
-        if self._staged is None:
-            ledger = self.engine.ledger
-            self._staged = (ledger.half_progress, ledger.op_progress, self._state.store.commit_log_max_offset)
+        self._progress.stage(self.engine.ledger, self._state.store.commit_log_max_offset)
 
     def _tell_progress(self) -> None:
-        """Tell progress once all that it rests on is on disk: copies, real messages, op records."""
-        if self._staged is None or self._staged[2] > self._state.store.flushed_offset:
+        progress = self._progress.take(self._state.store.flushed_offset)
+        if progress is None:
             return
-        half, op, _end = self._staged
-        self._staged = None
         offsets = self._state.offsets
-        for topic, offset in ((HALF_TOPIC, half), (OP_TOPIC, op)):
+        for topic, offset in ((HALF_TOPIC, progress.half), (OP_TOPIC, progress.op)):
             if offset or offsets.get(CHECK_GROUP, topic, QUEUE_ID) >= 0:
                 offsets.commit(CHECK_GROUP, topic, QUEUE_ID, offset)
 
@@ -214,6 +210,7 @@ class TransactionService:
             physical_offset=long_field(fields, "commitLogOffset"),
             decision=Decision(number),
             from_check=bool_field(fields, "fromTransactionCheck"),
+            message_id=fields.get("msgId", ""),
         )
         result = self.engine.end(request)
         if result is None:

@@ -99,13 +99,18 @@ class Producers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRequest:
-    """END_TRANSACTION, parsed."""
+    """END_TRANSACTION, parsed.
+
+    Attributes:
+        message_id: The unique key of the message, as the producer knows it; may be empty.
+    """
 
     group: str
     half_offset: int
     physical_offset: int
     decision: Decision
     from_check: bool
+    message_id: str = ""
 
 
 class EndResult(NamedTuple):
@@ -291,6 +296,10 @@ class TransactionEngine:
             remark = (
                 f"The transaction state table offset wrong: {request.half_offset}, the half message has {half.queue_offset}"
             )
+            return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
+        if _is_another(request.message_id, half):
+            # After a power cut a place in the log can be that of another message than the producer was told.
+            remark = f"The message id wrong: the half message there has {half.properties[UNIQUE_KEY]}"
             return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if not request.from_check and CHECK_IMMUNITY in half.properties:
             immunity_ms = read_half(record, timeout_ms=self.settings.timeout_ms).immunity_ms
@@ -531,6 +540,14 @@ class TransactionEngine:
                 self.counters.given_up += 1
             case Outcome.EXPIRED:
                 self.counters.expired += 1
+
+
+def _is_another(message_id: str, half: StoredMessage) -> bool:
+    """Whether a message id is a unique key, and not that of this half message; clients may send other ids, or none."""
+    unique_key = half.properties.get(UNIQUE_KEY, "")
+    if not message_id or len(message_id) != len(unique_key):
+        return False
+    return message_id not in (unique_key, offset_message_id(half.store_host, half.physical_offset))
 
 
 def _records(store: Store, topic: str, start: int) -> Iterator[memoryview]:

@@ -61,7 +61,9 @@ class TransactionBench:
         _host, offset = parse_offset_message_id(answer.ext_fields["msgId"])
         return Half(int(answer.ext_fields["queueOffset"]), offset)
 
-    def end(self, half: Half, decision: int, *, from_check: bool = False, group: str = "PG") -> RemotingCommand | None:
+    def end(
+        self, half: Half, decision: int, *, from_check: bool = False, group: str = "PG", message_id: str = ""
+    ) -> RemotingCommand | None:
         """End a transaction as its producer does, but waiting for the answer."""
         fields = {
             "producerGroup": group,
@@ -69,13 +71,13 @@ class TransactionBench:
             "commitLogOffset": half.physical_offset,
             "commitOrRollback": decision,
             "fromTransactionCheck": str(from_check).lower(),
-            "msgId": "k",
+            "msgId": message_id,
         }
         return self.bench.ask(RecordingPeer(), RequestCode.END_TRANSACTION, fields)
 
-    def code(self, half: Half, decision: int, *, from_check: bool = False, group: str = "PG") -> int:
+    def code(self, half: Half, decision: int, *, from_check: bool = False, group: str = "PG", message_id: str = "") -> int:
         """Response code of an end."""
-        answer = self.end(half, decision, from_check=from_check, group=group)
+        answer = self.end(half, decision, from_check=from_check, group=group, message_id=message_id)
         assert answer is not None
         return answer.code
 

@@ -77,6 +77,7 @@ def test_unknown_is_not_answered_and_a_check_comes_with_new_offsets(bench):
         lambda half: (replace(half, half_offset=half.half_offset + 1), {}),
         lambda half: (replace(half, physical_offset=half.physical_offset + 1), {}),
         lambda half: (replace(half, physical_offset=1 << 40), {}),
+        lambda half: (half, {"message_id": "jello"}),
     ],
 )
 def test_an_end_for_something_else_changes_nothing(bench, wrong):
@@ -85,6 +86,11 @@ def test_an_end_for_something_else_changes_nothing(bench, wrong):
     for decision in (COMMIT, ROLLBACK):
         assert bench.code(half, decision, **more) == R.SYSTEM_ERROR
     assert (bench.bodies(), bench.ops(), len(bench.engine.ledger)) == ([], [], 2)
+
+
+@pytest.mark.parametrize("message_id", ["hello", "", "another kind of id"])
+def test_ids_of_other_kinds_are_let_pass(bench, message_id):
+    assert bench.code(bench.send(), COMMIT, message_id=message_id) == R.SUCCESS
 
 
 def test_an_end_for_an_ordinary_message_is_refused(bench):
