@@ -37,6 +37,7 @@ from broker_core.broker.send_processor import header_for_console
 from broker_core.broker.services import Service, broker_services
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_table import TopicTable
+from broker_core.broker.transaction_service import TransactionService
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
@@ -348,6 +349,11 @@ class EmbeddedBroker:
     def delays(self) -> DelayConsole | None:
         """The delay levels, to look at and to act on, while the broker serves."""
         return next((service.console for service in self._services if isinstance(service, DelayService)), None)
+
+    @property
+    def transactions(self) -> TransactionService | None:
+        """The service that decides and checks transactions, while the broker runs."""
+        return next((service for service in self._services if isinstance(service, TransactionService)), None)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         dispatcher = self._dispatcher

@@ -17,11 +17,13 @@ import asyncio
 import logging
 from dataclasses import replace
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.peer import Peer
 from broker_core.broker.put_rewrites import Draft, to_internal_queue
 from broker_core.broker.state import BrokerState
+from broker_core.broker.transaction_actions import TransactionActions
 from broker_core.config import BrokerConfig
 from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.message import properties as props
@@ -73,6 +75,7 @@ class TransactionService:
 
     Attributes:
         engine: Decides and checks.
+        actions: What a person does to transactions.
         next_round_ms: When the next round of checks is, ms since the epoch.
     """
 
@@ -85,9 +88,11 @@ class TransactionService:
             put_real=self._put_real,
             stored=lambda topic, size: state.counters.put(topic, 1, size),
         )
+        self._producers = LivingProducers(state)
         self.engine = TransactionEngine(
-            state.store, LivingProducers(state), settings, clock=state.clock, host=state.store_host, hooks=hooks
+            state.store, self._producers, settings, clock=state.clock, host=state.store_host, hooks=hooks
         )
+        self.actions = TransactionActions(self.engine, ActionJournal(state.config.store.root / "config", clock=state.clock))
         self.next_round_ms = state.clock() + settings.check_interval_ms
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None
@@ -125,6 +130,10 @@ class TransactionService:
         except StoreError as error:
             logger.warning("the progress of transactions stays where it was: %s", error)
         self._tell_progress()
+
+    def living(self, group: str) -> int:
+        """Connected producers of a group."""
+        return self._producers.living(group)
 
     async def _run(self) -> None:
         settings, loop = self.engine.settings, asyncio.get_running_loop()

@@ -66,7 +66,7 @@ class Store(Protocol):
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
+    def min_offset(self, topic: str, queue_id: int, /) -> int: ...
 
     def max_offset(self, topic: str, queue_id: int) -> int: ...
 
@@ -90,7 +90,7 @@ class CheckRequest(NamedTuple):
 class Producers(Protocol):
     """Connected producers, by group."""
 
-    def living(self, group: str) -> int:
+    def living(self, group: str, /) -> int:
         """How many can be asked."""
 
     def ask(self, request: CheckRequest) -> bool:
@@ -123,12 +123,17 @@ class EndResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A transaction that ended while this process ran."""
+    """A transaction that ended while this process ran.
+
+    Attributes:
+        op_offset: Queue offset of its op record; -1 while that is collected with others.
+    """
 
     half: HalfMessage
     outcome: Outcome
     at_ms: int
     real_offset: int = -1
+    op_offset: int = -1
 
 
 @dataclass(slots=True)
@@ -530,7 +535,8 @@ class TransactionEngine:
         self._note(half, outcome)
 
     def _note(self, half: HalfMessage, outcome: Outcome) -> None:
-        self.recent.append(Ended(half, outcome, self._clock(), half.real_offset))
+        op_offset = -1 if self.settings.op_batch_interval_ms or outcome is Outcome.EXPIRED else self.ledger.op_end - 1
+        self.recent.append(Ended(half, outcome, self._clock(), half.real_offset, op_offset))
         match outcome:
             case Outcome.COMMITTED:
                 self.counters.committed += 1

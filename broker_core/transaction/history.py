@@ -2,9 +2,9 @@
 
     half 5 ── check ── half 9 ── check ── half 14 ── op “14” ── real message, prepared offset = place of half 14
 
-It works on any open store, also a read-only one that a real broker wrote, and changes nothing. Copies are tied to their original by
-TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique key and
-count of checks. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
+It works on any open store, also a read-only one that a real broker wrote, and changes nothing. Copies are tied to their
+original by TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique
+key. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
 
 Source: spec broker §4.2 to §4.8.
 """

@@ -58,6 +58,7 @@ class Ledger:
         self._ops: deque[tuple[int, int]] = deque()
         self._outcomes: OrderedDict[int, Outcome] = OrderedDict()
         self._groups: Counter[str] = Counter()
+        self._checked = 0
 
     # ---- taking in the queues ----
 
@@ -74,12 +75,14 @@ class Ledger:
         self._outcomes.pop(half.origin, None)
         self._live[half.half_offset] = half
         self._groups[half.group] += 1
+        self._checked += half.check_times > 0
         if half.origin != half.half_offset:
             self._moved[half.origin] = half
 
     def _replace(self, known: HalfMessage, copy: HalfMessage) -> None:
         """The object stays the same, so that whoever holds it sees its new place."""
         del self._live[known.half_offset]
+        self._checked += (copy.check_times > 0) - (known.check_times > 0)
         known.half_offset, known.physical_offset = copy.half_offset, copy.physical_offset
         known.record_bytes, known.store_ms = copy.record_bytes, copy.store_ms
         known.check_times = copy.check_times
@@ -114,6 +117,7 @@ class Ledger:
         del self._live[half.half_offset]
         self._moved.pop(half.origin, None)
         self._groups[half.group] -= 1
+        self._checked -= half.check_times > 0
         if not self._groups[half.group]:
             del self._groups[half.group]
 
@@ -145,6 +149,11 @@ class Ledger:
     def outcome(self, origin: int) -> Outcome | None:
         """How a transaction ended; None for an undecided one and for one that is not remembered."""
         return self._outcomes.get(origin)
+
+    @property
+    def checked(self) -> int:
+        """How many undecided ones a producer was asked about."""
+        return self._checked
 
     @property
     def groups(self) -> dict[str, int]:

@@ -66,7 +66,7 @@ class MemoryStore:
         status = GetStatus.FOUND if records else GetStatus.OFFSET_OVERFLOW_ONE
         return GetResult(status, records, offset + len(records), 0, len(places), 0, suggest_slave=False)
 
-    def min_offset(self, topic: str, queue_id: int) -> int:
+    def min_offset(self, _topic: str, _queue_id: int) -> int:
         return 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:

@@ -1,7 +1,7 @@
 """Random schedules of sends, ends, checks, crashes and power cuts, run against the transaction engine with a simulated clock.
 
-Every transaction has a fate that its producer knows: commit or rollback. Ends are lost, late or repeated, checks are answered by
-the fate, not at all, or late; the process dies before or after any put. What must hold whatever happens:
+Every transaction has a fate that its producer knows: commit or rollback. Ends are lost, late or repeated, checks are answered
+by the fate, not at all, or late; the process dies before or after any put. What must hold whatever happens:
 
     a transaction whose half was on disk and whose fate is commit is delivered at least once, or lies in the discard topic
     one that is rolled back is never delivered
@@ -90,7 +90,7 @@ class Schedule:
 
     # ---- producers, as the engine sees them ----
 
-    def living(self, group: str) -> int:
+    def living(self, _group: str) -> int:
         """All of a group or none."""
         return int(self.connected)
 
