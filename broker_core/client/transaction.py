@@ -114,6 +114,7 @@ class TransactionProducer(Producer):
         super().__init__(name_servers, group, **options)
         self._check = check
         self._checks: set[asyncio.Task[None]] = set()
+        self._known_to: set[str] = set()
         self._checker = ThreadPoolExecutor(1, thread_name_prefix=f"checks of {group}")
         self._instance.on_request(RequestCode.CHECK_TRANSACTION_STATE, self._asked)
 
@@ -148,10 +149,27 @@ class TransactionProducer(Producer):
         state, remark = await self._run(execute, message, None)
         return await self.end(transaction, state, remark)
 
+    async def answer_checks(self, topic: str) -> None:
+        """Make this producer known to the brokers of a topic, so that it is asked about half messages of its group.
+
+        A program that was restarted calls this for its topics; `begin` does it by itself.
+
+        Raises:
+            RemoteError: There is no route.
+            NetworkError: No name server answers.
+        """
+        route = await self._instance.publish_route(topic)
+        for broker_name in route.brokers:
+            address = route.address_of(broker_name)
+            if address is not None and address not in self._known_to:
+                await self._instance.heartbeat_to(address)
+                self._known_to.add(address)
+
     async def begin(
         self, message: Message, *, queue: MessageQueue | None = None, timeout_ms: int | None = None
     ) -> OpenTransaction:
         """Store a half message; `end` must follow. Raises as `send_in_transaction`."""
+        await self.answer_checks(message.topic)
         properties = {name: value for name, value in message.properties.items() if name != DELAY}
         properties |= {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self.group}
         half = replace(message, properties=properties)
@@ -315,6 +333,10 @@ class BlockingTransactionProducer:
                 logger.exception("the state of a transaction is unknown, because the program failed")
                 state, remark = LocalState.UNKNOWN, repr(error)[:500]
         return self._call(producer.end(transaction, state, remark))
+
+    def answer_checks(self, topic: str) -> None:
+        """As `TransactionProducer.answer_checks`."""
+        self._call(self._started().answer_checks(topic))
 
     def send(self, message: Message, *, timeout_ms: int | None = None) -> SendResult:
         """Send an ordinary message, as `Producer.send`."""
