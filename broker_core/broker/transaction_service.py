@@ -124,11 +124,13 @@ class TransactionService:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self.engine.write_owed_ops()
-        self._stage_progress()
         try:
             await asyncio.to_thread(self._state.store.flush)
         except StoreError as error:
             logger.warning("the progress of transactions stays where it was: %s", error)
+        # What was noted before comes first: only then is this moment's progress noted.
+        self._tell_progress()
+        self._stage_progress()
         self._tell_progress()
 
     def living(self, group: str) -> int:
