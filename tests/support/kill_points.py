@@ -32,4 +32,4 @@ def kill_at_put(topic: str, number: int, *, before: bool) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    MessageStore.put = counted  # type: ignore[method-assign]  the point of it
+    MessageStore.put = counted  # type: ignore[method-assign,assignment]  # the point of it
