@@ -1,0 +1,96 @@
+"""Programs with third-party clients: their tool chains, and how each gets its client.
+
+A machine without a tool chain skips the tests; where it is there, whatever goes wrong fails them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).resolve().parent
+
+GO_CLIENT = "github.com/apache/rocketmq-client-go/v2@v2.1.2"
+NODE_PACKAGES = ("ali-ons@3.12.0", "urllib@4.9.1")
+
+_FETCH_SECONDS = 280
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>VERSION</version></dependency>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>VERSION</version></dependency>
+</dependencies></project>"""
+
+
+def need(*programs: str) -> None:
+    """Skip the test where a program is not installed."""
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+def run(command: Sequence[object], *, cwd: Path | None = None, seconds: float = _FETCH_SECONDS) -> str:
+    """Run a tool to its end and return what it printed; fails the test when the tool does."""
+    words = list(map(str, command))
+    done = subprocess.run(words, check=False, cwd=cwd, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, f"{' '.join(words)}\n{(done.stdout + done.stderr)[-3000:]}"
+    return done.stdout
+
+
+def java_class_path(folder: Path, version: str, *sources: str) -> str:
+    """Class path with the Java client and its admin tool, and programs from tests/support compiled.
+
+    Args:
+        folder: For jars and classes.
+        version: Of the client.
+        sources: File names in tests/support.
+    """
+    need("java", "javac", "mvn")
+    (folder / "pom.xml").write_text(_POM.replace("VERSION", version))
+    run(["mvn", "-q", "-B", "-f", folder / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
+    path = f"{folder}{os.pathsep}{folder}/*"
+    for source in sources:
+        run(["javac", "-nowarn", "-encoding", "UTF-8", "-cp", path, "-d", folder, SUPPORT / source])
+    return path
+
+
+def java_command(class_path: str, home: Path, *, serialize: str = "JSON") -> tuple[list[str], dict[str, str]]:
+    """Start of a command that runs a Java program, and its environment.
+
+    Args:
+        class_path: From `java_class_path`.
+        home: Where the client keeps its files.
+        serialize: How it writes headers: ``JSON`` or ``ROCKETMQ``.
+    """
+    (home / "conf").mkdir(exist_ok=True)
+    (home / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
+    options = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
+    options += ["-Drocketmq.client.logUseSlf4j=true", f"-Drocketmq.serialize.type={serialize}"]
+    return ["java", *options, "-cp", class_path], {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(home)}
+
+
+def go_module(folder: Path) -> Path:
+    """A module in which programs that use the Go client can be built."""
+    need("go")
+    run(["go", "mod", "init", "interop"], cwd=folder)
+    run(["go", "get", GO_CLIENT], cwd=folder)
+    return folder
+
+
+def go_program(module: Path, source: str) -> Path:
+    """A program from tests/support, built."""
+    shutil.copy(SUPPORT / source, module)
+    program = module / Path(source).stem
+    run(["go", "build", "-o", program, source], cwd=module)
+    return program
+
+
+def node_packages(folder: Path) -> Path:
+    """A folder in which the Node client is installed."""
+    need("node", "npm")
+    run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", *NODE_PACKAGES])
+    return folder
