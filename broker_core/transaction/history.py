@@ -241,7 +241,7 @@ class _Scan:
             life.state = LifeState.COMMITTED
         elif any(step.physical_offset > last_half for step in given_up):
             life.state = LifeState.GIVEN_UP
-        elif op is not None:
+        elif op is not None and op.physical_offset > last_half:
             life.state = LifeState.ROLLED_BACK
         elif life.half_offsets[-1] < half_progress:
             life.state = LifeState.DONE_WITH
