@@ -47,7 +47,7 @@ from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, 
 
 logger = logging.getLogger(__name__)
 
-ROUND_SLICE = 32
+ROUND_SLICE = 16
 """Half messages looked at before the loop gets its turn."""
 RECENT_MAX = 1_000
 """Ended transactions that are kept for the console."""

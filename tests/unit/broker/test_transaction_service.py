@@ -15,6 +15,9 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import RequestRefusedError
 from broker_core.ipc import schema as s
 from broker_core.message.record import decode_record
+from broker_core.remoting.client import connect
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.worker.queries import Queries
 from broker_core.worker.sampler import Sampler
 from tests.support.broker_bench import SMALL_FILES
@@ -172,6 +175,27 @@ def test_a_committed_message_with_a_delay_waits_its_level(tmp_path):
             await queries.answer(s.EndTransaction(1, commit=True))
             assert bodies(broker) == []
             assert broker.store.max_offset("SCHEDULE_TOPIC_XXXX", 0) == 1
+            await producer.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_an_end_that_waits_for_its_answer_gets_it_when_the_disk_has_it(tmp_path, flush):
+    async def run():
+        async with running(tmp_path, flush_disk_type=flush) as (broker, queries):
+            producer = await open_transactions(broker, b"yes")
+            place = (await queries.answer(s.ListTransactions(0, 1))).physical_offset[0]
+            fields = {
+                "producerGroup": "PG", "tranStateTableOffset": "0", "commitLogOffset": str(place), "commitOrRollback": "8",
+                "fromTransactionCheck": "false", "msgId": "",
+            }  # fmt: skip
+            connection = await connect(broker.broker_address)
+            answer = await connection.request(RemotingCommand(RequestCode.END_TRANSACTION, fields))
+            assert answer.code == ResponseCode.SUCCESS
+            assert flush == "ASYNC_FLUSH" or broker.store.flushed_offset == broker.store.commit_log_max_offset
+            assert bodies(broker) == [b"yes"]
+            connection.close()
             await producer.close()
 
     asyncio.run(run())
