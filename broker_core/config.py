@@ -21,8 +21,17 @@ ClientAuth = Literal["none", "optional", "require"]
 CONSUME_QUEUE_UNIT_BYTES = 20
 
 
-def _setting(key: str, default: Any, *, secret: bool = False) -> Any:  # noqa: ANN401  dataclasses.field is typed so
-    return field(default=default, repr=not secret, metadata={"key": key, "secret": secret})
+def _setting(key: str, default: Any, *, secret: bool = False, live: bool | tuple[int, int] = False) -> Any:  # noqa: ANN401  dataclasses.field is typed so
+    """A setting under its RocketMQ key.
+
+    Args:
+        key: As in ``broker.conf``.
+        default: Its value where nothing is given.
+        secret: Never shown, logged or told.
+        live: Whether it may be changed while the broker runs, by UPDATE_BROKER_CONFIG: True, or the smallest and the largest
+            number that it takes. Only what is read at each use may be live; never a path, an address or a name.
+    """
+    return field(default=default, repr=not secret, metadata={"key": key, "secret": secret, "live": live})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +44,8 @@ class StoreConfig:
     message_index: bool = _setting("messageIndexEnable", True)
     max_hash_slots: int = _setting("maxHashSlotNum", 5_000_000)
     max_index_items: int = _setting("maxIndexNum", 20_000_000)
-    query_messages_max: int = _setting("maxMsgsNumBatch", 64)
-    default_query_messages: int = _setting("defaultQueryMaxNum", 32)
+    query_messages_max: int = _setting("maxMsgsNumBatch", 64, live=(1, 10_000))
+    default_query_messages: int = _setting("defaultQueryMaxNum", 32, live=(1, 10_000))
     flush_disk_type: FlushDiskType = _setting("flushDiskType", "ASYNC_FLUSH")
     flush_commit_log_interval_ms: int = _setting("flushIntervalCommitLog", 500)
     flush_commit_log_least_pages: int = _setting("flushCommitLogLeastPages", 4)
@@ -45,21 +54,21 @@ class StoreConfig:
     flush_consume_queue_least_pages: int = _setting("flushConsumeQueueLeastPages", 2)
     flush_consume_queue_thorough_interval_ms: int = _setting("flushConsumeQueueThoroughInterval", 60_000)
     sync_flush_timeout_ms: int = _setting("syncFlushTimeout", 5_000)
-    max_message_bytes: int = _setting("maxMessageSize", 4 * 1024 * 1024)
+    max_message_bytes: int = _setting("maxMessageSize", 4 * 1024 * 1024, live=(1, 16 * 1024 * 1024 - 65_536))
     check_crc_on_recover: bool = _setting("checkCRCOnRecover", True)
-    max_transfer_bytes_in_memory: int = _setting("maxTransferBytesOnMessageInMemory", 262_144)
-    max_transfer_count_in_memory: int = _setting("maxTransferCountOnMessageInMemory", 32)
-    max_transfer_bytes_on_disk: int = _setting("maxTransferBytesOnMessageInDisk", 65_536)
-    max_transfer_count_on_disk: int = _setting("maxTransferCountOnMessageInDisk", 8)
+    max_transfer_bytes_in_memory: int = _setting("maxTransferBytesOnMessageInMemory", 262_144, live=(1, 64 * 1024 * 1024))
+    max_transfer_count_in_memory: int = _setting("maxTransferCountOnMessageInMemory", 32, live=(1, 10_000))
+    max_transfer_bytes_on_disk: int = _setting("maxTransferBytesOnMessageInDisk", 65_536, live=(1, 64 * 1024 * 1024))
+    max_transfer_count_on_disk: int = _setting("maxTransferCountOnMessageInDisk", 8, live=(1, 10_000))
     access_in_memory_max_ratio_percent: int = _setting("accessMessageInMemoryMaxRatio", 40)
-    disk_max_used_percent: int = _setting("diskMaxUsedSpaceRatio", 75)
-    disk_warning_percent: int = _setting("diskSpaceWarningLevelRatio", 90)
-    disk_clean_forcibly_percent: int = _setting("diskSpaceCleanForciblyRatio", 85)
-    clean_forcibly: bool = _setting("cleanFileForciblyEnable", True)
+    disk_max_used_percent: int = _setting("diskMaxUsedSpaceRatio", 75, live=(10, 95))
+    disk_warning_percent: int = _setting("diskSpaceWarningLevelRatio", 90, live=(35, 100))
+    disk_clean_forcibly_percent: int = _setting("diskSpaceCleanForciblyRatio", 85, live=(35, 100))
+    clean_forcibly: bool = _setting("cleanFileForciblyEnable", True, live=True)
     clean_interval_ms: int = _setting("cleanResourceInterval", 10_000)
-    delete_when: str = _setting("deleteWhen", "04")
-    file_reserved_hours: int = _setting("fileReservedTime", 72)
-    delete_batch_files: int = _setting("deleteFileBatchMax", 10)
+    delete_when: str = _setting("deleteWhen", "04", live=True)
+    file_reserved_hours: int = _setting("fileReservedTime", 72, live=(0, 1_000_000))
+    delete_batch_files: int = _setting("deleteFileBatchMax", 10, live=(1, 1_000))
     message_delay_level: str = _setting("messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
 
     @property
@@ -81,18 +90,18 @@ class BrokerConfig:
     bind_host: str = _setting("bindAddress", "127.0.0.1")
     advertised_host: str = _setting("brokerIP1", "127.0.0.1")
     default_topic_queue_count: int = _setting("defaultTopicQueueNums", 8)
-    auto_create_topic: bool = _setting("autoCreateTopicEnable", True)
-    auto_create_group: bool = _setting("autoCreateSubscriptionGroup", True)
-    permission: int = _setting("brokerPermission", 6)
-    flush_consumer_offset_interval_ms: int = _setting("flushConsumerOffsetInterval", 5_000)
+    auto_create_topic: bool = _setting("autoCreateTopicEnable", True, live=True)
+    auto_create_group: bool = _setting("autoCreateSubscriptionGroup", True, live=True)
+    permission: int = _setting("brokerPermission", 6, live=(0, 7))
+    flush_consumer_offset_interval_ms: int = _setting("flushConsumerOffsetInterval", 5_000, live=(1_000, 3_600_000))
     flush_delay_offset_interval_ms: int = _setting("flushDelayOffsetInterval", 10_000)
-    long_polling: bool = _setting("longPollingEnable", True)
-    short_polling_ms: int = _setting("shortPollingTimeMills", 1_000)
-    property_filter: bool = _setting("enablePropertyFilter", False)
-    filter_support_retry: bool = _setting("filterSupportRetry", False)
-    lite_pull: bool = _setting("litePullMessageEnable", True)
-    slave_read: bool = _setting("slaveReadEnable", False)
-    register_interval_ms: int = _setting("registerNameServerPeriod", 30_000)
+    long_polling: bool = _setting("longPollingEnable", True, live=True)
+    short_polling_ms: int = _setting("shortPollingTimeMills", 1_000, live=(1, 300_000))
+    property_filter: bool = _setting("enablePropertyFilter", False, live=True)
+    filter_support_retry: bool = _setting("filterSupportRetry", False, live=True)
+    lite_pull: bool = _setting("litePullMessageEnable", True, live=True)
+    slave_read: bool = _setting("slaveReadEnable", False, live=True)
+    register_interval_ms: int = _setting("registerNameServerPeriod", 30_000, live=(1, 3_600_000))
     region_id: str = _setting("regionId", "DefaultRegion")
     atomic_transactions: bool = _setting("orbitAtomicTransactions", False)
     acl_enabled: bool = _setting("aclEnable", False)
@@ -104,6 +113,21 @@ class BrokerConfig:
     tls_client_authority: Path = _setting("tls.server.trustCertPath", Path())
     tls_client_auth: ClientAuth = _setting("tls.server.need.client.auth", "none")
     insecure_bind: bool = _setting("allowInsecureBind", False)
+    trace_topic: bool = _setting("traceTopicEnable", False)
+    accept_sends_from_ms: int = _setting("startAcceptSendRequestTimeStamp", 0, live=(0, (1 << 62)))
+    fast_failure: bool = _setting("brokerFastFailureEnable", True, live=True)
+    send_wait_max_ms: int = _setting("waitTimeMillsInSendQueue", 200, live=(1, 3_600_000))
+    page_cache_busy_ms: int = _setting("osPageCacheBusyTimeOutMills", 1_000, live=(1, 3_600_000))
+    store_reply_message: bool = _setting("storeReplyMessageEnable", True, live=True)
+    disable_slow_consumers: bool = _setting("disableConsumeIfConsumerReadSlowly", False, live=True)
+    slow_consumer_bytes: int = _setting("consumerFallbehindThreshold", 16 << 30, live=(1, 1 << 62))
+    reject_transactions: bool = _setting("rejectTransactionMessage", False)
+    transaction_timeout_ms: int = _setting("transactionTimeOut", 6_000)
+    transaction_check_max: int = _setting("transactionCheckMax", 15)
+    transaction_check_interval_ms: int = _setting("transactionCheckInterval", 60_000)
+    transaction_op_batch_interval_ms: int = _setting("transactionOpBatchInterval", 0)
+    transaction_op_batch_bytes: int = _setting("transactionOpMsgMaxSize", 4_096)
+    transaction_pending_max: int = _setting("transactionPendingMax", 1_000_000)
     store: StoreConfig = field(default_factory=StoreConfig)
 
     @property
@@ -130,6 +154,23 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 def setting_keys(settings: type[Settings]) -> dict[str, str]:
     """RocketMQ key → attribute name, for one settings class."""
     return {f.metadata["key"]: f.name for f in dataclasses.fields(settings) if "key" in f.metadata}
+
+
+def live_settings() -> dict[str, bool | tuple[int, int]]:
+    """RocketMQ keys that may be changed while the broker runs; numbers with their smallest and largest value."""
+    fields = (*dataclasses.fields(BrokerConfig), *dataclasses.fields(StoreConfig))
+    return {f.metadata["key"]: f.metadata["live"] for f in fields if f.metadata.get("live")}
+
+
+def setting_value(config: BrokerConfig, key: str) -> object:
+    """Value of a setting by its RocketMQ key, which must be a known one."""
+    name = setting_keys(BrokerConfig).get(key)
+    return getattr(config.store, setting_keys(StoreConfig)[key]) if name is None else getattr(config, name)
+
+
+def setting_text(value: object) -> str:
+    """A setting's value as RocketMQ writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:

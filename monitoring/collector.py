@@ -143,6 +143,10 @@ _TOTAL_COUNTERS = {
     "got_rate": "got_messages",
     "got_byte_rate": "got_bytes",
     "process_cpu_rate": "process_cpu_s",
+    "transaction_commit_rate": "transactions_committed",
+    "transaction_rollback_rate": "transactions_rolled_back",
+    "transaction_unknown_rate": "transactions_unknown",
+    "transaction_check_rate": "transactions_checks",
 }
 _TOPIC_FIGURES = ("put_rate", "got_rate")
 _GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")

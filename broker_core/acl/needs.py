@@ -47,6 +47,7 @@ SIGNED = frozenset(
             RequestCode.CHECK_CLIENT_CONFIG,
             RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
             RequestCode.GET_BROKER_CLUSTER_INFO,
+            RequestCode.GET_BROKER_MEMBER_GROUP,
             RequestCode.GET_KV_CONFIG,
             RequestCode.GET_KVLIST_BY_NAMESPACE,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,

@@ -191,10 +191,24 @@ class Producers(Generic[C]):
             if client.last_heartbeat_ms < limit
         }
 
+    def connections(self, group: str) -> list[C]:
+        """Connections of a group's members, in order of arrival."""
+        return list(self._groups.get(group, {}))
+
     def members(self, group: str) -> list[Client] | None:
         """Members of a group; None when it has none."""
         members = self._groups.get(group)
         return None if members is None else list(members.values())
+
+    def find(self, client_id: str) -> C | None:
+        """The connection of a producer by its client id, the one heard last if there are several."""
+        found = [
+            (client.last_heartbeat_ms, connection)
+            for members in self._groups.values()
+            for connection, client in members.items()
+            if client.client_id == client_id
+        ]
+        return max(reversed(found), key=lambda item: item[0])[1] if found else None
 
     def groups(self) -> dict[str, list[Client]]:
         """All groups with their members."""

@@ -6,21 +6,26 @@ Counting is a few integer additions; rates are computed when someone asks.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 
 from broker_core.broker.latency import LatencyWindow
+from broker_core.broker.stats_windows import Reading, StatsKey, StatsWindows
 
 TOTAL_SAMPLES = 601
-MINUTE_SAMPLES = 7
-MINUTE_SAMPLE_MS = 10_000
 RATE_SPANS_S = (10, 60, 600)
+
+PUT_TIME_LIMITS_S = (0.001, 0.010, 0.050, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10)
+"""Where one bucket of put times ends and the next begins; whole milliseconds count: 0.9 ms is 0 (Source: spec broker §11.3)."""
+_DISTRIBUTION_MS = 60_000
 
 
 @dataclass(slots=True)
 class TopicCounter:
-    """Messages and bytes of one topic."""
+    """Messages and bytes of one topic; ``puts`` counts a batch once."""
 
+    puts: int = 0
     put_messages: int = 0
     put_bytes: int = 0
     got_messages: int = 0
@@ -34,6 +39,15 @@ class GroupCounter:
     got_messages: int = 0
     got_bytes: int = 0
     consume_failed: int = 0
+
+
+@dataclass(slots=True)
+class PullCounter:
+    """What one group pulled of one topic; ``pulls`` that found something."""
+
+    pulls: int = 0
+    messages: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +73,10 @@ class Counters:
     Attributes:
         topics: Topic → its counter.
         groups: Consumer group → its counter.
-        pulls: ``(topic, group)`` → messages pulled.
+        pulls: ``(topic, group)`` → what was pulled.
+        sent_back: ``(topic, group)`` → messages that the group could not consume.
+        stats: Windows over these counters, by the names of RocketMQ.
+        put_distribution: Puts of the last whole minute by `PUT_TIME_LIMITS_S`; empty before the first.
         put_latency: Time from a put's request to its answer.
     """
 
@@ -67,7 +84,9 @@ class Counters:
         self.started_ms = now_ms
         self.topics: dict[str, TopicCounter] = {}
         self.groups: dict[str, GroupCounter] = {}
-        self.pulls: dict[tuple[str, str], int] = {}
+        self.pulls: dict[tuple[str, str], PullCounter] = {}
+        self.sent_back: dict[tuple[str, str], int] = {}
+        self.puts = 0
         self.put_latency = LatencyWindow()
         self.put_messages = 0
         self.put_bytes = 0
@@ -81,21 +100,28 @@ class Counters:
         self.day = DayTotals()
         self._today = _local_day(now_ms)
         self._totals: deque[_Totals] = deque([self._total(now_ms)], TOTAL_SAMPLES)
-        self._minutes: deque[tuple[int, dict[tuple[str, str], int]]] = deque([(now_ms, {})], MINUTE_SAMPLES)
+        self.stats = StatsWindows(self._readings, now_ms=now_ms)
+        self.put_distribution: list[int] = []
+        self._slow_puts = [0] * len(PUT_TIME_LIMITS_S)
+        self._distribution_from = (now_ms, 0)
 
     def put(self, topic: str, messages: int, size: int) -> None:
         """Count stored messages of one put."""
         counter = self.topics.get(topic)
         if counter is None:
             counter = self.topics[topic] = TopicCounter()
+        counter.puts += 1
         counter.put_messages += messages
         counter.put_bytes += size
+        self.puts += 1
         self.put_messages += messages
         self.put_bytes += size
 
     def put_took(self, seconds: float, now_s: float) -> None:
         """Count how long a put took, from request to answer."""
         self.put_max_s = max(self.put_max_s, seconds)
+        if seconds >= PUT_TIME_LIMITS_S[0]:
+            self._slow_puts[bisect_right(PUT_TIME_LIMITS_S, seconds) - 1] += 1
         self.put_latency.add(seconds, now_s)
 
     def got(self, topic: str, group: str, messages: int, size: int) -> None:
@@ -110,7 +136,12 @@ class Counters:
             counter.got_messages += messages
             counter.got_bytes += size
         key = (topic, group)
-        self.pulls[key] = self.pulls.get(key, 0) + messages
+        pulled = self.pulls.get(key)
+        if pulled is None:
+            pulled = self.pulls[key] = PullCounter()
+        pulled.pulls += 1
+        pulled.messages += messages
+        pulled.size += size
         self.got_messages += messages
         self.got_bytes += size
         self.get_found += 1
@@ -119,29 +150,37 @@ class Counters:
         """Count how long reading for a pull took."""
         self.get_max_s = max(self.get_max_s, seconds)
 
-    def consume_failed(self, group: str) -> None:
-        """Count one message that a consumer gave back."""
+    def consume_failed(self, group: str, topic: str = "") -> None:
+        """Count one message that a consumer gave back; its topic, where that is known."""
         self.groups.setdefault(group, GroupCounter()).consume_failed += 1
+        if topic:
+            self.sent_back[topic, group] = self.sent_back.get((topic, group), 0) + 1
 
     def forget_topic(self, topic: str) -> None:
         """Drop the counters of a deleted topic."""
         self.topics.pop(topic, None)
-        for key in [key for key in self.pulls if key[0] == topic]:
-            del self.pulls[key]
+        for table in (self.pulls, self.sent_back):
+            for key in [key for key in table if key[0] == topic]:
+                del table[key]
 
     def forget_group(self, group: str) -> None:
         """Drop the counters of a deleted group."""
         self.groups.pop(group, None)
-        for key in [key for key in self.pulls if key[1] == group]:
-            del self.pulls[key]
+        for table in (self.pulls, self.sent_back):
+            for key in [key for key in table if key[1] == group]:
+                del table[key]
 
     # ---- rates ----
 
     def sample(self, now_ms: int) -> None:
         """Take a sample; to be called once a second."""
         self._totals.append(self._total(now_ms))
-        if now_ms - self._minutes[-1][0] >= MINUTE_SAMPLE_MS:
-            self._minutes.append((now_ms, dict(self.pulls)))
+        self.stats.sample(now_ms)
+        since_ms, puts = self._distribution_from
+        if now_ms - since_ms >= _DISTRIBUTION_MS:
+            self.put_distribution = [max(self.puts - puts - sum(self._slow_puts), 0), *self._slow_puts]
+            self._slow_puts = [0] * len(PUT_TIME_LIMITS_S)
+            self._distribution_from = (now_ms, self.puts)
         day = _local_day(now_ms)
         if day != self._today:
             self._today = day
@@ -167,9 +206,23 @@ class Counters:
 
     def pull_rate(self, topic: str, group: str) -> float:
         """Messages per second that a group pulled of a topic in the last minute."""
-        (first_ms, first), (last_ms, last) = self._minutes[0], self._minutes[-1]
-        key = (topic, group)
-        return (last.get(key, 0) - first.get(key, 0)) * 1000 / (last_ms - first_ms) if last_ms > first_ms else 0.0
+        found = self.stats.view("GROUP_GET_NUMS", f"{topic}@{group}")
+        return 0.0 if found is None else found.minute.tps
+
+    def _readings(self) -> dict[StatsKey, Reading]:
+        """What the windows are made of: messages, bytes and times of everything counted."""
+        readings: dict[StatsKey, Reading] = {
+            ("TOPIC_PUT", topic): (counter.put_messages, counter.put_bytes, counter.puts)
+            for topic, counter in self.topics.items()
+            if counter.puts
+        }
+        for (topic, group), pulled in self.pulls.items():
+            readings["GROUP_GET", f"{topic}@{group}"] = (pulled.messages, pulled.size, pulled.pulls)
+        for (topic, group), count in self.sent_back.items():
+            readings["SNDBCK_PUT", f"{topic}@{group}"] = (count, 0, count)
+        readings["BROKER_PUT", ""] = (self.put_messages, self.put_bytes, self.puts)
+        readings["BROKER_GET", ""] = (self.got_messages, self.got_bytes, self.get_found)
+        return readings
 
 
 def _pick(totals: _Totals, what: str) -> int:

@@ -8,17 +8,24 @@ from broker_core.acl.access_control import AccessControl
 from broker_core.acl.processor import AccessProcessor
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
+from broker_core.broker.consume_report_processor import ConsumeReportProcessor
 from broker_core.broker.consumer_filters import ConsumerFilters
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
+from broker_core.broker.live_settings import LiveSettings
+from broker_core.broker.maintenance_processor import MaintenanceProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_processor import PullProcessor
 from broker_core.broker.put_rewrites import PutRewrites
 from broker_core.broker.query_processor import QueryProcessor
+from broker_core.broker.reply_processor import ReplyProcessor
+from broker_core.broker.reset_processor import ResetProcessor
 from broker_core.broker.send_back_processor import SendBackProcessor
+from broker_core.broker.send_flow import Defer
 from broker_core.broker.send_processor import SendProcessor
+from broker_core.broker.settings_processor import SettingsProcessor
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_processor import TopicProcessor
 from broker_core.errors import CodecError, RequestRefusedError
@@ -37,11 +44,15 @@ class Dispatcher:
         memory_bytes: How far behind the end of the commit log a message counts as still in memory.
         access: The accounts; None with access control off.
         group_changed: Told of a consumer group whose members or subscriptions changed.
+        settings_changed: Told after settings were changed by a request.
+        defer: Has a function called in the loop's next turn; None for no flow control.
 
     Attributes:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
+        settings: Changes live settings; needs `LiveSettings.load` once.
+        maintenance: Deletes files on request; a service, to be stopped before the store.
+        info: Runtime figures; others may add theirs.
         send: Also used for sends from the console.
-        info: Services add their figures to it.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         clients: Notifies members of groups.
         filters: SQL92 filters of consumer groups.
@@ -56,9 +67,11 @@ class Dispatcher:
         memory_bytes: int,
         access: AccessControl | None = None,
         group_changed: Callable[[str], None] = lambda _group: None,
+        settings_changed: Callable[[], None] = lambda: None,
+        defer: Defer | None = None,
     ) -> None:
         self.rewrites = PutRewrites(state.store.delay_levels)
-        self.send = SendProcessor(state, durable, self.rewrites)
+        self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
@@ -68,7 +81,6 @@ class Dispatcher:
         self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
         self._groups = GroupProcessor(state)
         self._forwards = ForwardProcessor(state)
-        self.info = BrokerInfoProcessor(state)
         self._guard = access
         self._access = AccessProcessor(
             access,
@@ -78,6 +90,14 @@ class Dispatcher:
                 "clusterName": state.config.cluster_name,
             },
         )
+        self.info = BrokerInfoProcessor(state)
+        self.settings = LiveSettings(state, changed=settings_changed)
+        self.settings.add_listener(self.send.reconfigure)
+        self.maintenance = MaintenanceProcessor(state)
+        self._settings = SettingsProcessor(state, self.settings)
+        self._resets = ResetProcessor(state)
+        self._reports = ConsumeReportProcessor(state, self._groups)
+        self._replies = ReplyProcessor(state, self.send, durable)
         self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
         state.store.add_arrival_listener(self.pull.arrived)
 
@@ -145,10 +165,29 @@ class Dispatcher:
             RequestCode.GET_CONSUME_STATS: self._groups.progress,
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._forwards.running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._forwards.consume_directly,
-            RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
-            RequestCode.GET_BROKER_CONFIG: self.info.settings,
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self._access.put_account,
             RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
             RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,
             RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self._access.version,
+            RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
+            RequestCode.GET_BROKER_CONFIG: self._settings.read,
+            RequestCode.UPDATE_BROKER_CONFIG: self._settings.change,
+            RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self.topics.create_all,
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: self._groups.create_all,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._resets.reset,
+            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self._resets.status,
+            RequestCode.CLONE_GROUP_OFFSET: self._resets.clone,
+            RequestCode.QUERY_CORRECTION_OFFSET: self._resets.correction,
+            RequestCode.VIEW_BROKER_STATS_DATA: self._reports.statistics,
+            RequestCode.GET_BROKER_CONSUME_STATS: self._reports.all_progress,
+            RequestCode.QUERY_CONSUME_TIME_SPAN: self._reports.time_span,
+            RequestCode.QUERY_CONSUME_QUEUE: self._reports.queue_entries,
+            RequestCode.QUERY_TOPICS_BY_CONSUMER: self._reports.topics_of_group,
+            RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: self._reports.subscription,
+            RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: self._reports.may_read,
+            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self.maintenance.clean_queues,
+            RequestCode.CLEAN_UNUSED_TOPIC: self.maintenance.clean_unused_topics,
+            RequestCode.DELETE_EXPIRED_COMMITLOG: self.maintenance.delete_expired,
+            RequestCode.SEND_REPLY_MESSAGE: self._replies.handle,
+            RequestCode.SEND_REPLY_MESSAGE_V2: self._replies.handle,
         }

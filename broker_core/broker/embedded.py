@@ -29,6 +29,7 @@ from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.group_table import GroupTable
+from broker_core.broker.live_settings import SETTINGS_FILE
 from broker_core.broker.peer import Peer
 from broker_core.broker.queue_locks import QueueLocks
 from broker_core.broker.registration_link import RegistrationLink
@@ -36,6 +37,7 @@ from broker_core.broker.send_processor import header_for_console
 from broker_core.broker.services import Service, broker_services
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_table import TopicTable
+from broker_core.broker.transaction_service import TransactionService
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
@@ -45,6 +47,7 @@ from broker_core.message.properties import UNIQUE_KEY
 from broker_core.nameserver.kv_config import KvConfig
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.nameserver.server import NameServer
+from broker_core.nameserver.settings import NameServerSettings
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
@@ -64,6 +67,7 @@ TOPICS_FILE = "topics.json"
 GROUPS_FILE = "subscriptionGroup.json"
 OFFSETS_FILE = "consumerOffset.json"
 KV_FILE = "kvConfig.json"
+NAME_SERVER_FILE = "namesrv.properties"
 
 TICK_SECONDS = 1.0
 CLIENT_SCAN_SECONDS = 10
@@ -120,6 +124,7 @@ class EmbeddedBroker:
         self.counters = Counters(now_ms=clock())
         self._files = ConfigFiles(config.store.root / "config")
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
+        self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
         tls = tls_server(config)
         self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
@@ -128,6 +133,7 @@ class EmbeddedBroker:
             config.name_server_port,
             clock=clock,
             kv=self._kv,
+            settings=self._name_server_settings,
             limits=limits,
             tls=tls,
             refusal=None if self._access is None else self._access.refusal,
@@ -181,6 +187,8 @@ class EmbeddedBroker:
         self.broker_address = f"{advertised}:{self._server.port}"
         host = advertised if self.config.bind_host in _ANY_HOSTS else _bracketed(self.config.bind_host)
         self.name_server_address = f"{host}:{self._name_server.port}"
+        self._name_server_settings.show("bindAddress", self.config.bind_host)
+        self._name_server_settings.show("listenPort", str(self._name_server.port))
 
     def _open_store(self, progress: Progress) -> MessageStore:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
@@ -208,10 +216,20 @@ class EmbeddedBroker:
         self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
         self._dispatcher = Dispatcher(
-            state, self._durable, memory_bytes=memory_bytes, access=self._access, group_changed=self._tell_group
+            state,
+            self._durable,
+            memory_bytes=memory_bytes,
+            access=self._access,
+            group_changed=self._tell_group,
+            settings_changed=lambda: self._files.mark(SETTINGS_FILE),
+            defer=loop.call_soon,
         )
         if self._access is not None:
             self._access.record_at = self.store.record_at
+        settings = self._dispatcher.settings
+        self._files.serve(SETTINGS_FILE, settings.to_json)
+        settings.add_listener(self._reconfigured)
+        settings.load(self._files.read(SETTINGS_FILE))
         self._services = broker_services(state, self._dispatcher, self._files)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
@@ -222,7 +240,7 @@ class EmbeddedBroker:
             service.start()
         link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
         link = RegistrationLink(
-            self.config,
+            state.config,
             name_server=f"{_bracketed(link_host)}:{self._name_server.port}",
             broker_address=self.broker_address,
             topics=self.topics,
@@ -242,12 +260,20 @@ class EmbeddedBroker:
         dispatcher.extend(AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable).table())
         return service
 
+    def _reconfigured(self, config: BrokerConfig) -> None:
+        old, self.config = self.config, config
+        if self._link is not None:
+            self._link.reconfigure(config)
+            if old.permission != config.permission:
+                self.topics.renew()
+
     def _load_tables(self) -> None:
         tables = {
             TOPICS_FILE: (self.topics.load, self.topics.to_json),
             GROUPS_FILE: (self.groups.load, self.groups.to_json),
             OFFSETS_FILE: (self.offsets.load, self.offsets.to_json),
             KV_FILE: (self._kv.load, self._kv.to_json),
+            NAME_SERVER_FILE: (self._name_server_settings.load, self._name_server_settings.to_json),
         }
         for name, (load, snapshot) in tables.items():
             self._files.serve(name, snapshot)
@@ -323,6 +349,11 @@ class EmbeddedBroker:
     def delays(self) -> DelayConsole | None:
         """The delay levels, to look at and to act on, while the broker serves."""
         return next((service.console for service in self._services if isinstance(service, DelayService)), None)
+
+    @property
+    def transactions(self) -> TransactionService | None:
+        """The service that decides and checks transactions, while the broker runs."""
+        return next((service for service in self._services if isinstance(service, TransactionService)), None)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         dispatcher = self._dispatcher

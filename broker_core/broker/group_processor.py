@@ -11,7 +11,10 @@ from broker_core.errors import RequestRefusedError
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import bool_field, text_field
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import JsonValue, MessageQueue, emit, parse_object
+from broker_core.remoting.json_body import MessageQueue, emit, parse_object
+
+RETRY_QUEUES_MAX = 4096
+"""Bound on the retry queues of a group: each costs files on disk."""
 
 
 class GroupProcessor:
@@ -22,11 +25,16 @@ class GroupProcessor:
 
     def create(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Create or change a consumer group's config."""
-        config = GroupConfig.from_json(parse_object(command.body))
-        fault = names.group_name_fault(config.name)
-        if fault is not None:
-            raise RequestRefusedError(fault, code=ResponseCode.SYSTEM_ERROR)
-        self._state.groups.put(config)
+        self._state.groups.put(_checked(GroupConfig.from_json(parse_object(command.body))))
+        return command.reply()
+
+    def create_all(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Create or change several groups, all of them or none."""
+        items = parse_object(command.body).get("groupConfigList")
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise RequestRefusedError("groupConfigList is not a list of group configs", code=ResponseCode.SYSTEM_ERROR)
+        for config in [_checked(GroupConfig.from_json(item)) for item in items]:
+            self._state.groups.put(config)
         return command.reply()
 
     def delete(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
@@ -97,9 +105,13 @@ class GroupProcessor:
         fields = command.ext_fields
         group = text_field(fields, "consumerGroup")
         asked = [fields["topic"]] if fields.get("topic") else [t for t in fields.get("topicList", "").split(";") if t]
-        topics = asked or self._state.offsets.topics_of(group)
+        rate, table = self.progress_of(group, asked or self._state.offsets.topics_of(group))
+        return command.reply(body=emit({"consumeTps": rate, "offsetTable": table}))
+
+    def progress_of(self, group: str, topics: list[str]) -> tuple[float, dict[MessageQueue, dict[str, int]]]:
+        """Messages per second of the last minute, and the figures of each queue; topics that the group left are left out."""
         online = self._state.consumers.group(group)
-        table: dict[MessageQueue, JsonValue] = {}
+        table: dict[MessageQueue, dict[str, int]] = {}
         rate = 0.0
         for name in topics:
             config = self._state.topics.get(name)
@@ -109,7 +121,7 @@ class GroupProcessor:
                 queue = MessageQueue(name, self._state.config.broker_name, queue_id)
                 table[queue] = self._queue_progress(group, name, queue_id)
             rate += self._state.counters.pull_rate(name, group)
-        return command.reply(body=emit({"consumeTps": rate, "offsetTable": table}))
+        return rate, table
 
     def _queue_progress(self, group: str, topic: str, queue_id: int) -> dict[str, int]:
         store = self._state.store
@@ -120,6 +132,15 @@ class GroupProcessor:
             "consumerOffset": consumed,
             "lastTimestamp": max(last_ms, 0),
         }
+
+
+def _checked(config: GroupConfig) -> GroupConfig:
+    fault = names.group_name_fault(config.name)
+    if fault is None and not 0 <= config.retry_queues <= RETRY_QUEUES_MAX:
+        fault = f"retryQueueNums of group {config.name} is {config.retry_queues}, allowed are 0 to {RETRY_QUEUES_MAX:,}"
+    if fault is not None:
+        raise RequestRefusedError(fault, code=ResponseCode.SYSTEM_ERROR)
+    return config
 
 
 def _connection(client: Client) -> dict[str, str | int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker_core.broker import names
@@ -27,9 +27,11 @@ class GroupConfig:
     broker_id: int = 0
     broker_id_when_slow: int = 1
     notify_members: bool = True
+    newer: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that only 5.x has; kept so that a 5.x store loses nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        return {key: getattr(self, attribute) for key, attribute in _KEYS.items()}
+        return {**self.newer, **{key: getattr(self, attribute) for key, attribute in _KEYS.items()}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> GroupConfig:
@@ -40,7 +42,10 @@ class GroupConfig:
         """
         config = cls(str(value.get("groupName", "")))
         given = {attribute: value[key] for key, attribute in _KEYS.items() if key != "groupName" and value.get(key) is not None}
-        return replace(config, **{name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()})
+        newer = {key: value[key] for key in _NEWER_KEYS if value.get(key) is not None}
+        return replace(
+            config, newer=newer, **{name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()}
+        )
 
 
 _KEYS = {
@@ -54,6 +59,19 @@ _KEYS = {
     "retryQueueNums": "retry_queues",
     "whichBrokerWhenConsumeSlowly": "broker_id_when_slow",
 }
+
+
+_NEWER_KEYS = (
+    "attributes",
+    "consumeMessageOrderly",
+    "consumeTimeoutMinute",
+    "groupRetryPolicy",
+    "groupSysFlag",
+    "subscriptionDataSet",
+)
+
+FORBIDDEN_READ = 4
+"""Bit of ``forbiddenTable``: the group may not read the topic."""
 
 
 def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN401  bool or int, as the default
@@ -72,13 +90,17 @@ class GroupTable:
         auto_create: Whether an unknown group gets a config when it is first used.
         clock: Time in ms since the epoch.
         changed: Called after each change.
+
+    Attributes:
+        auto_create: As given; a live setting.
     """
 
     def __init__(self, *, auto_create: bool, clock: Callable[[], int], changed: Callable[[], None] = lambda: None) -> None:
-        self._auto_create = auto_create
+        self.auto_create = auto_create
         self._clock = clock
         self._changed = changed
         self._table = {name: GroupConfig(name) for name in names.SYSTEM_GROUPS}
+        self._forbidden: dict[str, dict[str, int]] = {}
         self.version = DataVersion(clock(), 0)
 
     def get(self, name: str) -> GroupConfig | None:
@@ -94,7 +116,7 @@ class GroupTable:
         return config
 
     def _may_create(self, name: str) -> bool:
-        wanted = self._auto_create or names.is_system_group(name)
+        wanted = self.auto_create or names.is_system_group(name)
         return wanted and names.group_name_fault(name) is None and len(self._table) < GROUPS_MAX
 
     def all(self) -> dict[str, GroupConfig]:
@@ -110,8 +132,25 @@ class GroupTable:
         """Forget a group's config; False when it had none."""
         if self._table.pop(name, None) is None:
             return False
+        self._forbidden.pop(name, None)
         self._bump()
         return True
+
+    def may_read(self, group: str, topic: str) -> bool:
+        """Whether a group was not forbidden to read a topic."""
+        return not self._forbidden.get(group, {}).get(topic, 0) & FORBIDDEN_READ
+
+    def forbid_reading(self, group: str, topic: str, *, forbidden: bool) -> None:
+        """Forbid a group to read a topic, or allow it again."""
+        topics = self._forbidden.setdefault(group, {})
+        bits = topics.get(topic, 0) & ~FORBIDDEN_READ | (FORBIDDEN_READ if forbidden else 0)
+        if bits:
+            topics[topic] = bits
+        else:
+            topics.pop(topic, None)
+        if not topics:
+            del self._forbidden[group]
+        self._bump()
 
     def _bump(self) -> None:
         self.version = self.version.next(self._clock())
@@ -119,8 +158,10 @@ class GroupTable:
 
     def to_json(self) -> dict[str, Any]:
         """Content of ``subscriptionGroup.json``, also the body of GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
+        forbidden = {"forbiddenTable": {group: dict(topics) for group, topics in self._forbidden.items()}}
         return {
             "dataVersion": self.version.to_json(),
+            **(forbidden if self._forbidden else {}),
             "subscriptionGroupTable": {name: self._table[name].to_json() for name in sorted(self._table)},
         }
 
@@ -133,4 +174,9 @@ class GroupTable:
         table = value.get("subscriptionGroupTable")
         for name, item in table.items() if isinstance(table, Mapping) else ():
             self._table[str(name)] = replace(GroupConfig.from_json(item), name=str(name))
+        forbidden = value.get("forbiddenTable")
+        for name, topics in forbidden.items() if isinstance(forbidden, Mapping) else ():
+            self._forbidden[str(name)] = {
+                str(topic): int(_as_type_of(0, bits, "forbiddenTable")) for topic, bits in topics.items()
+            }
         self.version = DataVersion.from_json(value.get("dataVersion"))

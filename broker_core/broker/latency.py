@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 WINDOW_SECONDS = 10
@@ -48,15 +49,18 @@ class LatencyWindow:
 
     def figures(self, now_s: float) -> LatencyFigures:
         """Median, 99th percentile and maximum of the last ten seconds."""
+        return LatencyFigures(*self.quantiles((0.5, 0.99, 1.0), now_s))
+
+    def quantiles(self, shares: Sequence[float], now_s: float) -> list[float]:
+        """Milliseconds below which so many of the last ten seconds lie; NaN when nothing was measured."""
         oldest = int(now_s) - WINDOW_SECONDS
         slots = [slot for slot in range(WINDOW_SECONDS) if self._seconds[slot] > oldest]
         merged = [sum(column) for column in zip(*(self._counts[slot] for slot in slots), strict=True)]
         total = sum(merged)
         if not total:
-            return LatencyFigures(_NAN, _NAN, _NAN)
+            return [_NAN] * len(shares)
         top_ms = max(self._maxima[slot] for slot in slots) * 1e3
-        p50, p99 = (min(_quantile(merged, total, share), top_ms) for share in (0.5, 0.99))
-        return LatencyFigures(p50, p99, top_ms)
+        return [top_ms if share >= 1 else min(_quantile(merged, total, share), top_ms) for share in shares]
 
 
 def _bucket(micros: int) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from broker_core.transaction import topics
+
 FAQ_URL = "http://rocketmq.apache.org/docs/faq/"
 """Named in remarks, word for word as clients know them."""
 
@@ -19,9 +21,9 @@ SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
 BENCHMARK_TOPIC = "BenchmarkTest"
 OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
-HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP_HALF_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+HALF_TOPIC = topics.HALF_TOPIC
+OP_HALF_TOPIC = topics.OP_TOPIC
+CHECK_MAX_TIME_TOPIC = topics.DISCARD_TOPIC
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Stored, never listed, neither sent to nor read from outside."""

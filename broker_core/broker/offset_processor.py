@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker_core.broker.peer import Peer
+from broker_core.broker.search_by_time import offset_by_time
 from broker_core.broker.state import BrokerState
 from broker_core.message.record import read_head
 from broker_core.remoting.codes import ResponseCode
@@ -79,12 +80,11 @@ class OffsetProcessor:
         return _offset_reply(command, max(self._state.store.min_offset(*_queue(command.ext_fields)), 0))
 
     def offset_by_time(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """First message stored at or after a time, or with boundaryType UPPER the last at or before it."""
+        """Where a queue stood at a time; see `search_by_time.offset_by_time` for what the boundary means."""
         fields = command.ext_fields
         topic, queue_id = _queue(fields)
-        upper = fields.get("boundaryType", "").lower() == "upper"
-        offset = self._state.store.offset_by_time(topic, queue_id, long_field(fields, "timestamp"), upper=upper)
-        return _offset_reply(command, max(offset, 0))
+        timestamp_ms, boundary = long_field(fields, "timestamp"), fields.get("boundaryType")
+        return _offset_reply(command, offset_by_time(self._state.store, topic, queue_id, timestamp_ms, boundary))
 
     def earliest_store_time(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Store time of a queue's oldest message, -1 when it has none."""

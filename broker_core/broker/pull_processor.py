@@ -142,6 +142,9 @@ class PullProcessor:
             _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not group.consume_enabled:
             _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.group}")
+        if not state.groups.may_read(header.group, header.topic):
+            remark = f"the consumer group[{header.group}] is forbidden for topic[{header.topic}]"
+            _refuse(ResponseCode.NO_PERMISSION, remark)
         topic = state.topics.get(header.topic)
         if topic is None:
             remark = f"topic[{header.topic}] not exist, apply first please! See {names.FAQ_URL} for further details."

@@ -23,15 +23,15 @@ class QueryProcessor:
     """
 
     def __init__(self, state: BrokerState) -> None:
+        self._state = state
         self._store = state.store
-        self._config = state.config.store
 
     def query(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """The newest messages that carry a key, in the order of the log."""
-        fields = command.ext_fields
+        fields, config = command.ext_fields, self._state.config.store
         unique = bool_field(fields, UNIQUE_KEY_QUERY)
         asked_max = int_field(fields, "maxNum")
-        count_max = self._config.default_query_messages if unique else min(asked_max, self._config.query_messages_max)
+        count_max = config.default_query_messages if unique else min(asked_max, config.query_messages_max)
         try:
             found = self._store.query(
                 text_field(fields, "topic"),

@@ -77,6 +77,10 @@ class RegistrationLink:
         await self._register_all()
         self._task = asyncio.create_task(self._keep_registered(), name="broker registration")
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings: the permission that topics are sent with, the time between registrations."""
+        self._config = config
+
     def topics_changed(self, names: list[str]) -> None:
         """Tell the name server of changed topics: all changes of one turn of the loop in one request.
 

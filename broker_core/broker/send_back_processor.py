@@ -124,7 +124,7 @@ class SendBackProcessor:
         if result.status is not PutStatus.PUT_OK:
             return command.reply(ResponseCode.SYSTEM_ERROR, f"{result.status.value} {self._state.store.write_refusal}".rstrip())
         self._state.counters.put(draft.topic, 1, result.wrote_bytes)
-        self._state.counters.consume_failed(group)
+        self._state.counters.consume_failed(group, draft.properties.get(props.RETRY_TOPIC, message.topic))
         if self._durable is None:
             return command.reply()
         self._answer_later(peer, command, result, self._durable)

@@ -18,8 +18,10 @@ from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.peer import Peer
 from broker_core.broker.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
+from broker_core.broker.send_flow import Defer, SendFlow
 from broker_core.broker.send_header import SendHeader, parse_send_header
 from broker_core.broker.state import BrokerState
+from broker_core.config import BrokerConfig
 from broker_core.errors import CodecError, RequestRefusedError, UsageError
 from broker_core.message import properties as props
 from broker_core.message.batch import decode_batch
@@ -74,6 +76,7 @@ class SendProcessor:
         durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
         rewrites: Where delayed and half messages are stored.
         choose: Picks a number below its argument, for requests that leave the queue to the broker.
+        defer: For flow control; see `SendFlow`.
     """
 
     def __init__(
@@ -83,8 +86,10 @@ class SendProcessor:
         rewrites: PutRewrites,
         *,
         choose: Callable[[int], int] = random.randrange,
+        defer: Defer | None = None,
     ) -> None:
         self._state = state
+        self._flow = SendFlow(state, defer)
         self._rewrites = rewrites
         self._store = state.store
         self._topics = state.topics
@@ -105,6 +110,7 @@ class SendProcessor:
         """Serve one send; None when the answer comes once the message is on disk."""
         started = perf_counter()
         try:
+            self._flow.check(started)
             header = parse_send_header(command)
             if command.version >= VERSION_TOPIC_MAPPING:
                 header = self._with_region(header)
@@ -112,15 +118,15 @@ class SendProcessor:
             result = self.put(peer, header, target, command.body)
         except RequestRefusedError as refusal:
             self._counters.put_failed += 1
-            return command.reply(refusal.code, refusal.message, self._extra_fields())
+            return command.reply(refusal.code, refusal.message, self.extra_fields())
         except CodecError as error:
             self._counters.put_failed += 1
-            return command.reply(ResponseCode.MESSAGE_ILLEGAL, error.message, self._extra_fields())
+            return command.reply(ResponseCode.MESSAGE_ILLEGAL, error.message, self.extra_fields())
         if result.status is not PutStatus.PUT_OK:
             self._counters.put_failed += 1
-            return command.reply(_CODES[result.status], self.put_remark(result), self._extra_fields())
+            return command.reply(_CODES[result.status], self.put_remark(result), self.extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
-        answer = command.reply(ext_fields=self._stored_fields(result, target.told_queue_id))
+        answer = command.reply(ext_fields=self.stored_fields(result, target.told_queue_id))
         if self._durable is None or not target.wait:
             now = perf_counter()
             self._counters.put_took(now - started, now)
@@ -135,6 +141,11 @@ class SendProcessor:
         region = f"{props.MESSAGE_REGION}\x01{self._region}"
         text = header.properties.removesuffix("\x02")
         return replace(header, properties=f"{text}\x02{region}" if text else region)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings."""
+        self._broker_writable = bool(config.permission & PERM_WRITE)
+        self._flow.reconfigure(config)
 
     def forget(self, peer: Peer) -> None:
         """Drop what is kept of a connection that ended."""
@@ -281,6 +292,10 @@ class SendProcessor:
         _check_batch(body, self.reserved)
         return self._store.put_batch(message)
 
+    def put_code(self, result: PutResult) -> ResponseCode:
+        """Response code of a put's status."""
+        return _CODES[result.status]
+
     def put_remark(self, result: PutResult) -> str:
         """Why a put did not store, for the client."""
         if result.status is PutStatus.SERVICE_NOT_AVAILABLE:
@@ -295,7 +310,8 @@ class SendProcessor:
         why = self._store.write_refusal
         return f"the store failed: {result.status.value}{f', {why}' if why else ''}"
 
-    def _stored_fields(self, result: PutResult, queue_id: int) -> dict[str, str]:
+    def stored_fields(self, result: PutResult, queue_id: int) -> dict[str, str]:
+        """Header of the answer to a send that was stored."""
         if result.message_count == 1:
             message_id = f"{self._host_hex}{result.physical_offset:016X}"
         else:
@@ -309,7 +325,8 @@ class SendProcessor:
             props.TRACE_ON: "true",
         }
 
-    def _extra_fields(self) -> dict[str, str]:
+    def extra_fields(self) -> dict[str, str]:
+        """What every answer to a send carries."""
         return {props.MESSAGE_REGION: self._region, props.TRACE_ON: "true"}
 
 

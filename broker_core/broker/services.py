@@ -10,7 +10,9 @@ from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.filter_file import FilterFile
+from broker_core.broker.slow_consumers import SlowConsumerGuard
 from broker_core.broker.state import BrokerState
+from broker_core.broker.transaction_service import TransactionService
 from broker_core.remoting.codes import RequestCode
 from broker_core.schedule.delay_service import DelayService
 from broker_core.schedule.timers import LoopTimers
@@ -29,8 +31,11 @@ class Service(Protocol):
 def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
     return (
-        _delays(state, dispatcher, files),
+        dispatcher.maintenance,
+        SlowConsumerGuard(state),
         FilterFile(dispatcher.filters, files),
+        _delays(state, dispatcher, files),
+        TransactionService(state, dispatcher),
     )
 
 

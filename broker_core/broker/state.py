@@ -17,11 +17,12 @@ from broker_core.message.model import HostAddress
 from broker_core.store.message_store import MessageStore
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BrokerState:
     """Tables, store and clock of one broker. Belongs to the loop's thread.
 
     Attributes:
+        config: The settings as they are now: live ones change, so read them at each use. Replaced by `LiveSettings` only.
         clock: Time in ms since the epoch.
         store_host: The broker's address, as records and offset message ids hold it.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import NoReturn
 
 from broker_core.broker import names
@@ -12,10 +14,12 @@ from broker_core.nameserver.registration import SINGLE_TAG, TopicConfig
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import bool_field, int_field, text_field
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.remoting.json_body import MessageQueue, emit, parse_object
 
 TOPIC_QUEUES_MAX = 4096
 """Bound on the queues of a topic: each costs files on disk."""
+
+ATTRIBUTES_MAX = 64
 
 _PERMISSIONS = range(16)
 
@@ -38,10 +42,28 @@ class TopicProcessor:
             filter_type=fields.get("topicFilterType") or SINGLE_TAG,
             sys_flag=int_field(fields, "topicSysFlag", 0),
             order=bool_field(fields, "order"),
-            attributes={} if known is None else known.attributes,
+            attributes=_changed({} if known is None else known.attributes, fields.get("attributes", "")),
         )
         self.put(topic)
         return command.reply()
+
+    def create_all(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """Create or change several topics, all of them or none."""
+        items = parse_object(command.body).get("topicConfigList")
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            _refuse("topicConfigList is not a list of topic configs")
+        topics = [self._given(TopicConfig.from_json(item)) for item in items]
+        for topic in topics:
+            self._check(topic)
+        for topic in topics:
+            self._state.topics.put(topic)
+        return command.reply()
+
+    def _given(self, topic: TopicConfig) -> TopicConfig:
+        """A config of a request: its attributes are changes (``+key``, ``-key``) of those that are there."""
+        known = self._state.topics.get(topic.name)
+        text = ",".join(f"{key}={value}" if value else key for key, value in topic.attributes.items())
+        return replace(topic, attributes=_changed({} if known is None else known.attributes, text))
 
     def put(self, topic: TopicConfig) -> None:
         """Create or change a topic, after the checks that every way to it shares.
@@ -49,13 +71,16 @@ class TopicProcessor:
         Raises:
             RequestRefusedError: Its name, its queues or its permission cannot be used.
         """
+        self._check(topic)
+        self._state.topics.put(topic)
+
+    def _check(self, topic: TopicConfig) -> None:
         self._check_name(topic.name)
         for name, count in (("readQueueNums", topic.read_queues), ("writeQueueNums", topic.write_queues)):
             if not 0 <= count <= TOPIC_QUEUES_MAX:
                 _refuse(f"{name} of topic {topic.name} is {count}, allowed are 0 to {TOPIC_QUEUES_MAX:,}")
         if topic.permission not in _PERMISSIONS:
             _refuse(f"perm of topic {topic.name} is {topic.permission}, allowed are 0 to 15 (2 write, 4 read, 6 both)")
-        self._state.topics.put(topic)
 
     def _check_name(self, name: str) -> None:
         fault = names.topic_name_fault(name)
@@ -112,6 +137,22 @@ class TopicProcessor:
         name = text_field(command.ext_fields, "topic")
         groups = {*self._state.consumers.groups_of_topic(name), *self._state.offsets.groups_of(name)}
         return command.reply(body=emit({"groupList": sorted(groups)}))
+
+
+def _changed(attributes: Mapping[str, str], changes: str) -> dict[str, str]:
+    """Attributes after ``+key=value`` (set) and ``-key`` (delete), divided by commas, as 5.x tools send them."""
+    result = dict(attributes)
+    for change in filter(None, (part.strip() for part in changes.split(","))):
+        key, _, value = change[1:].partition("=")
+        if change[0] == "+" and key and value:
+            result[key] = value
+        elif change[0] == "-" and key:
+            result.pop(key, None)
+        else:
+            _refuse(f"the attribute “{change[:100]}” cannot be read: write +key=value to set one, -key to delete it")
+    if len(result) > ATTRIBUTES_MAX:
+        _refuse(f"a topic takes {ATTRIBUTES_MAX} attributes, not {len(result)}")
+    return result
 
 
 def _refuse(remark: str) -> NoReturn:

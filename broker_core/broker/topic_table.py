@@ -45,6 +45,10 @@ class TopicTable:
             f"{config.cluster_name}_REPLY_TOPIC",
         }
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings."""
+        self._config = config
+
     def __contains__(self, name: str) -> bool:
         return name in self._table
 
@@ -88,6 +92,8 @@ class TopicTable:
         template = self._table.get(template_name)
         if template is None or not template.permission & PERM_INHERIT or len(self._table) >= TOPICS_MAX:
             return None
+        if template_name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
+            return None
         queues = max(0, min(wanted_queues, template.write_queues))
         topic = TopicConfig(name, queues, queues, template.permission & ~PERM_INHERIT, template.filter_type)
         self.put(topic)
@@ -109,6 +115,10 @@ class TopicTable:
             self._table[topic.name] = replace(topic, order=topic.name in marked)
         if different:
             self._bump([topic.name for topic in different])
+
+    def renew(self) -> None:
+        """Give the table a new version, so that name servers take it again: the broker's own permission changed."""
+        self._bump(list(self._table))
 
     def _bump(self, changed: list[str]) -> None:
         self.version = self.version.next(self._clock())
@@ -151,6 +161,8 @@ def built_in_topics(config: BrokerConfig) -> list[TopicConfig]:
         TopicConfig(names.SCHEDULE_TOPIC, SCHEDULE_QUEUES, SCHEDULE_QUEUES),
         TopicConfig(f"{config.cluster_name}_REPLY_TOPIC", 1, 1),
     ]
+    if config.trace_topic:
+        topics.append(TopicConfig(names.TRACE_TOPIC, 1, 1))
     if config.auto_create_topic:
         queues = config.default_topic_queue_count
         topics.append(TopicConfig(names.AUTO_CREATE_TOPIC, queues, queues, inherit))

@@ -159,8 +159,9 @@ class AdminClient(GroupAdmin, MessageAdmin):
         return await self._offset(RequestCode.GET_MIN_OFFSET, queue)
 
     async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        return await self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, timestamp=str(timestamp_ms))
+        """The first offset stored at or after a time, the max offset where there is none; 4.x brokers give the nearest."""
+        more = {"timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
+        return await self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, **more)
 
     async def consumer_offset(self, group: str, queue: MessageQueue) -> int | None:
         """The offset of a group in a queue, None when it has none."""

@@ -258,6 +258,12 @@ class ClientInstance:
 
     async def heartbeat(self) -> None:
         """Tell every broker in use that this client is there. A broker that is not reached is told next time."""
+        masters_only = self._member is None or self._member.consumer_data() is None
+        for address in self.broker_addresses(masters_only=masters_only):
+            await self.heartbeat_to(address)
+
+    async def heartbeat_to(self, address: str) -> None:
+        """Tell one broker that this client is there; that it is not reached is only logged."""
         if self._member is None:
             return
         group, consumer = self._member.producer_group, self._member.consumer_data()
@@ -268,11 +274,10 @@ class ClientInstance:
                 "producerDataSet": [{"groupName": group}] if group else [],
             }
         )
-        for address in self.broker_addresses(masters_only=consumer is None):
-            try:
-                await self.call(address, RemotingCommand(RequestCode.HEART_BEAT, body=body))
-            except (NetworkError, RemoteError) as error:
-                logger.warning("heartbeat to broker %s failed: %s", address, error)
+        try:
+            await self.call(address, RemotingCommand(RequestCode.HEART_BEAT, body=body))
+        except (NetworkError, RemoteError) as error:
+            logger.warning("heartbeat to broker %s failed: %s", address, error)
 
     async def unregister(self) -> None:
         """Tell every connected broker that this client leaves; one that is not reached will notice by itself."""

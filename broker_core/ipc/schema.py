@@ -96,7 +96,9 @@ class Snapshot:
     totals: dict[str, float]
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
-    disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes."""
+    disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes; transactions_pending, _checking, _waiting (no producer
+    is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
+    _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms."""
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
     ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""
@@ -214,6 +216,56 @@ class ActOnDelayed:
     queue_offset: list[int]
     physical_offset: list[int]
     due_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactions:
+    """Undecided transactions in the order of their half offsets, or those that ended last. Answer: `TransactionPage`.
+
+    Attributes:
+        start: Rows to leave out.
+        count: Rows at most, 1 to 1,000.
+        group: Only of this producer group; empty for all.
+        ended: Whether to list ended ones, the newest first, instead of undecided ones.
+    """
+
+    start: int
+    count: int
+    group: str = ""
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """Commit or roll back an undecided transaction by hand. Recorded in the journal of actions. Answer: `Done`."""
+
+    origin: int
+    commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTransaction:
+    """Ask a producer about an undecided transaction now. Recorded. Answer: `Done`."""
+
+    origin: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeTransaction:
+    """Bring a given-up message back into the half topic, to be checked anew. Recorded. Answer: `Done`.
+
+    ``physical_offset`` is that of the message in the discard topic.
+    """
+
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTransactionHistory:
+    """Transactions of the store whose first half lies before a half offset (-1: the end). Answer: `TransactionHistory`."""
+
+    before: int = -1
+    count: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +387,71 @@ class DelayedMessages:
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionPage:
+    """Parallel lists, one item a transaction; -1 where something is not known or not there."""
+
+    total: int
+    """Transactions that the query means, not only those of this page."""
+    check_times_max: int
+    origin: list[int]
+    """Half offset of the first half: its name in commands."""
+    half_offset: list[int]
+    op_offset: list[int]
+    """Op record that decided it; of an undecided one, where the next one will be."""
+    physical_offset: list[int]
+    """Of the half message, for `ReadMessage`; of a given-up one, that of its half."""
+    real_offset: list[int]
+    state: list[str]
+    """``prepared``, ``checking``, ``waiting`` (no producer is connected), ``committed``, ``rolled back``, ``given up``,
+    ``expired``."""
+    group: list[str]
+    producers: list[int]
+    """Connected members of the group."""
+    topic: list[str]
+    queue_id: list[int]
+    keys: list[str]
+    tag: list[str]
+    unique_key: list[str]
+    body_bytes: list[int]
+    born_ms: list[int]
+    check_times: list[int]
+    asked_ms: list[int]
+    next_check_ms: list[int]
+    """When a producer is asked next; -1 where nobody can be asked, and for ended ones."""
+    ended_ms: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionHistory:
+    """Transactions, newest first, and their steps. The first lists have one item a transaction, the last ones one a step."""
+
+    next_before: int
+    """For the next page; -1 when this is the last."""
+    origin: list[int]
+    state: list[str]
+    """``prepared``, ``checking``, ``committed``, ``rolled back``, ``given up``, ``done with``."""
+    group: list[str]
+    topic: list[str]
+    queue_id: list[int]
+    keys: list[str]
+    tag: list[str]
+    unique_key: list[str]
+    born_ms: list[int]
+    check_times: list[int]
+    op_offset: list[int]
+    deliveries: list[int]
+    """Real messages; more than one where consumers got it again."""
+    step_row: list[int]
+    """Index of the transaction of each step; steps of a transaction are together, in the order of time."""
+    step_kind: list[str]
+    """``prepared``, ``checked``, ``postponed``, ``resumed``, ``decided``, ``delivered``, ``given up``."""
+    step_ms: list[int]
+    step_queue_offset: list[int]
+    step_physical_offset: list[int]
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DelayedActed:
     """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
 
@@ -374,7 +491,23 @@ Query = (
     | ListDelayed
     | ActOnDelayed
     | Shutdown
+    | ListTransactions
+    | EndTransaction
+    | CheckTransaction
+    | ResumeTransaction
+    | ReadTransactionHistory
 )
-Answer = MessagePage | FoundOffset | MessageDetail | SendReceipt | Members | DelayedMessages | DelayedActed | Done
+Answer = (
+    MessagePage
+    | FoundOffset
+    | MessageDetail
+    | SendReceipt
+    | Members
+    | DelayedMessages
+    | DelayedActed
+    | Done
+    | TransactionPage
+    | TransactionHistory
+)
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

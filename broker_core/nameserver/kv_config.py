@@ -46,7 +46,8 @@ class KvConfig:
         """Forget an item; nothing happens when it is not there."""
         items = self._table.get(namespace, {})
         if items.pop(key, None) is not None:
-            if not items:
+            if not items and namespace != ORDER_TOPIC_NAMESPACE:
+                # The order namespace stays, empty: brokers learn from it that no topic is ordered any more.
                 del self._table[namespace]
             self._changed()
 

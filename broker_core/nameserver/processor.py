@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.nameserver.kv_config import ORDER_TOPIC_NAMESPACE, KvConfig
-from broker_core.nameserver.registration import DataVersion, Registration
+from broker_core.nameserver.registration import FLAG_UNIT, FLAG_UNIT_SUB, DataVersion, Registration
 from broker_core.nameserver.route_info import BrokerIdentity, RouteInfo
 from broker_core.nameserver.route_json import encode_cluster_info, encode_route, encode_topic_list
+from broker_core.nameserver.settings import (
+    ALL_TOPIC_LIST,
+    ORDER_MESSAGES,
+    TOPIC_LIST,
+    NameServerSettings,
+)
 from broker_core.remoting.codes import VERSION_STRICT_JSON_ROUTES, RequestCode, ResponseCode
-from broker_core.remoting.fields import bool_field, int_field, long_field, text_field
+from broker_core.remoting.fields import Fields, bool_field, int_field, long_field, text_field
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import emit, parse_object
 
 _CRC_MASK = 0x7FFFFFFF
+_SILENCE_MS_MAX = 3_600_000
 
 _NO_ROUTE = (
     "No topic route info in name server for the topic: {}\nSee http://rocketmq.apache.org/docs/faq/ for further details."
@@ -29,9 +37,13 @@ class NameServerProcessor:
         routes: The route table.
         kv: Configuration items.
         clock: Time in ms since the epoch.
+        settings: The name server's own; by default those of a new one.
     """
 
-    def __init__(self, routes: RouteInfo, kv: KvConfig, *, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, routes: RouteInfo, kv: KvConfig, *, clock: Callable[[], int], settings: NameServerSettings | None = None
+    ) -> None:
+        self._settings = NameServerSettings() if settings is None else settings
         self._routes = routes
         self._kv = kv
         self._clock = clock
@@ -52,6 +64,12 @@ class NameServerProcessor:
             RequestCode.GET_KV_CONFIG: self._get_kv,
             RequestCode.DELETE_KV_CONFIG: self._delete_kv,
             RequestCode.GET_KVLIST_BY_NAMESPACE: self._kv_namespace,
+            RequestCode.GET_NAMESRV_CONFIG: self._read_settings,
+            RequestCode.UPDATE_NAMESRV_CONFIG: self._change_settings,
+            RequestCode.GET_UNIT_TOPIC_LIST: self._unit_topics,
+            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: self._unit_sub_topics,
+            RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: self._unit_sub_ununit_topics,
+            RequestCode.GET_BROKER_MEMBER_GROUP: self._members,
         }
 
     def handle(self, connection: Hashable, command: RemotingCommand) -> RemotingCommand:
@@ -73,17 +91,41 @@ class NameServerProcessor:
         route = self._routes.route(topic)
         if route is None:
             return command.reply(ResponseCode.TOPIC_NOT_EXIST, _NO_ROUTE.format(topic))
+        if self._settings.is_on(ORDER_MESSAGES):
+            route = replace(route, order_conf=self._kv.get(ORDER_TOPIC_NAMESPACE, topic))
         strict = command.version >= VERSION_STRICT_JSON_ROUTES or bool_field(command.ext_fields, "acceptStandardJsonOnly")
         return command.reply(body=encode_route(route, strict=strict))
 
     def _cluster_info(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
         return command.reply(body=encode_cluster_info(self._routes.brokers(), self._routes.clusters()))
 
+    def _members(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        cluster, name = text_field(command.ext_fields, "clusterName"), text_field(command.ext_fields, "brokerName")
+        broker = self._routes.brokers().get(name)
+        addresses = {} if broker is None or broker.cluster != cluster else broker.addresses
+        group = {"brokerAddrs": addresses, "brokerName": name, "cluster": cluster}
+        return command.reply(body=emit({"brokerMemberGroup": group}))
+
+    def _unit_topics(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(body=encode_topic_list(self._routes.topics_with_flag(FLAG_UNIT)))
+
+    def _unit_sub_topics(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(body=encode_topic_list(self._routes.topics_with_flag(FLAG_UNIT_SUB)))
+
+    def _unit_sub_ununit_topics(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(body=encode_topic_list(self._routes.topics_with_flag(FLAG_UNIT_SUB, FLAG_UNIT)))
+
     def _topics(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        self._check_lists(ALL_TOPIC_LIST)
         return command.reply(body=encode_topic_list(self._routes.topics()))
 
     def _topics_of_cluster(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        self._check_lists(TOPIC_LIST)
         return command.reply(body=encode_topic_list(self._routes.topics_of_cluster(text_field(command.ext_fields, "cluster"))))
+
+    def _check_lists(self, setting: str) -> None:
+        if not self._settings.is_on(setting):
+            raise RequestRefusedError(f"disable: {setting} is false", code=ResponseCode.SYSTEM_ERROR)
 
     def _system_topics(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
         brokers = self._routes.brokers()
@@ -121,6 +163,7 @@ class NameServerProcessor:
             ha_address=fields.get("haServerAddr", ""),
             connection=connection,
             now_ms=self._clock(),
+            silence_max_ms=_silence_ms(fields),
         )
         known = {"masterAddr": answer.master_address, "haServerAddr": answer.ha_address}
         ext_fields = {name: value for name, value in known.items() if value is not None}
@@ -139,6 +182,20 @@ class NameServerProcessor:
 
     def _heartbeat(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
         self._routes.heard(text_field(command.ext_fields, "brokerAddr"), now_ms=self._clock())
+        return command.reply()
+
+    # ---- settings ----
+
+    def _read_settings(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(body=self._settings.to_text().encode())
+
+    def _change_settings(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        try:
+            text = bytes(command.body).decode()
+        except UnicodeDecodeError as error:
+            remark = f"string2Properties error: the settings are not UTF-8 text ({error})"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR) from error
+        self._settings.change(text)
         return command.reply()
 
     # ---- configuration items ----
@@ -165,6 +222,12 @@ class NameServerProcessor:
         if items is None:
             return command.reply(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {namespace}")
         return command.reply(body=emit({"table": items}))
+
+
+def _silence_ms(fields: Fields) -> int | None:
+    """How long a 5.x broker says that it may be silent; no longer than an hour, or it would never be dropped."""
+    given = long_field(fields, "heartbeatTimeoutMillis", 0)
+    return min(given, _SILENCE_MS_MAX) if given > 0 else None
 
 
 def _identity(command: RemotingCommand) -> BrokerIdentity:

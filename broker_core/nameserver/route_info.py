@@ -53,6 +53,7 @@ class LiveBroker:
     version: DataVersion
     connection: Hashable
     ha_address: str
+    silence_max_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,26 @@ class RouteInfo:
     # ---- brokers come and go ----
 
     def register(
-        self, identity: BrokerIdentity, registration: Registration, *, ha_address: str, connection: Hashable, now_ms: int
+        self,
+        identity: BrokerIdentity,
+        registration: Registration,
+        *,
+        ha_address: str,
+        connection: Hashable,
+        now_ms: int,
+        silence_max_ms: int | None = None,
     ) -> Registered:
         """Take a broker's table (Source: spec broker §1.2).
 
         Topics missing from the table are kept: that is what 4.x does, and tools delete routes by a request of their own.
+
+        Args:
+            identity: Who registers.
+            registration: Its topics.
+            ha_address: Where its slaves copy from.
+            connection: Over which it came; the broker is dropped when that ends.
+            now_ms: Time.
+            silence_max_ms: Dropped when silent for longer; None for this table's own limit.
         """
         first = self._register_address(identity)
         known = self._live.get(identity.address)
@@ -106,7 +122,8 @@ class RouteInfo:
                     identity.broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag
                 )
                 self._topic_queues.setdefault(config.name, {})[identity.broker_name] = data
-        self._live[identity.address] = LiveBroker(now_ms, registration.version, connection, ha_address)
+        limit_ms = self._silence_max_ms if silence_max_ms is None else silence_max_ms
+        self._live[identity.address] = LiveBroker(now_ms, registration.version, connection, ha_address, limit_ms)
         if registration.filter_servers:
             self._filter_servers[identity.address] = registration.filter_servers
         else:
@@ -157,8 +174,11 @@ class RouteInfo:
 
     def expire(self, now_ms: int) -> list[tuple[str, Hashable]]:
         """Drop brokers that were silent too long; returns their addresses and connections."""
-        limit = now_ms - self._silence_max_ms
-        silent = [(address, live.connection) for address, live in self._live.items() if live.last_update_ms < limit]
+        silent = [
+            (address, live.connection)
+            for address, live in self._live.items()
+            if live.last_update_ms + live.silence_max_ms < now_ms
+        ]
         for address, _ in silent:
             self._drop(address)
         return silent
@@ -225,6 +245,14 @@ class RouteInfo:
     def brokers(self) -> dict[str, BrokerData]:
         """Broker name → addresses."""
         return dict(self._brokers)
+
+    def topics_with_flag(self, wanted: int, unwanted: int = 0) -> list[str]:
+        """Topics of which a broker's ``topicSysFlag`` has all wanted bits and no unwanted one."""
+        return [
+            topic
+            for topic, queues in self._topic_queues.items()
+            if any(d.topic_sys_flag & wanted == wanted and not d.topic_sys_flag & unwanted for d in queues.values())
+        ]
 
     def clusters(self) -> dict[str, list[str]]:
         """Cluster → names of its brokers, in order."""

@@ -10,6 +10,7 @@ from broker_core.config import RemotingLimits
 from broker_core.nameserver.kv_config import KvConfig
 from broker_core.nameserver.processor import NameServerProcessor
 from broker_core.nameserver.route_info import RouteInfo
+from broker_core.nameserver.settings import NameServerSettings
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
@@ -29,6 +30,7 @@ class NameServer:
         port: Port to bind; 0 takes a free one.
         clock: Time in ms since the epoch.
         kv: Configuration items; whoever owns them keeps them.
+        settings: Its switches; likewise.
         limits: Bounds of connections.
         tls: What TLS handshakes meet.
         refusal: Says why a request of an address is refused; None serves it.
@@ -41,13 +43,14 @@ class NameServer:
         *,
         clock: Callable[[], int],
         kv: KvConfig,
+        settings: NameServerSettings | None = None,
         limits: RemotingLimits | None = None,
         tls: TlsServer | None = None,
         refusal: Callable[[str, RemotingCommand], str | None] | None = None,
     ) -> None:
         self._clock = clock
         self.routes = RouteInfo()
-        self._processor = NameServerProcessor(self.routes, kv, clock=clock)
+        self._processor = NameServerProcessor(self.routes, kv, clock=clock, settings=settings)
         self._refusal = refusal
         self._server = RemotingServer(host, port, self._handle, limits=limits, tls=tls, on_connected=self._connected)
         self._timer: asyncio.TimerHandle | None = None

@@ -171,6 +171,19 @@ class Cleaner:
             count = count_to_delete(modified_ms, decision, self._config, now_ms)
             return self._delete(count, decision) if count else Cleaned()
 
+    def reconfigure(self, config: StoreConfig) -> None:
+        """Take over changed settings of cleaning."""
+        self._config = config
+
+    def clean_queues(self) -> int:
+        """Delete the queue files before the log's first offset; returns how many.
+
+        Raises:
+            StoreError: A file could not be deleted.
+        """
+        with self._run_lock:
+            return _deleting("deleted", lambda: self._shorten_queues(self._commit_log.min_offset))
+
     def _delete(self, count: int, decision: Decision) -> Cleaned:
         # Whatever a crash leaves in between, the checkpoint must not speak of less than is gone.
         self._writer.write_checkpoint()

@@ -1,6 +1,7 @@
 """Files below ``config/``: read as fastjson wrote them, written as strict JSON, the former content kept as ``.bak``.
 
-RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well.
+RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well. Files
+named ``.properties`` hold lines ``key=value`` instead.
 
 Source: store specification §7.1.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.errors import CorruptStoreError, StoreError, StoreFullError
+from broker_core.properties_text import format_properties, parse_properties
 from broker_core.store.disk import Disk, is_no_space
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
@@ -46,6 +48,10 @@ def format_config(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
+def _is_properties(path: Path) -> bool:
+    return path.name.endswith((".properties", ".properties.bak"))
+
+
 def backup_path(path: Path) -> Path:
     """Where the former content is kept."""
     return path.with_name(path.name + ".bak")
@@ -63,7 +69,7 @@ def load_config(path: Path) -> dict[str, Any]:
         try:
             text = candidate.read_text("utf-8")
             if text.strip():
-                return parse_config(text)
+                return dict(parse_properties(text)) if _is_properties(candidate) else parse_config(text)
             faults.append(f"{candidate.name} is empty")
         except FileNotFoundError:
             continue
@@ -95,7 +101,8 @@ def save_config(path: Path, content: Mapping[str, Any], disk: Disk | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             _keep_backup(path)
-        (disk or Disk()).replace_file(path, format_config(content).encode())
+        text = format_properties(content) if _is_properties(path) else format_config(content)
+        (disk or Disk()).replace_file(path, text.encode())
     except OSError as error:
         kind = StoreFullError if is_no_space(error) else StoreError
         raise kind(f"{path} cannot be written: {error.strerror}; its former content is kept", file=str(path)) from error

@@ -587,6 +587,18 @@ class MessageStore:
                     raise StoreError(f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=topic) from error
         self.flush()  # or a crash would make recovery believe that the queues were lost
 
+    def reconfigure(self, config: StoreConfig) -> None:
+        """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.
+
+        Raises:
+            UsageError: A setting cannot be used.
+        """
+        check_settings(config)
+        self.config = config
+        self._limits = BatchLimits(config, machine_memory_bytes())
+        self._body_bytes_unchecked = min(config.max_message_bytes, self._commit_log.file_bytes - RECORD_OVERHEAD_MAX)
+        self._cleaner.reconfigure(config)
+
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
@@ -637,6 +649,17 @@ class MessageStore:
             self._flush_service.fail(error)
             raise StoreError(self.write_refusal) from error
         return total
+
+    def clean_queues(self) -> int:
+        """Delete queue files whose messages the log no longer has; returns how many. Queues go on numbering where they are.
+
+        Raises:
+            StoreReadOnlyError: Opened read-only, or an earlier sync failed.
+            StoreError: A file could not be deleted.
+        """
+        if self.read_only or self._gate.holds(Refusal.SYNC_FAILED):
+            raise StoreReadOnlyError(self.write_refusal)
+        return self._cleaner.clean_queues()
 
     def _tend_disk(self) -> None:
         """Look at the disk's use, delete what is due, and look again."""

@@ -14,6 +14,7 @@ from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.results import StoreStats
+from broker_core.worker.transactions import Transactions
 
 
 class StoreFigures(Protocol):
@@ -64,3 +65,6 @@ class EngineView(Protocol):
 
     @property
     def delays(self) -> DelayConsole | None: ...
+
+    @property
+    def transactions(self) -> Transactions | None: ...

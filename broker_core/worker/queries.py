@@ -18,17 +18,22 @@ from broker_core.ipc.schema import (
     ActOnDelayed,
     Answer,
     BrowseQueue,
+    CheckTransaction,
     CreateTopic,
     Done,
+    EndTransaction,
     FindOffset,
     FoundOffset,
     ListDelayed,
     ListMembers,
+    ListTransactions,
     Members,
     MessagePage,
     Query,
     ReadMessage,
     ReadMessageById,
+    ReadTransactionHistory,
+    ResumeTransaction,
     SendMessage,
     SendReceipt,
     Shutdown,
@@ -36,6 +41,8 @@ from broker_core.ipc.schema import (
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
 from broker_core.schedule.delay_console import DelayConsole
+from broker_core.store.message_store import wall_clock_ms
+from broker_core.transaction.history import HistoryStore, read_history
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.message_views import (
@@ -48,13 +55,16 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
+from broker_core.worker.transactions import Transactions, history_columns, list_transactions
 
 THREADS = 2
+
+TransactionQuery = ListTransactions | ReadTransactionHistory | EndTransaction | CheckTransaction | ResumeTransaction
 
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, StoreReader, Protocol):
+class QueryStore(StoreFigures, StoreReader, HistoryStore, Protocol):
     """What queries need of the store."""
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
@@ -116,6 +126,8 @@ class Queries:
                 return delayed_messages(level, await self._run(read))
             case ActOnDelayed():
                 return await act_on_delayed(self._delays(), query)
+            case ListTransactions() | ReadTransactionHistory() | EndTransaction() | CheckTransaction() | ResumeTransaction():
+                return await self._answer_transactions(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
@@ -126,6 +138,29 @@ class Queries:
         if delays is None:
             raise UsageError("this broker delivers no delayed messages at the moment")
         return delays
+
+    async def _answer_transactions(self, query: TransactionQuery) -> Answer:
+        match query:
+            case ListTransactions():
+                return list_transactions(query, self._transactions, self._engine.store, now_ms=wall_clock_ms)
+            case ReadTransactionHistory(before, count):
+                progress = self._transactions.engine.ledger.half_progress
+                read = partial(read_history, self._engine.store, before=before, count=count, half_progress=progress)
+                return history_columns(await self._run(read))
+            case EndTransaction(origin, commit):
+                await self._transactions.actions.end(origin, commit=commit)
+            case CheckTransaction(origin):
+                await self._transactions.actions.check(origin)
+            case ResumeTransaction(physical_offset):
+                await self._transactions.actions.resume(physical_offset)
+        return Done()
+
+    @property
+    def _transactions(self) -> Transactions:
+        transactions = self._engine.transactions
+        if transactions is None:
+            raise UsageError("the broker serves no transactions now: it is starting or stopping")
+        return transactions
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

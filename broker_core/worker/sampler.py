@@ -20,6 +20,7 @@ from broker_core.store.results import StoreStats
 from broker_core.worker.catalog import Inventory, take_inventory
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.engine import EngineView
+from broker_core.worker.transactions import transaction_totals
 
 logger = logging.getLogger(__name__)
 
@@ -192,6 +193,7 @@ class Sampler:
             "process_cpu_s": usage.user + usage.system,
             "process_rss_bytes": self._process.memory_info().rss,
             **_store_totals(self._stats),
+            **({} if engine.transactions is None else transaction_totals(engine.transactions)),
         }
 
 

@@ -15,21 +15,29 @@ if TYPE_CHECKING:
     # Needed for types only, and slow to import: the frame of the window is on screen before them.
     from broker_core.api import (
         ActOnDelayed,
+        CheckTransaction,
         CreateTopic,
         DelayedActed,
         DelayedMessages,
         Done,
+        EndTransaction,
         FoundOffset,
+        ListTransactions,
         Members,
         MessageDetail,
         MessagePage,
         Occurred,
         OrbitError,
         Ready,
+        ResumeTransaction,
         SendMessage,
         SendReceipt,
+        TransactionHistory,
+        TransactionPage,
     )
     from monitoring.state import ClusterState
+
+    TransactionAction = EndTransaction | CheckTransaction | ResumeTransaction
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -108,3 +116,10 @@ class ClusterSource(Protocol):
     def list_delayed(self, level: int, start_offset: int, count: int) -> Pending[DelayedMessages]: ...
 
     def act_on_delayed(self, action: ActOnDelayed) -> Pending[DelayedActed]: ...
+
+    def list_transactions(self, query: ListTransactions) -> Pending[TransactionPage]: ...
+
+    def act_on_transaction(self, action: TransactionAction) -> Pending[Done]:
+        """Commit, roll back, check now or resume; each is recorded in the journal of actions."""
+
+    def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]: ...

@@ -13,17 +13,20 @@ from broker_core.api import (
     Answer,
     BrowseQueue,
     Catalog,
+    CheckTransaction,
     CodecError,
     CreateTopic,
     DelayedActed,
     DelayedMessages,
     Done,
+    EndTransaction,
     Failure,
     Fatal,
     FindOffset,
     FoundOffset,
     ListDelayed,
     ListMembers,
+    ListTransactions,
     Members,
     MessageDetail,
     MessagePage,
@@ -32,12 +35,16 @@ from broker_core.api import (
     Query,
     ReadMessage,
     ReadMessageById,
+    ReadTransactionHistory,
     Ready,
     Reply,
+    ResumeTransaction,
     SendMessage,
     SendReceipt,
     Snapshot,
     Stage,
+    TransactionHistory,
+    TransactionPage,
     WorkerClient,
     WorkerError,
     WorkerLostError,
@@ -143,6 +150,15 @@ class EmbeddedSource:
 
     def act_on_delayed(self, action: ActOnDelayed) -> Pending[DelayedActed]:
         return self._ask(action, DelayedActed)
+
+    def list_transactions(self, query: ListTransactions) -> Pending[TransactionPage]:
+        return self._ask(query, TransactionPage)
+
+    def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> Pending[Done]:
+        return self._ask(action, Done)
+
+    def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]:
+        return self._ask(ReadTransactionHistory(before, count), TransactionHistory)
 
     # ---- what the owner of the process tells ----
 

@@ -19,6 +19,7 @@ CASES = {
     "assigned": None,  # queues with messages
     "trace": "Pub,SubAfter,SubBefore",
     "retry": "[0,1,2]",
+    "request": "re: question",
 }
 
 

@@ -20,6 +20,7 @@ from broker_core.nameserver.registration import TopicConfig
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutStatus
+from broker_core.worker.transactions import Transactions
 from tests.support.clock import ManualClock
 
 HOST = HostAddress.parse("127.0.0.1:10911")
@@ -41,6 +42,7 @@ class Engine:
         self.connections = 0
         self.held_pulls = 0
         self.delays: DelayConsole | None = None
+        self.transactions: Transactions | None = None
 
     def close(self) -> None:
         """Close the store."""

@@ -18,19 +18,25 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import (
     ActOnDelayed,
     Catalog,
+    CheckTransaction,
     CreateTopic,
     DelayedActed,
     DelayedMessages,
     Done,
+    EndTransaction,
     FoundOffset,
+    ListTransactions,
     Members,
     MessageDetail,
     MessagePage,
     Occurred,
     OrbitError,
     Ready,
+    ResumeTransaction,
     SendMessage,
     SendReceipt,
+    TransactionHistory,
+    TransactionPage,
     WorkerError,
 )
 from gui.bridge.demo import DemoController
@@ -390,6 +396,15 @@ class FakeSource:
     def act_on_delayed(self, action: ActOnDelayed) -> FakePending[DelayedActed]:
         return self._answer("act_on_delayed", (action,), DelayedActed(len(action.queue_offset), []))
 
+    def list_transactions(self, query: ListTransactions) -> FakePending[TransactionPage]:
+        return self._answer("list_transactions", (query,), fake_transactions())
+
+    def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> FakePending[Done]:
+        return self._answer("act_on_transaction", (action,), Done())
+
+    def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
+        return self._answer("transaction_history", (before, count), fake_transaction_history())
+
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))
         if self.status is not SourceStatus.READY:
@@ -473,6 +488,57 @@ def fake_detail(physical_offset: int) -> MessageDetail:
             "UNIQ_KEY": f"7F0000010F2A18B4AAC2{offset:012X}",
             "region": "hangzhou",
         },
+    )
+
+
+def fake_transactions() -> TransactionPage:
+    """Three undecided transactions of the shop: one new, one that is checked, one whose producers are gone."""
+    return TransactionPage(
+        total=3,
+        check_times_max=15,
+        origin=[40, 38, 12],
+        half_offset=[40, 52, 12],
+        op_offset=[31, 31, 31],
+        physical_offset=[90_112, 94_208, 40_960],
+        real_offset=[-1, -1, -1],
+        state=["prepared", "checking", "waiting"],
+        group=["pay-tx", "pay-tx", "stock-tx"],
+        producers=[2, 2, 0],
+        topic=["pay-result", "pay-result", "inventory-reserve"],
+        queue_id=[0, 3, 7],
+        keys=["pay-7", "pay-6", "sku-9"],
+        tag=["paid", "paid", ""],
+        unique_key=["7F0000010000000000000000000000A1", "7F0000010000000000000000000000A0", "7F000001000000000000000000000090"],
+        body_bytes=[1_126, 1_126, 812],
+        born_ms=[TAKEN_MS - 2_000, TAKEN_MS - 130_000, TAKEN_MS - 900_000],
+        check_times=[0, 2, 0],
+        asked_ms=[-1, TAKEN_MS - 12_000, -1],
+        next_check_ms=[TAKEN_MS + 48_000, TAKEN_MS + 48_000, -1],
+        ended_ms=[-1, -1, -1],
+    )
+
+
+def fake_transaction_history() -> TransactionHistory:
+    """One transaction that was committed after a check."""
+    return TransactionHistory(
+        next_before=-1,
+        origin=[38],
+        state=["committed"],
+        group=["pay-tx"],
+        topic=["pay-result"],
+        queue_id=[3],
+        keys=["pay-6"],
+        tag=["paid"],
+        unique_key=["7F0000010000000000000000000000A0"],
+        born_ms=[TAKEN_MS - 130_000],
+        check_times=[1],
+        op_offset=[30],
+        deliveries=[1],
+        step_row=[0, 0, 0, 0],
+        step_kind=["prepared", "checked", "delivered", "decided"],
+        step_ms=[TAKEN_MS - 130_000, TAKEN_MS - 60_000, TAKEN_MS - 59_900, TAKEN_MS - 59_900],
+        step_queue_offset=[38, 52, 1_204, 30],
+        step_physical_offset=[81_920, 94_208, 95_232, 96_256],
     )
 
 

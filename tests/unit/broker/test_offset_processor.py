@@ -75,7 +75,12 @@ def test_offset_by_time_and_the_earliest_time(bench):
     def found(timestamp, **more):
         return bench.answer(PEER, Q.SEARCH_OFFSET_BY_TIMESTAMP, QUEUE | {"timestamp": timestamp} | more).ext_fields["offset"]
 
-    assert [found(start), found(start + 1), found(start + 2_000), found(start + 9_000)] == ["0", "1", "2", "3"]
+    def lower(timestamp):
+        return found(timestamp, boundaryType="LOWER")
+
+    assert [lower(start), lower(start + 1), lower(start + 2_000), lower(start + 9_000)] == ["0", "1", "2", "3"]
+    nearest = [found(start - 9), found(start), found(start + 499), found(start + 500), found(start + 501), found(start + 9_000)]
+    assert nearest == ["0", "0", "0", "0", "1", "2"], "4.x tools name no boundary"
     assert found(start + 1_999, boundaryType="UPPER") == "1"
     assert bench.answer(PEER, Q.GET_EARLIEST_MSG_STORETIME, QUEUE).ext_fields == {"timestamp": str(start)}
     empty = bench.answer(PEER, Q.GET_EARLIEST_MSG_STORETIME, QUEUE | {"queueId": 3})

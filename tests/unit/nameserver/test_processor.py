@@ -118,3 +118,42 @@ def test_config_items(server):
 def test_an_unknown_code_is_not_supported(server):
     response = ask(server, 12345)
     assert (response.code, response.remark) == (R.REQUEST_CODE_NOT_SUPPORTED, " request type 12345 not supported")
+
+
+def test_a_route_names_the_order_configuration_once_that_is_switched_on(with_broker):
+    ask(with_broker, Q.PUT_KV_CONFIG, {"namespace": "ORDER_TOPIC_CONFIG", "key": "T", "value": "a:4"})
+    assert "orderTopicConf" not in parse_object(ask(with_broker, Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}).body)
+    assert ask(with_broker, Q.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true").code == R.SUCCESS
+    assert parse_object(ask(with_broker, Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}).body)["orderTopicConf"] == "a:4"
+    assert b"orderMessageEnable=true" in ask(with_broker, Q.GET_NAMESRV_CONFIG).body
+
+
+def test_paths_of_the_name_server_cannot_be_set(with_broker):
+    before = ask(with_broker, Q.GET_NAMESRV_CONFIG).body
+    answer = ask(with_broker, Q.UPDATE_NAMESRV_CONFIG, body=b"configStorePath=/tmp/x\norderMessageEnable=true")
+    assert (answer.code, answer.remark) == (R.NO_PERMISSION, "Can not update config in black list.")
+    assert ask(with_broker, Q.UPDATE_NAMESRV_CONFIG, body=b"\xff=1").code == R.SYSTEM_ERROR
+    assert ask(with_broker, Q.GET_NAMESRV_CONFIG).body == before
+
+
+def test_lists_of_topics_can_be_switched_off(with_broker):
+    ask(with_broker, Q.UPDATE_NAMESRV_CONFIG, body=b"enableAllTopicList=false\nenableTopicList=false")
+    for code, fields in ((Q.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, {}), (Q.GET_TOPICS_BY_CLUSTER, {"cluster": "C"})):
+        answer = ask(with_broker, code, fields)
+        assert (answer.code, answer.remark.startswith("disable")) == (R.SYSTEM_ERROR, True)
+
+
+def test_brokers_of_a_name_and_topics_of_units(with_broker):
+    group = parse_object(ask(with_broker, Q.GET_BROKER_MEMBER_GROUP, {"clusterName": "C", "brokerName": "a"}).body)
+    assert group["brokerMemberGroup"] == {"brokerAddrs": {"0": "10.0.0.1:1"}, "brokerName": "a", "cluster": "C"}
+    for code in (Q.GET_UNIT_TOPIC_LIST, Q.GET_HAS_UNIT_SUB_TOPIC_LIST, Q.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST):
+        assert parse_object(ask(with_broker, code).body)["topicList"] == []
+
+
+def test_the_last_ordered_topic_that_goes_leaves_an_empty_table_for_the_brokers(with_broker):
+    place = {"namespace": "ORDER_TOPIC_CONFIG", "key": "T"}
+    assert ask(with_broker, Q.REGISTER_BROKER, BROKER, BODY).body == b""
+    ask(with_broker, Q.PUT_KV_CONFIG, place | {"value": "a:4"})
+    assert parse_object(ask(with_broker, Q.REGISTER_BROKER, BROKER, BODY).body) == {"table": {"T": "a:4"}}
+    ask(with_broker, Q.DELETE_KV_CONFIG, place)
+    assert parse_object(ask(with_broker, Q.REGISTER_BROKER, BROKER, BODY).body) == {"table": {}}

@@ -149,3 +149,39 @@ def test_topics_of_a_cluster():
     register(routes, MASTER, table("T"))
     register(routes, BrokerIdentity("D", "b", 0, "10.0.0.3:1"), table("U"))
     assert (routes.topics_of_cluster("C"), routes.topics_of_cluster("X")) == (["T"], [])
+
+
+def test_a_silent_broker_is_dropped_after_120_s_and_a_5x_one_after_its_own_time():
+    routes = RouteInfo()
+    table = Registration(DataVersion(1, 1), {"T": TopicConfig("T", 4, 4)})
+    for name, silence_ms in (("a", None), ("b", 10_000)):
+        identity = BrokerIdentity("C", name, 0, f"{name}:1")
+        routes.register(identity, table, ha_address="", connection=name, now_ms=0, silence_max_ms=silence_ms)
+    assert [address for address, _ in routes.expire(10_001)] == ["b:1"]
+    assert routes.expire(120_000) == []
+    assert [address for address, _ in routes.expire(120_001)] == ["a:1"]
+    assert routes.route("T") is None
+
+
+def test_a_set_that_lost_its_master_keeps_its_routes():
+    routes = RouteInfo()
+    table = Registration(DataVersion(1, 1), {"T": TopicConfig("T", 4, 4)})
+    routes.register(BrokerIdentity("C", "a", 0, "m:1"), table, ha_address="", connection="m", now_ms=0)
+    routes.register(BrokerIdentity("C", "a", 1, "s:1"), table, ha_address="", connection="s", now_ms=0)
+    assert routes.connection_lost("m") == ["m:1"]
+    route = routes.route("T")
+    assert (route.brokers[0].addresses, len(route.queues)) == ({1: "s:1"}, 1)
+
+
+def test_topics_are_found_by_the_bits_of_their_flag():
+    routes = RouteInfo()
+    flags = {"plain": 0, "unit": 1, "sub": 2, "both": 3}
+    table = {name: TopicConfig(name, 1, 1, sys_flag=flag) for name, flag in flags.items()}
+    routes.register(
+        BrokerIdentity("C", "a", 0, "a:1"), Registration(DataVersion(1, 1), table), ha_address="", connection="a", now_ms=0
+    )
+    assert (routes.topics_with_flag(1), routes.topics_with_flag(2), routes.topics_with_flag(2, 1)) == (
+        ["unit", "both"],
+        ["sub", "both"],
+        ["sub"],
+    )

@@ -1,0 +1,360 @@
+"""The transactional producer: a message that comes to consumers when a local transaction is committed, and only then.
+
+    begin     the half message is stored; consumers do not see it
+    execute   the program's own transaction, for example in its database
+    end       commit, roll back, or nothing when that is not known yet
+    check     the broker asks later about half messages without an end, any producer of the group that is connected
+
+So an end that is lost, or a producer that dies between the steps, decides nothing: the checker does, which must look the state
+up where the local transaction wrote it, for another instance of the group may be asked. A message may come twice in rare cases;
+consumers must be able to take that.
+
+`TransactionProducer` is for asyncio, `BlockingTransactionProducer` for programs without it:
+
+    def check(message):
+        return LocalState.COMMIT if orders.is_paid(message.keys[0]) else LocalState.ROLLBACK
+
+    with BlockingTransactionProducer("127.0.0.1:9876", "pay", check) as producer:
+        message = Message("Paid", b"order 7", keys=("7",))
+        result = producer.send_in_transaction(message, lambda message: orders.pay(message.keys[0]))
+        print(result.state)
+
+Source: spec broker §4.3, §4.7 steps 5 and 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Self, TypeVar
+
+from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
+from broker_core.client.producer import Producer
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.message.message_id import parse_offset_message_id
+from broker_core.message.properties import DELAY, PRODUCER_GROUP, TRANSACTION_PREPARED
+from broker_core.message.record import decode_record
+from broker_core.message.sys_flag import TransactionType
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.fields import text_field
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+logger = logging.getLogger(__name__)
+
+CHECKS_WAITING_MAX = 2_000
+"""Questions of brokers that wait for the checker; further ones are dropped, the broker asks again."""
+CALL_SECONDS_MAX = 60.0
+
+_T = TypeVar("_T")
+
+
+class LocalState(Enum):
+    """How a local transaction stands; the value is what END_TRANSACTION says."""
+
+    COMMIT = 8
+    ROLLBACK = 12
+    UNKNOWN = 0
+
+
+Execute = Callable[[Message], LocalState | Awaitable[LocalState | None] | None]
+"""Carries out the local transaction. A plain function runs on a thread, a coroutine function on the loop. None means unknown,
+and so does an exception."""
+
+Check = Callable[[ReceivedMessage], LocalState | Awaitable[LocalState | None] | None]
+"""Says how the local transaction of a half message stands; as `Execute` otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A half message that is stored.
+
+    Attributes:
+        message: What was sent.
+        sent: Where the half message is; its queue is the one that was asked for.
+    """
+
+    message: Message
+    sent: SendResult
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionResult:
+    """How a transaction went here; what the broker makes of an unknown one comes out later.
+
+    Attributes:
+        sent: Where the half message is.
+        state: What the broker was told.
+        remark: Why the state is unknown or a rollback, where the program did not say so.
+    """
+
+    sent: SendResult
+    state: LocalState
+    remark: str = ""
+
+
+class TransactionProducer(Producer):
+    """Sends messages in transactions, and ordinary ones as well.
+
+    Args:
+        name_servers: As for `Producer`.
+        group: Producer group; all its instances must have the same checker.
+        check: Answers the broker's questions, on a thread of its own unless it is a coroutine function.
+        options: As for `Producer`.
+    """
+
+    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
+        super().__init__(name_servers, group, **options)
+        self._check = check
+        self._checks: set[asyncio.Task[None]] = set()
+        self._known_to: set[str] = set()
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix=f"checks of {group}")
+        self._instance.on_request(RequestCode.CHECK_TRANSACTION_STATE, self._asked)
+
+    async def close(self) -> None:
+        """As `Producer.close`; questions that are not answered yet go to another instance of the group."""
+        for task in self._checks:
+            task.cancel()
+        await asyncio.gather(*self._checks, return_exceptions=True)
+        self._checker.shutdown(wait=False, cancel_futures=True)
+        await super().close()
+
+    async def send_in_transaction(
+        self, message: Message, execute: Execute, *, queue: MessageQueue | None = None, timeout_ms: int | None = None
+    ) -> TransactionResult:
+        """Store a half message, carry out the local transaction, and tell the broker how it ended.
+
+        Args:
+            message: What consumers get after a commit. A delay level is left out.
+            execute: The local transaction.
+            queue: As for `send`.
+            timeout_ms: As for `send`; the local transaction is not counted.
+
+        Raises:
+            UsageError: The message cannot be sent.
+            RemoteError: The broker refused it, or there is no route. The local transaction was not begun.
+            NetworkError: Not reachable, or no answer in time. Likewise; a half message that was stored all the same is
+                asked about later.
+        """
+        transaction = await self.begin(message, queue=queue, timeout_ms=timeout_ms)
+        if transaction.sent.status is not SendStatus.SEND_OK:
+            return await self.end(transaction, LocalState.ROLLBACK, _not_safe(transaction.sent))
+        state, remark = await self._run(execute, message, None)
+        return await self.end(transaction, state, remark)
+
+    async def answer_checks(self, topic: str) -> None:
+        """Make this producer known to the brokers of a topic, so that it is asked about half messages of its group.
+
+        A program that was restarted calls this for its topics; `begin` does it by itself.
+
+        Raises:
+            RemoteError: There is no route.
+            NetworkError: No name server answers.
+        """
+        route = await self._instance.publish_route(topic)
+        for broker_name in route.brokers:
+            address = route.address_of(broker_name)
+            if address is not None and address not in self._known_to:
+                await self._instance.heartbeat_to(address)
+                self._known_to.add(address)
+
+    async def begin(
+        self, message: Message, *, queue: MessageQueue | None = None, timeout_ms: int | None = None
+    ) -> OpenTransaction:
+        """Store a half message; `end` must follow. Raises as `send_in_transaction`."""
+        await self.answer_checks(message.topic)
+        properties = {name: value for name, value in message.properties.items() if name != DELAY}
+        properties |= {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self.group}
+        half = replace(message, properties=properties)
+        return OpenTransaction(message, await self._send_prepared(half, queue, timeout_ms))
+
+    async def end(self, transaction: OpenTransaction, state: LocalState, remark: str = "") -> TransactionResult:
+        """Tell the broker how a transaction ended. That it may not hear it is no fault: it asks then."""
+        sent = transaction.sent
+        _host, physical_offset = parse_offset_message_id(sent.offset_message_id)
+        fields = {
+            "producerGroup": self.group,
+            "tranStateTableOffset": str(sent.queue_offset),
+            "commitLogOffset": str(physical_offset),
+            "commitOrRollback": str(state.value),
+            "fromTransactionCheck": "false",
+            "msgId": sent.message_id,
+            "transactionId": sent.message_id,
+        }
+        command = RemotingCommand(RequestCode.END_TRANSACTION, fields, remark=remark or None)
+        try:
+            route = await self._instance.publish_route(transaction.message.topic)
+            address = route.address_of(sent.queue.broker_name)
+            if address is None:
+                raise NetworkError(
+                    f"broker {sent.queue.broker_name} is not in the route of {transaction.message.topic} any more"
+                )
+            await self._instance.send_oneway(address, command)
+        except (NetworkError, RemoteError) as error:
+            logger.warning("the broker was not told that %s is %s, it will ask: %s", sent.message_id, state.name, error)
+        return TransactionResult(sent, state, remark)
+
+    # ---- checks ----
+
+    def _asked(self, connection: Connection, command: RemotingCommand) -> None:
+        """A broker asks about a half message; answered by a one-way END_TRANSACTION on the same connection."""
+        if len(self._checks) >= CHECKS_WAITING_MAX:
+            logger.warning("%d questions about transactions wait already; one more is left to a later round", len(self._checks))
+            return
+        task = asyncio.create_task(self._answer(connection, command), name=f"check of {self.group}")
+        self._checks.add(task)
+        task.add_done_callback(self._checks.discard)
+
+    async def _answer(self, connection: Connection, command: RemotingCommand) -> None:
+        try:
+            stored = decode_record(command.body)
+            fields = {name: text_field(command.ext_fields, name) for name in ("tranStateTableOffset", "commitLogOffset")}
+        except OrbitError as error:
+            logger.warning("%s asks about a transaction that cannot be read: %s", connection.remote_address, error)
+            return
+        if stored.properties.get(PRODUCER_GROUP) != self.group:
+            logger.warning("%s asks about a transaction of group %s", connection.remote_address, stored.properties)
+            return
+        message = ReceivedMessage(stored, MessageQueue(stored.topic, "", stored.queue_id))
+        state, remark = await self._run(self._check, message, self._checker)
+        fields |= {
+            "producerGroup": self.group,
+            "commitOrRollback": str(state.value),
+            "fromTransactionCheck": "true",
+            "msgId": message.message_id or command.ext_fields.get("msgId", ""),
+            "transactionId": command.ext_fields.get("transactionId", ""),
+        }
+        connection.send_oneway(RemotingCommand(RequestCode.END_TRANSACTION, fields, remark=remark or None))
+
+    @staticmethod
+    async def _run(work: Callable[[Any], Any], argument: object, pool: ThreadPoolExecutor | None) -> tuple[LocalState, str]:
+        """Call the program; what it raises means that it does not know."""
+        try:
+            if inspect.iscoroutinefunction(work):
+                state = await work(argument)
+            else:
+                state = await asyncio.get_running_loop().run_in_executor(pool, work, argument)
+                if inspect.isawaitable(state):
+                    state = await state
+        except Exception as error:
+            # The root of a call into the program: its fault must not end the producer.
+            logger.exception("the state of a transaction is unknown, because the program failed")
+            return LocalState.UNKNOWN, repr(error)[:500]
+        return (state, "") if isinstance(state, LocalState) else (LocalState.UNKNOWN, "")
+
+    def _single(self, message: Message, unique_key: str) -> RemotingCommand:
+        command = super()._single(message, unique_key)
+        if message.properties.get(TRANSACTION_PREPARED) == "true":
+            command.ext_fields["f"] = str(int(command.ext_fields["f"]) | TransactionType.PREPARED)
+        return command
+
+    async def _send_prepared(self, half: Message, queue: MessageQueue | None, timeout_ms: int | None) -> SendResult:
+        sent = await self.send(half, queue=queue, timeout_ms=timeout_ms)
+        try:
+            parse_offset_message_id(sent.offset_message_id)
+        except CodecError as error:
+            raise RemoteError(f"the broker does not say where it stored the half message: {error}", code=0) from error
+        return sent
+
+
+class BlockingTransactionProducer:
+    """`TransactionProducer` for programs without asyncio. Its loop runs on a thread; calls may come from any thread.
+
+    Args:
+        name_servers: As for `Producer`.
+        group: As for `TransactionProducer`.
+        check: Likewise.
+        options: As for `Producer`.
+    """
+
+    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
+        self._made = (name_servers, group, check, options)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"producer {group}", daemon=True)
+        self._producer: TransactionProducer | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Connect to a name server; raises `NetworkError` when there is none."""
+        self._thread.start()
+        try:
+            self._producer = self._call(self._start())
+        except BaseException:
+            self._end_loop()
+            raise
+
+    async def _start(self) -> TransactionProducer:
+        name_servers, group, check, options = self._made
+        producer = TransactionProducer(name_servers, group, check, **options)
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.close()
+            raise
+        return producer
+
+    def close(self) -> None:
+        """Tell brokers and end all connections. Safe to call again."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            self._call(producer.close())
+            self._end_loop()
+
+    def send_in_transaction(
+        self,
+        message: Message,
+        execute: Callable[[Message], LocalState | None],
+        *,
+        queue: MessageQueue | None = None,
+        timeout_ms: int | None = None,
+    ) -> TransactionResult:
+        """As `TransactionProducer.send_in_transaction`; ``execute`` runs on the calling thread."""
+        producer = self._started()
+        transaction = self._call(producer.begin(message, queue=queue, timeout_ms=timeout_ms))
+        state, remark = LocalState.ROLLBACK, _not_safe(transaction.sent)
+        if transaction.sent.status is SendStatus.SEND_OK:
+            try:
+                state, remark = execute(message) or LocalState.UNKNOWN, ""
+            except Exception as error:
+                # The root of a call into the program; the checker will know how it ended.
+                logger.exception("the state of a transaction is unknown, because the program failed")
+                state, remark = LocalState.UNKNOWN, repr(error)[:500]
+        return self._call(producer.end(transaction, state, remark))
+
+    def answer_checks(self, topic: str) -> None:
+        """As `TransactionProducer.answer_checks`."""
+        self._call(self._started().answer_checks(topic))
+
+    def send(self, message: Message, *, timeout_ms: int | None = None) -> SendResult:
+        """Send an ordinary message, as `Producer.send`."""
+        return self._call(self._started().send(message, timeout_ms=timeout_ms))
+
+    def _started(self) -> TransactionProducer:
+        if self._producer is None:
+            raise UsageError("the producer is not started: call start(), or use it in “with”")
+        return self._producer
+
+    def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_SECONDS_MAX)
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _not_safe(sent: SendResult) -> str:
+    return f"the half message is stored, but not safely ({sent.status.value}); the local transaction was not begun"

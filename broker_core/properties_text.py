@@ -1,0 +1,27 @@
+"""Settings as lines ``key=value``: what tools send with UPDATE_BROKER_CONFIG and what ``.properties`` files hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PROPERTY = re.compile(r"(?P<key>[^#!=:\s][^=:\s]*)\s*[=:]?\s*(?P<value>.*)")
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Lines ``key=value`` as `java.util.Properties` reads them: ``:`` and spaces divide too, ``#`` and ``!`` begin a comment.
+
+    A line without a divider is a key without a value. Lines that end in a backslash and escapes are not joined or resolved:
+    RocketMQ writes neither.
+    """
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _PROPERTY.fullmatch(line.strip())
+        if match is not None:
+            values[match["key"]] = match["value"].strip()
+    return values
+
+
+def format_properties(values: Mapping[str, object]) -> str:
+    """Lines ``key=value`` in the order of the keys."""
+    return "".join(f"{key}={values[key]}\n" for key in sorted(values))

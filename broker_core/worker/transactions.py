@@ -1,0 +1,188 @@
+"""Transactions as the window shows them: figures for snapshots, pages of undecided and ended ones, their history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from broker_core.errors import RecordError, UsageError
+from broker_core.ipc.schema import ListTransactions, TransactionHistory, TransactionPage
+from broker_core.message import properties as props
+from broker_core.message.record import check_record
+from broker_core.transaction.engine import Ended, TransactionEngine
+from broker_core.transaction.history import HistoryPage
+from broker_core.transaction.messages import HalfMessage
+
+if TYPE_CHECKING:
+    from broker_core.broker.transaction_actions import TransactionActions
+
+PAGE_MAX = 1_000
+
+
+class Transactions(Protocol):
+    """What is needed of `broker_core.broker.transaction_service.TransactionService`."""
+
+    @property
+    def engine(self) -> TransactionEngine: ...
+
+    @property
+    def actions(self) -> TransactionActions: ...
+
+    @property
+    def next_round_ms(self) -> int: ...
+
+    def living(self, group: str) -> int: ...
+
+
+class RecordStore(Protocol):
+    """Where records are read."""
+
+    def record_at(self, physical_offset: int) -> memoryview | None: ...
+
+
+def transaction_totals(transactions: Transactions) -> dict[str, float]:
+    """Figures for `Snapshot.totals`; costs a look at each producer group that owes a decision."""
+    engine = transactions.engine
+    ledger, counters = engine.ledger, engine.counters
+    waiting = sum(count for group, count in ledger.groups.items() if not transactions.living(group))
+    return {
+        "transactions_pending": len(ledger),
+        "transactions_checking": ledger.checked,
+        "transactions_waiting": waiting,
+        "transactions_committed": counters.committed,
+        "transactions_rolled_back": counters.rolled_back,
+        "transactions_unknown": counters.unknown,
+        "transactions_given_up": counters.given_up,
+        "transactions_expired": counters.expired,
+        "transactions_checks": counters.checks,
+        "transactions_half_lag": ledger.half_end - ledger.half_progress,
+        "transactions_op_lag": ledger.op_end - ledger.op_progress + engine.owed_ops,
+        "transactions_next_round_ms": transactions.next_round_ms,
+    }
+
+
+class _Row(NamedTuple):
+    half: HalfMessage
+    ended: Ended | None
+
+
+def list_transactions(
+    query: ListTransactions, transactions: Transactions, store: RecordStore, *, now_ms: Callable[[], int]
+) -> TransactionPage:
+    """One page; reads the records of its rows.
+
+    Raises:
+        UsageError: The page asked for is empty, too large, or before the first.
+    """
+    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
+        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+    total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
+    heads = [_head(store, row.half) for row in rows]
+    return TransactionPage(
+        total=total,
+        check_times_max=transactions.engine.settings.check_times_max,
+        origin=[row.half.origin for row in rows],
+        half_offset=[row.half.half_offset for row in rows],
+        op_offset=[_op_offset(row, transactions) for row in rows],
+        physical_offset=[row.half.physical_offset for row in rows],
+        real_offset=[row.ended.real_offset if row.ended else row.half.real_offset for row in rows],
+        state=[_state(row, transactions) for row in rows],
+        group=[row.half.group for row in rows],
+        producers=[transactions.living(row.half.group) for row in rows],
+        topic=[row.half.topic for row in rows],
+        queue_id=[row.half.queue_id for row in rows],
+        keys=[head.keys for head in heads],
+        tag=[head.tag for head in heads],
+        unique_key=[head.unique_key for head in heads],
+        body_bytes=[head.body_bytes for head in heads],
+        born_ms=[row.half.born_ms for row in rows],
+        check_times=[row.half.check_times for row in rows],
+        asked_ms=[row.half.asked_ms for row in rows],
+        next_check_ms=[_next_check_ms(row, transactions, now_ms()) for row in rows],
+        ended_ms=[row.ended.at_ms if row.ended else -1 for row in rows],
+    )
+
+
+def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
+    ledger = transactions.engine.ledger
+    total = ledger.groups.get(query.group, 0) if query.group else len(ledger)
+    chosen = (half for half in ledger if not query.group or half.group == query.group)
+    return total, [_Row(half, None) for half in islice(chosen, query.start, query.start + query.count)]
+
+
+def _ended_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
+    ended = [item for item in reversed(transactions.engine.recent) if not query.group or item.half.group == query.group]
+    return len(ended), [_Row(item.half, item) for item in ended[query.start : query.start + query.count]]
+
+
+def _state(row: _Row, transactions: Transactions) -> str:
+    if row.ended is not None:
+        return row.ended.outcome.value
+    if row.half.real_offset >= 0:
+        return "committed"
+    if not transactions.living(row.half.group):
+        return "waiting"
+    return "checking" if row.half.check_times else "prepared"
+
+
+def _op_offset(row: _Row, transactions: Transactions) -> int:
+    return transactions.engine.ledger.op_end if row.ended is None else row.ended.op_offset
+
+
+def _next_check_ms(row: _Row, transactions: Transactions, now_ms: int) -> int:
+    """The first round in which a producer is asked."""
+    engine, half = transactions.engine, row.half
+    if row.ended is not None or half.real_offset >= 0 or not transactions.living(half.group):
+        return -1
+    first, interval = transactions.next_round_ms, engine.settings.check_interval_ms
+    if engine.is_due(half, now_ms):
+        return first
+    due = half.born_ms + engine.wait_ms(half)
+    return first if due <= first else first + -(-(due - first) // interval) * interval
+
+
+class _Head(NamedTuple):
+    keys: str = ""
+    tag: str = ""
+    unique_key: str = ""
+    body_bytes: int = -1
+
+
+def _head(store: RecordStore, half: HalfMessage) -> _Head:
+    record = store.record_at(half.physical_offset)
+    if record is None:
+        return _Head()
+    try:
+        parts = check_record(record, 0, len(record), check_crc=False)
+    except RecordError:
+        return _Head()
+    found = props.decode_properties(parts.properties)
+    return _Head(found.get(props.KEYS, ""), found.get(props.TAGS, ""), found.get(props.UNIQUE_KEY, ""), parts.head.body_bytes)
+
+
+def history_columns(page: HistoryPage) -> TransactionHistory:
+    """A page of history in columns."""
+    lives = page.lives
+    steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
+    return TransactionHistory(
+        next_before=page.next_before,
+        origin=[life.origin for life in lives],
+        state=[life.state.value for life in lives],
+        group=[life.group for life in lives],
+        topic=[life.topic for life in lives],
+        queue_id=[life.queue_id for life in lives],
+        keys=[life.keys for life in lives],
+        tag=[life.tags for life in lives],
+        unique_key=[life.unique_key for life in lives],
+        born_ms=[life.born_ms for life in lives],
+        check_times=[life.check_times for life in lives],
+        op_offset=[life.op_offset for life in lives],
+        deliveries=[len(life.real_offsets) for life in lives],
+        step_row=[row for row, _step in steps],
+        step_kind=[step.kind.value for _row, step in steps],
+        step_ms=[step.at_ms for _row, step in steps],
+        step_queue_offset=[step.queue_offset for _row, step in steps],
+        step_physical_offset=[step.physical_offset for _row, step in steps],
+        notice=page.notice,
+    )
