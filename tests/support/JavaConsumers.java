@@ -7,7 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
@@ -24,6 +26,7 @@ import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAverage
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.MessageQueueSelector;
+import org.apache.rocketmq.client.producer.RequestCallback;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash;
 import org.apache.rocketmq.client.utils.MessageUtil;
@@ -372,10 +375,26 @@ public final class JavaConsumers {
         send("j-request", "t", "the topic is there before the consumer", null);
         consumer.start();
         Message question = new Message("j-request", "t", "question".getBytes(StandardCharsets.UTF_8));
-        Message reply = producer.request(question, 30_000);
+        // These versions call back with nothing once the request is sent, and again with the reply; without a callback they
+        // do not wait for the reply, also with RocketMQ's own broker.
+        CompletableFuture<Message> reply = new CompletableFuture<>();
+        producer.request(question, new RequestCallback() {
+            @Override
+            public void onSuccess(Message message) {
+                if (message != null) {
+                    reply.complete(message);
+                }
+            }
+
+            @Override
+            public void onException(Throwable error) {
+                reply.completeExceptionally(error);
+            }
+        }, 30_000);
+        byte[] body = reply.get(30, TimeUnit.SECONDS).getBody();
         consumer.shutdown();
         replier.shutdown();
-        return new String(reply.getBody(), StandardCharsets.UTF_8);
+        return new String(body, StandardCharsets.UTF_8);
     }
 
     private String trace() throws Exception {
