@@ -26,7 +26,7 @@ from broker_core.config import StoreConfig
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.message.model import MessageToStore
 from broker_core.message.properties import PROPERTIES_BYTES_MAX
-from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags, topic_field
+from broker_core.message.record import TopicField, decode_record, host_flags, topic_field
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.batch_put import BatchDraft, legal_members
 from broker_core.store.checkpoint import read_checkpoint
@@ -35,6 +35,7 @@ from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
 from broker_core.store.disk import Disk
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
@@ -49,6 +50,7 @@ from broker_core.store.reading import (
     offset_by_time,
     scan,
     store_time,
+    store_time_at,
     units_to_scan,
 )
 from broker_core.store.recovery import Progress, Recovery
@@ -100,7 +102,13 @@ class MessageStore:
         self._limits = BatchLimits(config, machine_memory_bytes())
         file_bytes = file_size_on_disk(paths.commit_log, config.commit_log_file_bytes)
         self._commit_log = CommitLog(paths.commit_log, file_bytes, disk, read_only=self.read_only)
-        self._queues = QueueTable(paths, config.consume_queue_file_bytes_rounded, disk, read_only=self.read_only)
+        self._queues = QueueTable(
+            paths,
+            config.consume_queue_file_bytes_rounded,
+            disk,
+            read_only=self.read_only,
+            extension_file_bytes=config.consume_queue_ext_file_bytes if config.consume_queue_ext else None,
+        )
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
         self._listeners: tuple[Callable[[Arrival], None], ...] = ()
@@ -116,6 +124,17 @@ class MessageStore:
             disk=disk,
             memory_lock=self._lock,
         )
+        self._extra_put = ExtraPut(
+            config,
+            self._commit_log,
+            self._queues,
+            self._writer,
+            self._gate,
+            levels=self.delay_levels,
+            memory_lock=self._lock,
+            clock=clock,
+        )
+        self._puts_have_extras = config.consume_queue_ext or config.multi_dispatch
         self._cleaner = Cleaner(
             config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
         )
@@ -188,6 +207,7 @@ class MessageStore:
             self._checkpoint,
             self.delay_levels,
             check_crc=self.config.check_crc_on_recover,
+            multi_dispatch=self.config.multi_dispatch,
             progress=progress,
         )
         recovery.run(clean=clean)
@@ -264,6 +284,8 @@ class MessageStore:
             return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
         if len(message.body) > self._body_bytes_unchecked and not self._size_is_legal(message, target.topic):
             return _ILLEGAL
+        if self._puts_have_extras:
+            return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
         queue = target.queue
         sys_flag = host_flags(message)
         in_queue = enters_queue(sys_flag)
@@ -306,6 +328,8 @@ class MessageStore:
         draft = BatchDraft(message, target.topic, members)
         if not self._commit_log.fits(draft.total_bytes):
             return _ILLEGAL
+        if self._puts_have_extras:
+            return self._finish_extra(target.queue, lambda: self._extra_put.put_batch(draft, target.queue))
         queue = target.queue
         with self._lock:
             if self._gate.is_shut:
@@ -343,9 +367,33 @@ class MessageStore:
             self._put_queues[topic, message.queue_id] = found
             return found
 
+    def _finish_extra(self, queue: ConsumeQueue, put: Callable[[], tuple[PutResult, list[Arrival]]]) -> PutResult:
+        try:
+            result, arrivals = put()
+        except OSError as error:
+            with self._lock:
+                return self._no_space(error)
+        if result.status is PutStatus.PUT_OK and self._gate.text:
+            self._gate.withdraw(Refusal.LOG_SPACE)
+        for listener in self._listeners:
+            for arrival in arrivals:
+                listener(arrival)
+        if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            self._write_ahead()
+        return result
+
+    def set_filter_bits(self, bits: FilterBits) -> None:
+        """Say which filters take a message, for the bits in queue extensions (``enableConsumeQueueExt``).
+
+        Args:
+            bits: From topic, encoded properties and tags code to the bitmap, empty where nothing is known. Called in the thread
+                of the put and under the store's lock: it must be quick and not call the store.
+        """
+        self._extra_put.filter_bits = bits
+
     def _size_is_legal(self, message: MessageToStore, topic: TopicField) -> bool:
-        size = FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
-        return len(message.body) <= self.config.max_message_bytes and self._commit_log.fits(size)
+        fits = self._commit_log.fits(record_bytes_max(message, topic))
+        return fits and len(message.body) <= self.config.max_message_bytes
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (
@@ -425,12 +473,43 @@ class MessageStore:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
 
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
-        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too."""
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
+        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.
+
+        Tags codes are plain; with ``raw``, those that lie in a queue extension are given as stored, by their address there.
+        """
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
-        return [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        units = [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        if raw or queue is None or queue.extension is None:
+            return units
+        return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]
+
+    def _plain_code(self, queue: ConsumeQueue, unit: QueueUnit) -> int:
+        code = queue.plain_code(unit.tags_code)
+        if code is not None:
+            return code
+        # The extension has lost it; the record tells it as well.
+        record = self._commit_log.slice(unit.physical_offset, unit.record_bytes)
+        if record is None:
+            return 0
+        stored = decode_record(record)
+        return unit_tags_code(stored.topic, stored.properties_bytes, stored.store_timestamp_ms, self.delay_levels)
+
+    def time_span(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Store times of the first and the last message of a queue; -1 where there is none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return -1, -1
+        with self._lock:
+            first = store_time(self._commit_log, queue, queue.min_offset)
+            return first, store_time(self._commit_log, queue, queue.max_offset - 1)
+
+    @property
+    def earliest_store_time(self) -> int:
+        """Store time of the first record that is kept; -1 for an empty log."""
+        return store_time_at(self._commit_log, self._commit_log.min_offset)
 
     def next_file_offset(self, physical_offset: int) -> int:
         """Where the log file behind the one of an offset begins."""

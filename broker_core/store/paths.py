@@ -3,6 +3,7 @@
     abort  checkpoint  lock  orbit.owner  orbit.queues
     commitlog/<20 digits>
     consumequeue/<topic>/<queue id>/<20 digits>
+    consumequeue_ext/<topic>/<queue id>/<20 digits>
     index/<17 digits>
     config/<name>.json  config/<name>.json.bak
 
@@ -71,9 +72,14 @@ class StorePaths:
         self.queue_manifest = root / "orbit.queues"
         self.commit_log = root / "commitlog"
         self.consume_queue = root / "consumequeue"
+        self.consume_queue_ext = root / "consumequeue_ext"
         self.index = root / "index"
         self.config = root / "config"
 
     def queue(self, topic: str, queue_id: int) -> Path:
         """Directory of one consume queue."""
         return self.consume_queue / topic / str(queue_id)
+
+    def queue_extension(self, topic: str, queue_id: int) -> Path:
+        """Directory of the extension of one consume queue."""
+        return self.consume_queue_ext / topic / str(queue_id)

@@ -12,12 +12,10 @@ from broker_core.config import StoreConfig
 from broker_core.message.record import store_timestamp_ms
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
+from broker_core.store.consume_queue_ext import is_address
 from broker_core.store.results import GetResult, GetStatus
 
 TagsFilter = Callable[[int], bool]
-
-EXT_ADDRESS_MAX = -2147483649
-"""A tags code of this or less is an address in a consume queue extension; the tag is not known then."""
 
 _SCANNED_UNITS_MIN = 800
 
@@ -104,8 +102,10 @@ def scan(
         ):  # fmt: skip
             break
         consumed += 1
-        if accepts is not None and tags_code > EXT_ADDRESS_MAX and not accepts(tags_code):
-            continue
+        if accepts is not None:
+            code = queue.plain_code(tags_code) if is_address(tags_code) else tags_code
+            if code is not None and not accepts(code):
+                continue
         record = log.slice(physical, size)
         if record is None:
             if not records:
@@ -119,6 +119,12 @@ def scan(
     return GetResult(
         status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, log_end - last_physical > reach
     )
+
+
+def store_time_at(log: CommitLog, physical_offset: int) -> int:
+    """Store time of the record that starts at a place of the log; -1 where none does."""
+    record = log.record(physical_offset)
+    return -1 if record is None else store_timestamp_ms(record)
 
 
 def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:

@@ -57,6 +57,7 @@ class Recovery:
         checkpoint: As found.
         levels: Delay levels, for units of the schedule topic.
         check_crc: Whether to verify body checksums.
+        multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
         progress: Told what is being done, bytes done and bytes in all.
     """
 
@@ -68,6 +69,7 @@ class Recovery:
         levels: DelayLevels,
         *,
         check_crc: bool,
+        multi_dispatch: bool = False,
         progress: Progress,
     ) -> None:
         self._commit_log = log
@@ -75,6 +77,7 @@ class Recovery:
         self._checkpoint = checkpoint
         self._levels = levels
         self._check_crc = check_crc
+        self._light_only = not multi_dispatch
         self._progress = progress
         self._manifest = queues.read_manifest(checkpoint)
         self._complete_up_to = 0
@@ -191,10 +194,12 @@ class Recovery:
         return True
 
     def _dispatch(self, record: ScannedRecord) -> None:
-        for queue, queue_offset in self._targets(record):
+        for number, (queue, queue_offset) in enumerate(self._targets(record)):
             if self._rebuild and (queue.topic, queue.queue_id) in self._rebuild:
                 continue
             if queue_offset < queue.max_offset:
+                if number:
+                    continue  # a copy that still has the offsets of the original (a retry, a delivery)
                 queue.cut(queue_offset)  # the topic was deleted and made again: its numbering starts anew
             if queue_offset > queue.max_offset and not self._begin_at(queue, queue_offset, record):
                 self._rebuild.add((queue.topic, queue.queue_id))
@@ -209,11 +214,11 @@ class Recovery:
         return True
 
     def _targets(self, record: ScannedRecord) -> list[tuple[ConsumeQueue, int]]:
-        """Queues that a record is in, with its offset in each."""
+        """Queues that a record is in, with its offset in each; its own comes first."""
         if not enters_queue(record.sys_flag):
             return []
         found = [(self._queues.get_or_add(record.topic, record.queue_id), record.queue_offset)]
-        for topic, queue_id, queue_offset in further_queues(record.queue_id, record.properties):
+        for topic, queue_id, queue_offset in further_queues(record.queue_id, record.properties, light_only=self._light_only):
             found.append((self._queues.get_or_add(topic, queue_id), queue_offset))
         return found
 
@@ -237,8 +242,8 @@ class Recovery:
         for record in window.records():
             if record.physical_offset >= end:
                 return
-            for queue, queue_offset in self._targets(record):
-                if (queue.topic, queue.queue_id) not in self._rebuild:
+            for number, (queue, queue_offset) in enumerate(self._targets(record)):
+                if (queue.topic, queue.queue_id) not in self._rebuild or (number and queue_offset < queue.max_offset):
                     continue
                 if queue_offset != queue.max_offset:
                     queue.forget()
@@ -282,10 +287,11 @@ class Recovery:
     # ---- the end -------------------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Set min offsets and the time of each queue's last message."""
+        """Set min offsets, the ends of extensions, and the time of each queue's last message."""
         log = self._commit_log
         for queue in self._queues:
             queue.min_offset = first_offset_at(queue, log.min_offset)
+            queue.settle_extension()
             unit = queue.unit(queue.max_offset - 1)
             record = log.slice(unit.physical_offset, unit.record_bytes) if unit else None
             if record is not None:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
+from broker_core.store.consume_queue_ext import ADDRESS_MAX
 from broker_core.store.layout import Int64s
 from broker_core.store.paths import StorePaths, offset_files, offset_name, queue_directories
-from broker_core.store.reading import EXT_ADDRESS_MAX
 from broker_core.store.record_columns import UNIT_TYPE
 
 Units = npt.NDArray[Any]
@@ -149,5 +149,5 @@ def is_blank(units: Units) -> npt.NDArray[np.bool_]:
 
 def is_ext_address(codes: Int64s) -> npt.NDArray[np.bool_]:
     """Which tags codes are addresses in the extension."""
-    address: npt.NDArray[np.bool_] = codes <= EXT_ADDRESS_MAX
+    address: npt.NDArray[np.bool_] = codes <= ADDRESS_MAX
     return address
