@@ -19,6 +19,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -34,10 +35,12 @@ from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
 from broker_core.store.disk import Disk
+from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
+from broker_core.store.log_places import LogPlaces, log_directories
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
 from broker_core.store.queue_table import QueueKey, QueueTable
@@ -100,8 +103,10 @@ class MessageStore:
             self._gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._limits = BatchLimits(config, machine_memory_bytes())
-        file_bytes = file_size_on_disk(paths.commit_log, config.commit_log_file_bytes)
-        self._commit_log = CommitLog(paths.commit_log, file_bytes, disk, read_only=self.read_only)
+        places = LogPlaces.of(config, paths.commit_log, self._is_full)
+        self._disk_use = DiskUse(disk, self._gate, places.directories, paths.consume_queue)
+        file_bytes = file_size_on_disk(places, config.commit_log_file_bytes)
+        self._commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only)
         self._queues = QueueTable(
             paths,
             config.consume_queue_file_bytes_rounded,
@@ -182,7 +187,7 @@ class MessageStore:
         """
         check_settings(config)
         paths = StorePaths(config.root)
-        check_directory(config.root, read_only=read_only)
+        check_directory(config.root, read_only=read_only, logs=log_directories(config, paths.commit_log))
         ownership = None
         try:
             if not read_only:
@@ -217,8 +222,8 @@ class MessageStore:
         if self.read_only:
             return
         self._writer.dirty.update(queue for queue in self._queues if queue.unwritten_bytes)
-        for directory in (self._paths.commit_log, self._paths.consume_queue, self._paths.config):
-            directory.mkdir(exist_ok=True)
+        for directory in (*self._commit_log.directories, self._paths.consume_queue, self._paths.config):
+            directory.mkdir(parents=True, exist_ok=True)
         self._paths.abort.touch()
         self._disk.sync_directory(self._paths.root)
         self._check_disk_use()
@@ -741,22 +746,12 @@ class MessageStore:
         except StoreError as error:
             _log.warning("%s", error)
 
+    def _is_full(self, directory: Path) -> bool:
+        return self._disk_use.percent(directory) > clean_forcibly_percent(self.config)
+
     def _check_disk_use(self) -> int:
-        """Refuse or take puts, by the disk's use; returns it in percent."""
-        used, total = self._disk.usage(self._paths.root)
-        percent = -(-used * 100 // total) if total else 0
-        limit = self.config.disk_warning_percent
-        if percent <= limit:
-            self._gate.withdraw(Refusal.DISK_USE)
-            return percent
-        text = (
-            f"the disk of {self._paths.root} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); "
-            f"{(total - used) / 1e9:.1f} GB are free. Free some room; messages are taken again within seconds"
-        )
-        if not self._gate.holds(Refusal.DISK_USE):
-            _log.warning("%s", text)
-        self._gate.refuse(Refusal.DISK_USE, text)
-        return percent
+        """Refuse or take puts, by the disks' use; returns it in percent."""
+        return self._disk_use.check(self.config)
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

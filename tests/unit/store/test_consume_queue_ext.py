@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import struct
 
 import pytest
@@ -160,6 +161,8 @@ def test_a_queue_built_anew_has_plain_codes_and_no_old_extension(bench):
 def test_extensions_are_shortened_and_removed_with_their_queues(bench):
     fill(bench, 600, file_reserved_hours=0)
     before = len(list((bench.root / "consumequeue_ext/Orders/0").iterdir()))
+    for path in (bench.root / "commitlog").iterdir():
+        os.utime(path, (0, 0))
     with bench.open(consume_queue_ext=True, file_reserved_hours=0) as store:
         assert store.clean().log_files
         after = sorted((bench.root / "consumequeue_ext/Orders/0").iterdir())
