@@ -65,6 +65,7 @@ class ConsumeQueue:
     __slots__ = (
         "_directory",
         "_disk",
+        "_mended",
         "_read_only",
         "_tail",
         "_tail_start",
@@ -110,6 +111,8 @@ class ConsumeQueue:
         self._tail_start = 0
         self._written = 0
         self._unsynced: set[Path] = set()
+        self._mended: dict[int, bytes] = {}
+        """Read-only, units that take the place of those in the files."""
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
@@ -239,7 +242,15 @@ class ConsumeQueue:
             data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
         except FileNotFoundError:
             return b""
-        return data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+        data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+        return self._with_mended(offset, data) if self._mended else data
+
+    def _with_mended(self, offset: int, data: bytes) -> bytes:
+        units = bytearray(data)
+        for number in range(len(data) // UNIT_BYTES):
+            if offset + number in self._mended:
+                units[number * UNIT_BYTES : (number + 1) * UNIT_BYTES] = self._mended[offset + number]
+        return bytes(units)
 
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
@@ -330,6 +341,20 @@ class ConsumeQueue:
                     return int(code)
             end = start
         return None
+
+    def mend(self, offset: int, unit: bytes) -> None:
+        """Put a unit in place of a damaged one; read-only, in memory alone. By the thread that writes, under the store's lock.
+
+        Raises:
+            OSError: The disk is full or broken.
+        """
+        position = (offset - self._tail_start) * UNIT_BYTES
+        if position >= 0:
+            self._tail[position : position + UNIT_BYTES] = unit
+        if self._read_only:
+            self._mended[offset] = unit
+        elif offset < self._written:
+            self.write(PendingUnits(offset, unit))
 
     def remove_before_min(self) -> int:
         """Delete files that hold nothing but units before the min offset, never the last; returns how many."""

@@ -43,6 +43,7 @@ from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexServic
 from broker_core.store.log_places import LogPlaces, log_directories
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
+from broker_core.store.queue_mending import QueueMender
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.queue_writer import QueueWriter
 from broker_core.store.reading import (
@@ -139,6 +140,7 @@ class MessageStore:
             memory_lock=self._lock,
             clock=clock,
         )
+        self._mender = QueueMender(self._commit_log, self._writer, self.delay_levels, self._lock)
         self._puts_have_extras = config.consume_queue_ext or config.multi_dispatch
         self._cleaner = Cleaner(
             config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
@@ -470,9 +472,22 @@ class MessageStore:
             assert queue is not None
             units = queue.units(offset, units_to_scan(max_count))
         bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
-        return scan(
-            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts
-        )
+        damaged: list[int] = []
+        found = scan(
+            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts,
+            damaged=damaged,
+        )  # fmt: skip
+        if damaged and self._mend(queue, damaged):
+            return self.get_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
+        return found
+
+    def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
+        try:
+            mended = [self._mender.mend(queue, offset) for offset in offsets]
+        except OSError as error:
+            _log.warning("damaged places of queue %s/%d cannot be mended: %s", queue.topic, queue.queue_id, error)
+            return False
+        return any(mended)
 
     def record_at(self, physical_offset: int) -> memoryview | None:
         """The record that starts at an offset of the log, None where none does."""
