@@ -187,7 +187,7 @@ class CommitLog:
             if is_new:
                 # A power cut may take the last file, or its size, but never those of one with others behind it.
                 self._disk.sync(descriptor)
-                self._disk.sync_directory(self._path(base).parent)
+                self._disk.sync_directory(self.path(base).parent)
             buffer = self._disk.map(descriptor, self.file_bytes)
         except OSError:
             self._disk.close(descriptor)
@@ -203,11 +203,12 @@ class CommitLog:
         self.end = base + position
 
     def _open_file(self, base: int) -> int:
-        path = self._path(base)
+        path = self.path(base)
         path.parent.mkdir(parents=True, exist_ok=True)
         return self._disk.open_sized(path, self.file_bytes)
 
-    def _path(self, base: int) -> Path:
+    def path(self, base: int) -> Path:
+        """The file at a base offset, there or to be made."""
         return self._places.path(base, self.file_bytes)
 
     def _write_filler(self) -> None:
@@ -264,7 +265,7 @@ class CommitLog:
             if mapped is not None:
                 self._maps.move_to_end(base)
                 return mapped
-            path = self._path(base) if base in self.bases else None
+            path = self.path(base) if base in self.bases else None
             if path is None or not path.exists() or not path.stat().st_size:
                 return None
             mapped = self._disk.map_read_only(path)
@@ -283,7 +284,7 @@ class CommitLog:
 
     def modified_ms(self) -> list[int]:
         """When each file was written to last, oldest file first."""
-        return [self._path(base).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
+        return [self.path(base).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
 
     def remove_oldest(self, count: int) -> int:
         """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
@@ -299,7 +300,7 @@ class CommitLog:
             if base in self._descriptors or base + self.file_bytes > self.flushed:
                 break
             with self._maps_lock:
-                self._path(base).unlink(missing_ok=True)
+                self.path(base).unlink(missing_ok=True)
                 self._places.forget(base)
                 del self.bases[0]
                 self._maps.pop(base, None)
@@ -347,15 +348,15 @@ class CommitLog:
             self.bases.remove(base)
             with self._maps_lock:
                 self._maps.pop(base, None)
-            self._path(base).unlink()
-            changed.add(self._path(base).parent)
+            self.path(base).unlink()
+            changed.add(self.path(base).parent)
             self._places.forget(base)
         for directory in changed:
             # Or an old file could come back under the name of a new one, behind what is written from now on.
             self._disk.sync_directory(directory)
         last = self.bases[-1] if self.bases else None
         if last is not None and last <= end < last + self.file_bytes:
-            self._disk.clear_behind(self._path(last), end - last)
+            self._disk.clear_behind(self.path(last), end - last)
 
     def bytes_on_disk(self) -> int:
         """Bytes between the first and the last record."""

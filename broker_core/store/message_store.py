@@ -34,6 +34,7 @@ from broker_core.store.checkpoint import read_checkpoint
 from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
+from broker_core.store.cut_tail import keep_what_is_cut
 from broker_core.store.disk import Disk
 from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
@@ -215,6 +216,7 @@ class MessageStore:
             self.delay_levels,
             check_crc=self.config.check_crc_on_recover,
             multi_dispatch=self.config.multi_dispatch,
+            before_cut=self._keep_what_is_cut,
             progress=progress,
         )
         recovery.run(clean=clean)
@@ -230,6 +232,10 @@ class MessageStore:
         self._disk.sync_directory(self._paths.root)
         self._check_disk_use()
         self._flush_service.start()
+
+    def _keep_what_is_cut(self, end: int) -> None:
+        if not self.read_only:
+            keep_what_is_cut(self._commit_log, end, self._paths.cut, self._disk)
 
     def close(self) -> None:
         """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
@@ -502,6 +508,9 @@ class MessageStore:
             queue = self._queues.by_key.get((topic, queue_id))
             data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
         units = [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        holes = [offset + number for number, unit in enumerate(units) if unit.record_bytes <= 0]
+        if holes and queue is not None and self._mend(queue, holes):
+            return self.queue_units(topic, queue_id, offset, max_count, raw=raw)
         if raw or queue is None or queue.extension is None:
             return units
         return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]

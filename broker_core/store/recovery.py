@@ -32,7 +32,7 @@ from broker_core.message.record import (
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.commit_log import CommitLog
-from broker_core.store.consume_queue import ConsumeQueue
+from broker_core.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.store.dispatch import DelayLevels, further_queues, unit_tags_code
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.reading import first_offset_at
@@ -44,6 +44,8 @@ Progress = Callable[[str, int, int], None]
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 """Looked at in one go; more where a record is larger."""
+_GAP_UNITS_MAX = 5_000_000
+"""Blanks put in place of lost messages, at most (100 MB); with more, a queue begins behind them."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class Recovery:
         levels: Delay levels, for units of the schedule topic.
         check_crc: Whether to verify body checksums.
         multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
+        before_cut: Told where the log will be cut, before it is.
         progress: Told what is being done, bytes done and bytes in all.
     """
 
@@ -70,6 +73,7 @@ class Recovery:
         *,
         check_crc: bool,
         multi_dispatch: bool = False,
+        before_cut: Callable[[int], object] = lambda _: None,
         progress: Progress,
     ) -> None:
         self._commit_log = log
@@ -78,6 +82,7 @@ class Recovery:
         self._levels = levels
         self._check_crc = check_crc
         self._light_only = not multi_dispatch
+        self._before_cut = before_cut
         self._progress = progress
         self._manifest = queues.read_manifest(checkpoint)
         self._complete_up_to = 0
@@ -99,6 +104,7 @@ class Recovery:
             if self._queues.get_or_add(*key).max_offset < noted_end:
                 self._rebuild.add(key)
         end = self._complete_from(start)
+        self._before_cut(end)
         self._commit_log.set_end(end)
         for queue in self._queues:
             queue.cut(_first_beyond(queue, end))
@@ -245,10 +251,18 @@ class Recovery:
             for number, (queue, queue_offset) in enumerate(self._targets(record)):
                 if (queue.topic, queue.queue_id) not in self._rebuild or (number and queue_offset < queue.max_offset):
                     continue
-                if queue_offset != queue.max_offset:
+                if queue_offset != queue.max_offset and not self._fill_gap(queue, queue_offset):
                     queue.forget()
                     queue.start_at(queue_offset)
                 self._append(queue, record)
+
+    def _fill_gap(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Put blanks in place of messages whose records the log has lost, so that those before them stay; False if too many."""
+        missing = queue_offset - queue.max_offset
+        if not queue.max_offset or not 0 < missing <= _GAP_UNITS_MAX:
+            return False
+        queue.extend(PRE_BLANK * missing)
+        return True
 
     def _windows(self, start: int, what: str) -> Iterator[LogWindow]:
         """Good records from ``start`` on, until the first place where none follows."""
@@ -259,7 +273,11 @@ class Recovery:
             base = position - position % log.file_bytes
             mapped = log.map_at(base)
             if mapped is None:
-                return
+                following = next((other for other in log.bases if other > base), limit)
+                if following < limit:
+                    _log.warning("the commit log from %d to %d is missing", position, following)
+                position = following
+                continue
             for window in self._windows_of_file(mapped, base, position - base):
                 yield window
                 position = base + window.heads.end
