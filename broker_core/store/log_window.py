@@ -18,7 +18,14 @@ from broker_core.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.layout import Bytes, RecordHeads, scan_records
-from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
+from broker_core.store.record_columns import (
+    queue_groups,
+    queue_units,
+    record_checksums,
+    torn_tails,
+    unit_codes,
+    wrong_checksums,
+)
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _WINDOW_BYTES = 8 * 1024 * 1024
@@ -137,7 +144,9 @@ def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]
         position = base + log.file_bytes
 
 
-def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool) -> LogWindow | None:
+def good_records(
+    mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool, force_record_crc: bool = False
+) -> LogWindow | None:
     """Records from a position of a file on, up to the first fault.
 
     Args:
@@ -146,6 +155,7 @@ def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_
         start: Position of the first record.
         stop: Position before which the last one must end.
         check_crc: Whether to verify body checksums.
+        force_record_crc: Whether to verify checksums of whole records instead; one that has none is bad then.
 
     Returns:
         None if no good record starts there.
@@ -161,8 +171,12 @@ def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_
     torn = torn_tails(data, heads)
     if len(torn):
         heads = heads.part(0, int(torn[0]))
-    if check_crc:
+    if force_record_crc:
+        wrong = np.sort(np.concatenate(record_checksums(data, heads)))
+    elif check_crc:
         wrong = wrong_checksums(mapped, heads)
-        if len(wrong):
-            heads = heads.part(0, int(wrong[0]))
+    else:
+        wrong = np.empty(0, dtype=np.int64)
+    if len(wrong):
+        heads = heads.part(0, int(wrong[0]))
     return LogWindow(data, heads) if len(heads) else None

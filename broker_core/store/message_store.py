@@ -215,6 +215,7 @@ class MessageStore:
             self._checkpoint,
             self.delay_levels,
             check_crc=self.config.check_crc_on_recover,
+            force_record_crc=self.config.force_record_crc,
             multi_dispatch=self.config.multi_dispatch,
             before_cut=self._keep_what_is_cut,
             progress=progress,
@@ -579,9 +580,9 @@ class MessageStore:
         """
         try:
             self._writer.write_index()
+            found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
         except OSError as error:
             raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
-        found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
         visibility = self.visibility
         return found if visibility is None else [record for record in found if not visibility.hides_record(record)]
 

@@ -59,6 +59,7 @@ class Recovery:
         checkpoint: As found.
         levels: Delay levels, for units of the schedule topic.
         check_crc: Whether to verify body checksums.
+        force_record_crc: Whether to verify checksums of whole records instead, which all must have then.
         multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
         before_cut: Told where the log will be cut, before it is.
         progress: Told what is being done, bytes done and bytes in all.
@@ -72,6 +73,7 @@ class Recovery:
         levels: DelayLevels,
         *,
         check_crc: bool,
+        force_record_crc: bool = False,
         multi_dispatch: bool = False,
         before_cut: Callable[[int], object] = lambda _: None,
         progress: Progress,
@@ -81,6 +83,7 @@ class Recovery:
         self._checkpoint = checkpoint
         self._levels = levels
         self._check_crc = check_crc
+        self._force_record_crc = force_record_crc
         self._light_only = not multi_dispatch
         self._before_cut = before_cut
         self._progress = progress
@@ -240,9 +243,18 @@ class Recovery:
             self._queues.get_or_add(*key).forget()
         for window in self._windows(self._commit_log.min_offset, "building consume queues anew"):
             if window.heads.physical_offset[0] >= end:
-                return
+                break
             if not self._take_whole(window, 0, end, only=self._rebuild):
                 self._take_singly(window, end)
+        self._number_on()
+
+    def _number_on(self) -> None:
+        """Let queues whose messages are all gone from the log go on with their numbers, as far as our note tells them."""
+        ends = self._manifest.ends if self._manifest and self._commit_log.bases else {}
+        for key in self._rebuild & ends.keys():
+            queue = self._queues.get_or_add(*key)
+            if not queue.max_offset:
+                queue.start_at(ends[key])
 
     def _take_singly(self, window: LogWindow, end: int) -> None:
         for record in window.records():
@@ -296,7 +308,7 @@ class Recovery:
             from broker_core.store.log_window import good_records  # noqa: PLC0415
 
             stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
-            window = good_records(mapped, base, start, stop, check_crc=self._check_crc)
+            window = good_records(mapped, base, start, stop, check_crc=self._check_crc, force_record_crc=self._force_record_crc)
             if window is None:
                 return
             yield window

@@ -23,7 +23,7 @@ from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMAL
 from broker_core.store.file_map import map_file
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
-from broker_core.store.record_columns import torn_tails, wrong_checksums
+from broker_core.store.record_columns import record_checksums, torn_tails, wrong_checksums
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
@@ -144,7 +144,11 @@ class LogReader:
                 int(heads.position[row]),
                 f"the record's body of {body_bytes:,} bytes does not have the checksum {crc:08x} that the record names",
             )
-        return heads.without(wrong) if len(wrong) else heads
+        heads = heads.without(wrong) if len(wrong) else heads
+        _, wrong = record_checksums(np.frombuffer(mapped, dtype=np.uint8), heads)
+        for row in wrong.tolist():
+            self._find(path, int(heads.position[row]), "the record does not have the checksum that its property __CRC32# names")
+        return heads
 
     def _check_end(self, path: Path, mapped: mmap.mmap, end: int, limit: int, *, is_last: bool) -> None:
         """What follows the last record of a file: a filler, or in the last file nothing; behind ``limit`` there is a hole."""
