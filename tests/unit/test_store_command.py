@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from broker_core.config import StoreConfig
+from broker_core.store.message_store import MessageStore
 from broker_core.store_command import main
 from tests.support.store_bench import StoreBench, message
 
@@ -76,3 +79,17 @@ def test_a_reader_that_stops_early_is_no_fault(root):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize("arguments", [["verify"], ["dump"], ["dump", "--kind", "index"], ["dump", "--kind", "queues"]])
+def test_what_is_not_used_of_a_large_file_takes_no_memory(arguments, tmp_path):
+    """A log file has 1 GiB and an index file 420 MB from the start, most of it holes."""
+    with MessageStore.open(StoreConfig(root=tmp_path / "store")) as store:
+        for number in range(50):
+            store.put(message(b"%d" % number, properties=b"KEYS\x01k%d" % number))
+    command = [sys.executable, "main.py", "store", arguments[0], str(tmp_path / "store"), *arguments[1:]]
+    process = subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_maxrss < 300 * 1024, "KiB resident"

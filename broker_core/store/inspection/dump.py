@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from broker_core.message.sys_flag import enters_queue
+from broker_core.store.consume_queue_ext import ADDRESS_MAX
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.index_layout import items_of
 from broker_core.store.inspection.config_check import read_configs
@@ -19,7 +20,7 @@ from broker_core.store.inspection.finding import Finding
 from broker_core.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
 from broker_core.store.inspection.log_reader import LogReader, LogWindow
 from broker_core.store.inspection.message_lines import MessageLines
-from broker_core.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReaders, is_blank
+from broker_core.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReader, QueueReaders, is_blank
 from broker_core.store.record_columns import QueueGroup, queue_groups, unit_codes
 
 Row = dict[str, Any]
@@ -77,11 +78,20 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
             shown = (units["record_bytes"] > 0) & ~is_blank(units)
             for row in np.flatnonzero(shown).tolist():
                 physical, size, code = units[row].tolist()
-                yield {
+                unit: Row = {
                     "topic": key[0], "queueId": key[1], "queueOffset": start + row,
                     "physicalOffset": physical, "size": size, "tagsCode": code,
                 }  # fmt: skip
+                yield unit | _extension(reader, code) if code <= ADDRESS_MAX else unit
         reader.close()
+
+
+def _extension(reader: QueueReader, address: int) -> Row:
+    """What the queue's extension has at an address; nothing where it has nothing."""
+    unit = reader.ext_unit_at(address)
+    if unit is None:
+        return {}
+    return {"extTagsCode": unit.tags_code, "extStoreTimestamp": unit.store_ms, "extBitMap": unit.bitmap.hex()}
 
 
 def dump_index(root: Path, topic: str | None, findings: list[Finding]) -> Iterator[Row]:

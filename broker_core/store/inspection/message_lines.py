@@ -51,7 +51,7 @@ class MessageLines:
         topics: dict[int, str] = {}
         for group in groups:
             topics.update(dict.fromkeys(group.rows.tolist(), encode_basestring(group.topic.decode("utf-8", "replace"))))
-        heads, view = window.heads, memoryview(window.data)
+        heads, view = window.heads, window.data.data
         rows = sorted(topics)
         columns = (
             heads.position, heads.size, heads.body_crc, heads.queue_id, heads.flag, heads.queue_offset, heads.physical_offset,
