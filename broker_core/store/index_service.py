@@ -258,6 +258,8 @@ class IndexService:
         start, end = self._position, self._commit_log.end
         while self._position < end:
             with self._lock:
+                if self._position >= end:
+                    return  # another thread went further meanwhile; going back would index records twice
                 self._index_window(end)
             if progress is not None:
                 progress("building the index", min(self._position, end) - start, end - start)

@@ -232,6 +232,8 @@ class MessageStore:
         self._paths.abort.touch()
         self._disk.sync_directory(self._paths.root)
         self._check_disk_use()
+        if recovery.note_is_too_long:
+            self._writer.write_checkpoint()  # or, after a crash, it would vouch for what is put in place of what was cut
         self._flush_service.start()
 
     def _keep_what_is_cut(self, end: int) -> None:

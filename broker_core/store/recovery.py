@@ -94,6 +94,8 @@ class Recovery:
         self.last_store_ms = 0
         self.index_note = self._manifest.index_note if self._manifest else None
         """What the last checkpoint says about the index."""
+        self.note_is_too_long = False
+        """The log was cut before the place up to which the last checkpoint vouches: a new one must come before the next put."""
 
     def run(self, *, clean: bool) -> None:
         """Recover; ``clean`` says that the last owner stopped in good order."""
@@ -107,6 +109,7 @@ class Recovery:
             if self._queues.get_or_add(*key).max_offset < noted_end:
                 self._rebuild.add(key)
         end = self._complete_from(start)
+        self.note_is_too_long = self._manifest is not None and end < self._manifest.log_end
         self._before_cut(end)
         self._commit_log.set_end(end)
         for queue in self._queues:
@@ -246,11 +249,14 @@ class Recovery:
                 break
             if not self._take_whole(window, 0, end, only=self._rebuild):
                 self._take_singly(window, end)
-        self._number_on()
+        self._number_on(end)
 
-    def _number_on(self) -> None:
-        """Let queues whose messages are all gone from the log go on with their numbers, as far as our note tells them."""
-        ends = self._manifest.ends if self._manifest and self._commit_log.bases else {}
+    def _number_on(self, end: int) -> None:
+        """Let queues whose messages were all cleaned away go on with their numbers, if our note tells them.
+
+        It does not where messages were cut off at the log's end since.
+        """
+        ends = self._manifest.ends if self._manifest and end >= self._manifest.log_end else {}
         for key in self._rebuild & ends.keys():
             queue = self._queues.get_or_add(*key)
             if not queue.max_offset:

@@ -8,6 +8,8 @@ from broker_core.errors import StoreError
 from broker_core.message.batch import BatchMember, encode_batch
 from broker_core.message.record import decode_record
 from broker_core.store.checkpoint import read_checkpoint
+from broker_core.store.dispatch import DelayLevels
+from broker_core.store.inspection.verify import Verification
 from tests.support.store_bench import BROKEN, INDEX_ITEMS, INDEX_SLOTS, LOG_FILE_BYTES, NO_SPACE, message
 from tests.support.store_check import log_records
 
@@ -295,3 +297,39 @@ def test_a_damaged_record_costs_its_own_keys_alone(filled):
     with filled.open() as store:
         found = [number for number in range(COUNT) if bodies(store.query("Orders", f"k{number}", max_count=9)) == [number]]
     assert found == [number for number in range(COUNT) if number != 20]
+
+
+class LockWithGuest:
+    """A lock; before it is taken for the second time, something else happens."""
+
+    def __init__(self, lock, guest):
+        self.lock = lock
+        self.guest = guest
+        self.count = 0
+
+    def __enter__(self):
+        self.count += 1
+        if self.count == 2:
+            self.guest()
+        return self.lock.__enter__()
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
+
+def test_a_thread_that_is_overtaken_indexes_nothing_twice(bench):
+    with bench.open() as store:
+        put_some(bench, store, range(20))
+        index = store._index
+        lock = index._lock
+
+        def overtake():
+            index._lock = lock
+            put_some(bench, store, range(20, 40))
+            index.catch_up()
+
+        index._lock = LockWithGuest(lock, overtake)
+        index.catch_up()
+        assert_complete(store, 40)
+    run = Verification(bench.root, DelayLevels("1s"))
+    assert [str(finding) for finding in run.findings()] == []

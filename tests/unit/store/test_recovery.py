@@ -342,3 +342,36 @@ def test_properties_that_a_client_gave_lead_into_no_other_queue(bench):
             assert served(store) == all_bodies(30)
             assert sorted(store.queues()) == [("Bad", 0), ("Orders", 0), ("Orders", 1), ("Orders", 2)]
     assert not (bench.root.parent / "outside").exists()
+
+
+def test_what_is_put_in_place_of_a_torn_end_survives_a_crash(bench):
+    """The last checkpoint vouched for the record that was torn since, and must not vouch for another one in its place."""
+    fill(bench)
+    offset, data = list(log_records(bench.root))[-1]
+    file = bytearray(last_file(bench).read_bytes())
+    position = offset % LOG_FILE_BYTES
+    file[position + 60 : position + len(data)] = bytes(len(data) - 60)
+    last_file(bench).write_bytes(file)
+    (bench.root / "abort").touch()
+    store = bench.open()
+    put = store.put(message(b"399" * 10, queue_id=0, properties=b"KEYS\x01new"))
+    assert put.physical_offset == offset
+    bench.crash(store)
+    with bench.open() as store:
+        assert served(store) == all_bodies()
+        assert len(store.query("Orders", "new", max_count=9)) == 1
+    assert check_closed_store(bench.root) == 400
+
+
+def test_a_queue_whose_messages_were_all_cleaned_away_goes_on_with_its_numbers(bench):
+    with bench.open() as store:
+        for number in range(10):
+            store.put(message(b"%d" % number, topic="Old"))
+    fill(bench)
+    min((bench.root / "commitlog").iterdir()).unlink()
+    with bench.open() as store:
+        store.flush()
+    remove(bench.root / "consumequeue" / "Old")
+    with bench.open() as store:
+        assert (store.min_offset("Old", 0), store.max_offset("Old", 0)) == (10, 10)
+        assert store.put(message(topic="Old")).queue_offset == 10
