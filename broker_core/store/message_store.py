@@ -487,7 +487,7 @@ class MessageStore:
             damaged=damaged,
         )  # fmt: skip
         if damaged and self._mend(queue, damaged):
-            return self.get_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
+            return self.get_stored_messages(topic, queue_id, offset, max_count, accepts=accepts, max_bytes=max_bytes)
         return found
 
     def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
