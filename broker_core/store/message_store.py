@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -37,7 +37,7 @@ from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MA
 from broker_core.store.cut_tail import keep_what_is_cut
 from broker_core.store.disk import Disk
 from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
-from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
 from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
@@ -68,6 +68,8 @@ RECORD_OVERHEAD_MAX = 64 * 1024
 """What a record may have beside its body, at most (§2.8)."""
 
 LATEST_MS = (1 << 63) - 1
+
+_KEPT_TOPICS = (SCHEDULE_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", LMQ_PREFIX)
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
@@ -678,18 +680,49 @@ class MessageStore:
             StoreReadOnlyError: The store was opened read-only.
             StoreError: Files cannot be deleted, or the store could not be flushed.
         """
+        self._remove_queues(lambda queue: queue.topic == topic)
+
+    def remove_expired_queues(self) -> list[QueueKey]:
+        """Delete the queues whose messages are all gone from the log, their numbering too; returns which.
+
+        Source: store specification §12.7 (not those of the delay levels).
+
+        Raises:
+            StoreReadOnlyError: The store was opened read-only.
+            StoreError: Files cannot be deleted, or the store could not be flushed.
+        """
+        return self._remove_queues(lambda queue: queue.topic != SCHEDULE_TOPIC and queue.min_offset == queue.max_offset > 0)
+
+    def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
+        """Delete the queues of topics that are not among the known ones; returns which.
+
+        Source: store specification §12.7 (not those of delay levels, operations on half messages and light queues).
+
+        Raises:
+            StoreReadOnlyError: The store was opened read-only.
+            StoreError: Files cannot be deleted, or the store could not be flushed.
+        """
+        return self._remove_queues(lambda queue: queue.topic not in known and not queue.topic.startswith(_KEPT_TOPICS))
+
+    def _remove_queues(self, is_to_go: Callable[[ConsumeQueue], bool]) -> list[QueueKey]:
         if self.read_only:
             raise StoreReadOnlyError(self.write_refusal)
+        removed: list[QueueKey] = []
         with self._writer.write_lock, self._lock:
-            for key in [key for key in self._queues.by_key if key[0] == topic]:
+            for key in [key for key, queue in self._queues.by_key.items() if is_to_go(queue)]:
                 queue = self._queues.by_key.pop(key)
                 self._put_queues.pop(key, None)
                 self._writer.dirty.discard(queue)
+                removed.append(key)
                 try:
                     queue.remove()
                 except OSError as error:
-                    raise StoreError(f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=topic) from error
-        self.flush()  # or a crash would make recovery believe that the queues were lost
+                    raise StoreError(
+                        f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=key[0]
+                    ) from error
+        if removed:
+            self.flush()  # or a crash would make recovery believe that the queues were lost
+        return removed
 
     def reconfigure(self, config: StoreConfig) -> None:
         """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.

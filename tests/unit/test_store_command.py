@@ -93,3 +93,28 @@ def test_what_is_not_used_of_a_large_file_takes_no_memory(arguments, tmp_path):
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     assert usage.ru_maxrss < 300 * 1024, "KiB resident"
+
+
+def test_a_closed_store_is_cleaned_by_age(tmp_path, capsys):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        for number in range(400):
+            store.put(message(b"%d" % number * 10))
+    files = sorted((bench.root / "commitlog").iterdir())
+    assert main(["clean", str(bench.root)]) == 0
+    assert "0 commit log files" in capsys.readouterr().out
+    for path in files:
+        os.utime(path, (0, 0))
+    assert main(["clean", str(bench.root), "--reserved-hours", "48"]) == 0
+    assert f"{len(files) - 1} commit log files" in capsys.readouterr().out
+    assert sorted((bench.root / "commitlog").iterdir()) == files[-1:]
+    assert main(["verify", str(bench.root)]) == 0
+
+
+def test_a_store_in_use_is_not_cleaned(tmp_path, capsys):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        store.put(message())
+        assert main(["clean", str(bench.root)]) == 3
+    assert "in use" in capsys.readouterr().err
+    assert main(["clean", str(tmp_path / "nothing")]) == 3
