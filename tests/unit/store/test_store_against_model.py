@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,6 +22,8 @@ from broker_core.store.inspection.verify import Verification
 from broker_core.store.results import GetStatus, PutStatus
 from tests.support.store_bench import StoreBench, message
 from tests.support.store_check import check_closed_store
+
+pytestmark = pytest.mark.timeout(600)  # twenty stores, opened and checked again and again
 
 LOG_FILE_BYTES = 1 << 13
 TORN_FROM = 60  # behind the times, before the length of the body
