@@ -39,8 +39,15 @@ class StoreConfig:
     """How a store directory is laid out and served. Sizes in bytes, times in milliseconds."""
 
     root: Path = _setting("storePathRootDir", Path("store"))
+    commit_log_paths: str = _setting("storePathCommitLog", "")
+    commit_log_paths_read_only: str = _setting("readOnlyCommitLogStorePaths", "")
     commit_log_file_bytes: int = _setting("mappedFileSizeCommitLog", 1 << 30)
     consume_queue_file_bytes: int = _setting("mappedFileSizeConsumeQueue", 6_000_000)
+    consume_queue_ext: bool = _setting("enableConsumeQueueExt", False)
+    consume_queue_ext_file_bytes: int = _setting("mappedFileSizeConsumeQueueExt", 50_331_648)
+    multi_dispatch: bool = _setting("enableMultiDispatch", False)
+    lmq: bool = _setting("enableLmq", False)
+    lmq_queues_max: int = _setting("maxLmqConsumeQueueNum", 20_000)
     message_index: bool = _setting("messageIndexEnable", True)
     max_hash_slots: int = _setting("maxHashSlotNum", 5_000_000)
     max_index_items: int = _setting("maxIndexNum", 20_000_000)
@@ -60,6 +67,7 @@ class StoreConfig:
     max_transfer_count_in_memory: int = _setting("maxTransferCountOnMessageInMemory", 32, live=(1, 10_000))
     max_transfer_bytes_on_disk: int = _setting("maxTransferBytesOnMessageInDisk", 65_536, live=(1, 64 * 1024 * 1024))
     max_transfer_count_on_disk: int = _setting("maxTransferCountOnMessageInDisk", 8, live=(1, 10_000))
+    force_record_crc: bool = _setting("forceVerifyPropCRC", False)
     access_in_memory_max_ratio_percent: int = _setting("accessMessageInMemoryMaxRatio", 40)
     disk_max_used_percent: int = _setting("diskMaxUsedSpaceRatio", 75, live=(10, 95))
     disk_warning_percent: int = _setting("diskSpaceWarningLevelRatio", 90, live=(35, 100))

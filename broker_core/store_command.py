@@ -1,7 +1,8 @@
-"""Command line of `store`: verify a store, or print what is in it. Changes nothing in the store.
+"""Command line of `store`: verify a store, print what is in it, or delete what is too old. Only the last changes anything.
 
     store verify DIR [--delay-levels TEXT]
     store dump DIR [--topic T] [--kind messages|queues|index|config]
+    store clean DIR [--reserved-hours N]
 
 Findings go to standard output (verify) or standard error (dump); standard output of a dump is JSON Lines.
 """
@@ -21,6 +22,7 @@ from broker_core.store.dispatch import DelayLevels
 from broker_core.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.inspection.verify import Verification
+from broker_core.store.message_store import MessageStore
 from broker_core.store.ownership import check_directory, open_failed
 
 EXIT_UNSOUND = 1
@@ -40,8 +42,7 @@ def main(argv: list[str]) -> int:
     """
     arguments = _parser().parse_args(argv)
     try:
-        levels = DelayLevels(arguments.delay_levels)
-        code = _verify(arguments.directory, levels) if arguments.command == "verify" else _dump(arguments, levels)
+        code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough (head, less). Python would complain when it flushes at exit.
@@ -55,9 +56,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="orbit store", description="Look into a RocketMQ store directory; changes nothing in it."
-    )
+    parser = argparse.ArgumentParser(prog="orbit store", description="Look into a RocketMQ store directory, or clean it.")
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser("verify", help="report every inconsistency; exit code 0 only if there is none")
     dump = commands.add_parser("dump", help="print the content as JSON Lines")
@@ -69,6 +68,15 @@ def _parser() -> argparse.ArgumentParser:
             default=StoreConfig().message_delay_level,
             help="messageDelayLevel of the store's broker (default: %(default)s)",
         )
+    clean = commands.add_parser("clean", help="delete what is too old from a store that nobody has open; prints how much")
+    clean.add_argument("directory", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+    clean.add_argument(
+        "--reserved-hours",
+        type=int,
+        metavar="N",
+        default=StoreConfig().file_reserved_hours,
+        help="files that were written to within N hours stay (default: %(default)s)",
+    )
     dump.add_argument("--topic", metavar="T", help="only this topic")
     dump.add_argument("--kind", choices=_KINDS, default="messages", help="what to print (default: %(default)s)")
     return parser
@@ -87,8 +95,21 @@ def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _verify(root: Path, levels: DelayLevels) -> int:
-    run = Verification(root, levels)
+def _clean(arguments: argparse.Namespace) -> int:
+    root: Path = arguments.directory
+    check_directory(root, read_only=True)
+    with MessageStore.open(StoreConfig(root=root, file_reserved_hours=arguments.reserved_hours)) as store:
+        cleaned = store.clean()
+        _print(
+            f"{root}: {cleaned.log_files:,} commit log files ({cleaned.log_bytes:,} bytes), {cleaned.queue_files:,} consume "
+            f"queue and {cleaned.index_files:,} index files were deleted; the log begins at {store.commit_log_min_offset:,}"
+        )
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    root: Path = arguments.directory
+    run = Verification(root, DelayLevels(arguments.delay_levels))
     count = 0
     for finding in run.findings():
         count += 1
@@ -103,14 +124,16 @@ def _verify(root: Path, levels: DelayLevels) -> int:
     return EXIT_UNSOUND if count else 0
 
 
-def _dump(arguments: argparse.Namespace, levels: DelayLevels) -> int:
+def _dump(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
+    levels = DelayLevels(arguments.delay_levels)
     check_directory(root, read_only=True)
     findings: list[Finding] = []
     left_out = 0
-    for row in _rows(arguments, root, levels, findings):
-        _print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
-        left_out += _tell(findings)
+    for line in _lines(arguments, root, levels, findings):
+        sys.stdout.write(line + "\n")
+        if findings:
+            left_out += _tell(findings)
     left_out += _tell(findings)
     return EXIT_UNSOUND if left_out else 0
 
@@ -124,12 +147,19 @@ def _tell(findings: list[Finding]) -> int:
     return count
 
 
-def _rows(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[Finding]) -> Iterator[Row]:
+def _lines(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[Finding]) -> Iterator[str]:
     topic: str | None = arguments.topic
     if arguments.kind == "messages":
         return dump_messages(root, topic, levels, findings)
     if arguments.kind == "queues":
-        return dump_queues(root, topic)
+        return map(_line, dump_queues(root, topic))
     if arguments.kind == "index":
-        return dump_index(root, topic, findings)
-    return dump_config(root, topic, findings)
+        return map(_line, dump_index(root, topic, findings))
+    return map(_line, dump_config(root, topic, findings))
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+_COMMANDS = {"verify": _verify, "dump": _dump, "clean": _clean}

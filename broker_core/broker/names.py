@@ -11,6 +11,7 @@ FAQ_URL = "http://rocketmq.apache.org/docs/faq/"
 
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
+LMQ_PREFIX = "%LMQ%"
 SYSTEM_PREFIX = "rmq_sys_"
 
 TOPIC_LENGTH_MAX = 127

@@ -50,14 +50,17 @@ class TopicTable:
         self._config = config
 
     def __contains__(self, name: str) -> bool:
-        return name in self._table
+        return self.get(name) is not None
 
     def __len__(self) -> int:
         return len(self._table)
 
     def get(self, name: str) -> TopicConfig | None:
-        """The config of a topic."""
-        return self._table.get(name)
+        """The config of a topic; light queues (``enableLmq``) are topics without being in the table."""
+        found = self._table.get(name)
+        if found is None and self._config.store.lmq and name.startswith(names.LMQ_PREFIX):
+            return TopicConfig(name, 1, 1)
+        return found
 
     def all(self) -> dict[str, TopicConfig]:
         """A copy of the table."""

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from broker_core.message.record import store_timestamp_ms
 from broker_core.schedule.lateness import LatenessWindow
+from broker_core.store.consume_queue_ext import ADDRESS_MAX
 from broker_core.store.dispatch import SCHEDULE_TOPIC
-from broker_core.store.reading import EXT_ADDRESS_MAX
 from broker_core.store.results import GetResult, QueueUnit
 
 UNITS_READ = 128
@@ -143,7 +143,7 @@ class LevelQueue:
 
     def written_due_ms(self, unit: QueueUnit) -> int:
         """When a message is due by its unit, or by its record where the unit names an extension instead."""
-        if unit.tags_code > EXT_ADDRESS_MAX:
+        if unit.tags_code > ADDRESS_MAX:
             return unit.tags_code
         record = self._store.record_at(unit.physical_offset)
         return 0 if record is None else store_timestamp_ms(record) + self.delay_ms

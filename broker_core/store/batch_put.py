@@ -63,6 +63,11 @@ class BatchDraft:
         self._sizes = [fixed + len(member.body) + len(member.properties) for member in members]
         self.total_bytes = sum(self._sizes)
 
+    @property
+    def member_properties(self) -> list[bytes]:
+        """Encoded properties of each member."""
+        return [member.properties for member in self._members]
+
     def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int, levels: DelayLevels) -> LaidOutBatch:
         """Units and records for the given place."""
         message, pack, (magic, topic) = self._message, self._head.pack, self._topic

@@ -21,13 +21,12 @@ from typing import TypeVar
 from broker_core.config import StoreConfig
 from broker_core.errors import StoreError, UsageError
 from broker_core.store.commit_log import CommitLog
+from broker_core.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.store.index_service import IndexService
 from broker_core.store.queue_table import QueueTable
 from broker_core.store.queue_writer import QueueWriter
 from broker_core.store.reading import first_offset_at
 
-MAX_USED_PERCENT_LOW, MAX_USED_PERCENT_HIGH = 10, 95
-"""Bounds of ``diskMaxUsedSpaceRatio``; what lies outside is brought in, as RocketMQ does."""
 _HOUR_MS = 3_600_000
 _HOURS_OF_DAY = 24
 
@@ -89,15 +88,14 @@ def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: b
     Args:
         config: The settings of cleaning.
         local_hour: 0 to 23.
-        used_percent: Of the disk that holds the commit log, rounded up; -1 if it cannot be told, which counts as full.
+        used_percent: Of the fullest disk, rounded up; -1 if it cannot be told, which counts as full.
         manual: Somebody asked for it.
     """
-    limit = min(max(config.disk_max_used_percent, MAX_USED_PERCENT_LOW), MAX_USED_PERCENT_HIGH)
-    is_urgent = used_percent > min(config.disk_clean_forcibly_percent, config.disk_warning_percent)
+    is_urgent = used_percent > min(clean_forcibly_percent(config), warning_percent(config))
     regardless = is_urgent and config.clean_forcibly
     if manual:
         return Decision(Trigger.MANUAL, regardless)
-    if is_urgent or used_percent < 0 or used_percent > limit:
+    if is_urgent or used_percent < 0 or used_percent > max_used_percent(config):
         return Decision(Trigger.DISK_USE, regardless)
     if local_hour in parse_hours(config.delete_when):
         return Decision(Trigger.TIME_OF_DAY, regardless_of_age=False)

@@ -38,7 +38,7 @@ from broker_core.message.record import (
 )
 from broker_core.message.sys_flag import HOST_V6_MASK
 from broker_core.store.disk import Disk
-from broker_core.store.paths import offset_files, offset_name
+from broker_core.store.log_places import LogPlaces
 
 PAGE_BYTES = 4096
 FILLER_BYTES = FILLER.size
@@ -56,18 +56,18 @@ class CommitLog:
     """Files of the commit log.
 
     Args:
-        directory: Where the files are; made when the first record comes.
+        places: Where the files are; directories are made when the first record comes.
         file_bytes: Size of each file; files that are there must have it (see `file_size_on_disk`).
         disk: Access to the operating system.
         read_only: Never write, not even to correct.
     """
 
-    def __init__(self, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
-        self._directory = directory
+    def __init__(self, places: LogPlaces, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+        self._places = places
         self._disk = disk
         self._read_only = read_only
         self.file_bytes = file_bytes
-        self.bases = [base for _, base in offset_files(directory)]
+        self.bases = [base for _, base in places.files()]
         self.end = self.bases[0] if self.bases else 0
         """Physical offset behind the last record; until recovery has found it, the start."""
         self.flushed = self.end
@@ -79,6 +79,11 @@ class CommitLog:
         self._maps_lock = threading.Lock()
         self._descriptors: dict[int, int] = {}
         self._flush_lock = threading.Lock()
+
+    @property
+    def directories(self) -> list[Path]:
+        """Where its files may lie."""
+        return self._places.directories
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
@@ -169,16 +174,20 @@ class CommitLog:
 
     def _start_file(self, base: int) -> None:
         """Go on in the file at ``base``, which may exist; the one before gets its filler once the new one is there."""
-        self._directory.mkdir(parents=True, exist_ok=True)
         is_new = base not in self.bases
-        descriptor = self._disk.open_sized(self._directory / offset_name(base), self.file_bytes)
+        try:
+            descriptor = self._open_file(base)
+        except OSError:
+            if is_new:
+                self._places.forget(base)  # another disk may have room
+            raise
         try:
             position = max(self.end - base, 0)
             reserved = self._reserve_range(descriptor, position, position)
             if is_new:
                 # A power cut may take the last file, or its size, but never those of one with others behind it.
                 self._disk.sync(descriptor)
-                self._disk.sync_directory(self._directory)
+                self._disk.sync_directory(self.path(base).parent)
             buffer = self._disk.map(descriptor, self.file_bytes)
         except OSError:
             self._disk.close(descriptor)
@@ -192,6 +201,15 @@ class CommitLog:
         self._buffer, self._base, self._position = buffer, base, position
         self._set_reserved(reserved)
         self.end = base + position
+
+    def _open_file(self, base: int) -> int:
+        path = self.path(base)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return self._disk.open_sized(path, self.file_bytes)
+
+    def path(self, base: int) -> Path:
+        """The file at a base offset, there or to be made."""
+        return self._places.path(base, self.file_bytes)
 
     def _write_filler(self) -> None:
         if self._buffer is not None and self._position < self.file_bytes:
@@ -247,8 +265,8 @@ class CommitLog:
             if mapped is not None:
                 self._maps.move_to_end(base)
                 return mapped
-            path = self._directory / offset_name(base)
-            if base not in self.bases or not path.exists() or not path.stat().st_size:
+            path = self.path(base) if base in self.bases else None
+            if path is None or not path.exists() or not path.stat().st_size:
                 return None
             mapped = self._disk.map_read_only(path)
             self._maps[base] = mapped
@@ -266,7 +284,7 @@ class CommitLog:
 
     def modified_ms(self) -> list[int]:
         """When each file was written to last, oldest file first."""
-        return [(self._directory / offset_name(base)).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
+        return [self.path(base).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
 
     def remove_oldest(self, count: int) -> int:
         """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
@@ -282,12 +300,11 @@ class CommitLog:
             if base in self._descriptors or base + self.file_bytes > self.flushed:
                 break
             with self._maps_lock:
-                (self._directory / offset_name(base)).unlink(missing_ok=True)
+                self.path(base).unlink(missing_ok=True)
+                self._places.forget(base)
                 del self.bases[0]
                 self._maps.pop(base, None)
             removed += 1
-        if removed:
-            self._directory_changed = True
         return removed
 
     # ---- flushing ------------------------------------------------------------------------------------------------------
@@ -326,17 +343,20 @@ class CommitLog:
         if self._read_only:
             return
         removed = [base for base in self.bases if base >= end and base != self.bases[0]]
+        changed: set[Path] = set()
         for base in removed:
             self.bases.remove(base)
             with self._maps_lock:
                 self._maps.pop(base, None)
-            (self._directory / offset_name(base)).unlink()
-        if removed:
+            self.path(base).unlink()
+            changed.add(self.path(base).parent)
+            self._places.forget(base)
+        for directory in changed:
             # Or an old file could come back under the name of a new one, behind what is written from now on.
-            self._disk.sync_directory(self._directory)
+            self._disk.sync_directory(directory)
         last = self.bases[-1] if self.bases else None
         if last is not None and last <= end < last + self.file_bytes:
-            self._disk.clear_behind(self._directory / offset_name(last), end - last)
+            self._disk.clear_behind(self.path(last), end - last)
 
     def bytes_on_disk(self) -> int:
         """Bytes between the first and the last record."""
@@ -352,8 +372,8 @@ class CommitLog:
             self._buffer = None
 
 
-def file_size_on_disk(directory: Path, configured: int) -> int:
-    """Size of the files in a queue directory, ``configured`` where there is none yet.
+def file_size_on_disk(places: LogPlaces, configured: int) -> int:
+    """Size of a commit log's files, ``configured`` where there is none yet.
 
     A store keeps the size it was made with: a setting only says how new stores are made. The last file may be shorter,
     for a crash can come between making a file and giving it its size.
@@ -361,7 +381,7 @@ def file_size_on_disk(directory: Path, configured: int) -> int:
     Raises:
         CorruptStoreError: Files have different sizes, or do not follow each other.
     """
-    files = offset_files(directory)
+    files = places.files()
     sizes = [path.stat().st_size for path, _ in files]
     if not files or (len(files) == 1 and not sizes[0]):
         return configured

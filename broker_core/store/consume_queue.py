@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
+from broker_core.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
 from broker_core.store.disk import Disk
 from broker_core.store.paths import offset_files, offset_name
 from broker_core.store.results import QueueUnit
@@ -45,6 +46,7 @@ class PendingUnits(NamedTuple):
 
     start_offset: int
     data: bytes
+    extension: PendingExt | None = None
 
 
 class ConsumeQueue:
@@ -57,17 +59,20 @@ class ConsumeQueue:
         file_bytes: Size of a file, a multiple of 20.
         disk: Access to the operating system.
         read_only: Never write to the directory.
+        extension: Where more is said about its messages; None for a queue without.
     """
 
     __slots__ = (
         "_directory",
         "_disk",
+        "_mended",
         "_read_only",
         "_tail",
         "_tail_start",
         "_unsynced",
         "_written",
         "directory_is_new",
+        "extension",
         "file_bytes",
         "is_damaged",
         "last_store_ms",
@@ -77,10 +82,21 @@ class ConsumeQueue:
         "topic",
     )
 
-    def __init__(self, topic: str, queue_id: int, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        directory: Path,
+        file_bytes: int,
+        disk: Disk,
+        *,
+        read_only: bool,
+        extension: ConsumeQueueExtension | None = None,
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.file_bytes = file_bytes
+        self.extension = extension
         self.min_offset = 0
         self.max_offset = 0
         self.last_store_ms = -1
@@ -95,6 +111,8 @@ class ConsumeQueue:
         self._tail_start = 0
         self._written = 0
         self._unsynced: set[Path] = set()
+        self._mended: dict[int, bytes] = {}
+        """Read-only, units that take the place of those in the files."""
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
@@ -123,7 +141,8 @@ class ConsumeQueue:
 
     def pending(self) -> PendingUnits:
         """Copy of what is to be written; taken under the store's lock."""
-        return PendingUnits(self._written, bytes(self._tail[(self._written - self._tail_start) * UNIT_BYTES :]))
+        extension = self.extension.pending() if self.extension is not None else None
+        return PendingUnits(self._written, bytes(self._tail[(self._written - self._tail_start) * UNIT_BYTES :]), extension)
 
     def write(self, pending: PendingUnits) -> None:
         """Write units to the files; called without the store's lock, by one thread at a time.
@@ -131,6 +150,8 @@ class ConsumeQueue:
         Raises:
             OSError: The disk is full or broken; `written` must not be called then.
         """
+        if pending.extension is not None and self.extension is not None:
+            self.extension.write(pending.extension)  # first: a unit must not name what is not there
         if not self._directory.is_dir():
             self._directory.mkdir(parents=True)
             self.directory_is_new = True
@@ -149,6 +170,8 @@ class ConsumeQueue:
 
     def written(self, pending: PendingUnits) -> None:
         """Take note that `write` succeeded; called under the store's lock."""
+        if pending.extension is not None and self.extension is not None:
+            self.extension.written(pending.extension)
         self._written = pending.start_offset + len(pending.data) // UNIT_BYTES
         surplus = self._written - self._tail_start - KEPT_UNITS
         if surplus > 0:
@@ -166,6 +189,8 @@ class ConsumeQueue:
         Raises:
             OSError: The sync failed.
         """
+        if self.extension is not None:
+            self.extension.sync()
         for path in sorted(self._unsynced):
             descriptor = self._disk.open_sized(path, self.file_bytes)
             try:
@@ -198,6 +223,13 @@ class ConsumeQueue:
         data = self.units(offset, 1)
         return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
 
+    def plain_code(self, tags_code: int) -> int | None:
+        """What a unit's third field stands for: itself, or what the extension has at that address; None if that is lost."""
+        if not is_address(tags_code):
+            return tags_code
+        unit = self.extension.unit(tags_code) if self.extension is not None else None
+        return None if unit is None else unit.tags_code
+
     def next_file_offset(self, offset: int) -> int:
         """First queue offset of the file behind the one that holds ``offset``."""
         units_in_file = self.file_bytes // UNIT_BYTES
@@ -210,7 +242,15 @@ class ConsumeQueue:
             data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
         except FileNotFoundError:
             return b""
-        return data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+        data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+        return self._with_mended(offset, data) if self._mended else data
+
+    def _with_mended(self, offset: int, data: bytes) -> bytes:
+        units = bytearray(data)
+        for number in range(len(data) // UNIT_BYTES):
+            if offset + number in self._mended:
+                units[number * UNIT_BYTES : (number + 1) * UNIT_BYTES] = self._mended[offset + number]
+        return bytes(units)
 
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
@@ -286,6 +326,36 @@ class ConsumeQueue:
                 self._disk.clear_behind(path, end - base)
                 self._unsynced.add(path)
 
+    def settle_extension(self) -> None:
+        """Let the extension end behind the last unit that has one; once recovery has found the queue's end."""
+        if self.extension is not None:
+            self.extension.settle(self._last_address())
+
+    def _last_address(self) -> int | None:
+        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
+        end = self.max_offset
+        while end > self.min_offset:
+            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
+            for _, _, code in reversed(list(UNIT.iter_unpack(self.units(start, end - start)))):
+                if is_address(code):
+                    return int(code)
+            end = start
+        return None
+
+    def mend(self, offset: int, unit: bytes) -> None:
+        """Put a unit in place of a damaged one; read-only, in memory alone. By the thread that writes, under the store's lock.
+
+        Raises:
+            OSError: The disk is full or broken.
+        """
+        position = (offset - self._tail_start) * UNIT_BYTES
+        if position >= 0:
+            self._tail[position : position + UNIT_BYTES] = unit
+        if self._read_only:
+            self._mended[offset] = unit
+        elif offset < self._written:
+            self.write(PendingUnits(offset, unit))
+
     def remove_before_min(self) -> int:
         """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
         files = offset_files(self._directory)
@@ -296,6 +366,8 @@ class ConsumeQueue:
             path.unlink()
             self._unsynced.discard(path)
             removed += 1
+        if removed and self.extension is not None and (first := self.unit(self.min_offset)) and is_address(first.tags_code):
+            self.extension.remove_before(first.tags_code)
         return removed
 
     def forget(self) -> None:
@@ -311,6 +383,8 @@ class ConsumeQueue:
     def remove(self) -> None:
         """Delete files and directory; the topic's directory too when it is empty then."""
         self.forget()
+        if self.extension is not None:
+            self.extension.remove()
         if self._directory.is_dir():
             self._directory.rmdir()
             if not any(self._directory.parent.iterdir()):

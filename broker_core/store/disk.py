@@ -74,6 +74,19 @@ class Disk:
         """Up to ``size`` bytes of an open file; what was written through its mappings is seen."""
         return os.pread(descriptor, size, position)
 
+    def next_data(self, path: Path, position: int) -> int:
+        """First position from ``position`` on that does not lie in a hole; the file's size if there is none."""
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if position >= size:
+                return size
+            try:
+                return os.lseek(file.fileno(), position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only a hole follows
+                    return size
+                raise
+
     def clear_behind(self, path: Path, position: int) -> None:
         """Make all bytes of a file from ``position`` on zero, on the disk too; those that are zero already cost nothing."""
         cleared = False

@@ -18,6 +18,7 @@ from broker_core.message.properties import (
     property_marker,
 )
 from broker_core.message.tags import tags_code
+from broker_core.store.paths import is_topic_name
 
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 LMQ_PREFIX = "%LMQ%"
@@ -26,6 +27,7 @@ _TAGS = property_marker(TAGS)
 _DELAY = property_marker(DELAY)
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_OFFSET_DIGITS_MAX = 18
 
 
 class DelayLevels:
@@ -69,12 +71,20 @@ def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, level
     return tags_code(find_property_bytes(properties, _TAGS))
 
 
-def further_queues(queue_id: int, properties: bytes) -> Iterator[tuple[str, int, int]]:
-    """Topic, queue id and queue offset of the queues, beside its own, that a multi-dispatch record is in."""
+def further_queues(queue_id: int, properties: bytes, *, light_only: bool = False) -> Iterator[tuple[str, int, int]]:
+    """Topic, queue id and queue offset of the queues, beside its own, that a multi-dispatch record is in.
+
+    Args:
+        queue_id: Of the record.
+        properties: Of the record, as stored.
+        light_only: Only queues named ``%LMQ%…``. Any client can give its messages these properties; without multi-dispatch,
+            they must not lead into the queues of other topics.
+    """
     if _MULTI_DISPATCH not in properties:
         return
     names = (find_property(properties, INNER_MULTI_DISPATCH) or "").split(",")
     offsets = (find_property(properties, INNER_MULTI_QUEUE_OFFSET) or "").split(",")
     for name, offset in zip(names, offsets, strict=False):
-        if name and offset.isdecimal():
-            yield name, 0 if name.startswith(LMQ_PREFIX) else queue_id, int(offset)
+        is_light = name.startswith(LMQ_PREFIX)
+        if is_topic_name(name) and offset.isdecimal() and len(offset) <= _OFFSET_DIGITS_MAX and (is_light or not light_only):
+            yield name, 0 if is_light else queue_id, int(offset)

@@ -108,6 +108,8 @@ class IndexFile:
         self.header = IndexHeader.decode(buffer[:HEADER_BYTES])
         self.is_dirty = False
         """Bytes were changed since the last sync."""
+        self.is_damaged = False
+        """A query met a chain of items that cannot be; the file must be built anew."""
         self._descriptor = descriptor
         self._disk = disk
         self._items_position = HEADER_BYTES + geometry.slots * SLOT_BYTES
@@ -175,17 +177,20 @@ class IndexFile:
         file's begin. Only items that are surely out of range are left out.
         """
         header = self.header
-        number = self._newest_item(key_hash % self.geometry.slots)
+        slot = key_hash % self.geometry.slots
+        number = self._newest_item(slot)
         while 0 < number < header.next_item:
             item = self.item(number)
+            if item.key_hash % self.geometry.slots != slot or item.previous >= number or item.previous < 0:
+                self.is_damaged = True  # a chain stays in its slot, and only leads back
+                return
             if item.key_hash == key_hash:
                 stored_ms = header.begin_ms + item.seconds * 1000
                 is_later = stored_ms > to_ms and item.seconds > 0 and number > 1
                 if not is_later and stored_ms + 1000 > from_ms:
                     yield item.physical_offset
-            if item.previous >= number:
-                return  # damaged; a chain only leads back
             number = item.previous
+        self.is_damaged |= not 0 <= number < header.next_item
 
     def _newest_item(self, slot: int) -> int:
         """Newest item of a slot, which may lie in a hole: read from the file, as a mapping may need room for that."""

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from broker_core.config import StoreConfig
 from broker_core.errors import RecordError
 from broker_core.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
-from broker_core.message.record import FILLER, MAGIC_BLANK, check_record
+from broker_core.message.record import FILLER, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_record
 from broker_core.message.tags import java_string_hash
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.commit_log import CommitLog
@@ -34,6 +34,9 @@ from broker_core.store.queue_table import IndexNote
 
 WINDOW_BYTES = 512 * 1024
 """Read at a time; between two windows other threads get their turn (5 ms with small messages)."""
+
+DAMAGED_BYTES = 16 * 1024 * 1024
+"""Read at a damaged place; half of it is more than a record has."""
 
 _HASH_OVERFLOW = 1 << 31
 _NAME_FORMAT = "%Y%m%d%H%M%S"
@@ -255,6 +258,8 @@ class IndexService:
         start, end = self._position, self._commit_log.end
         while self._position < end:
             with self._lock:
+                if self._position >= end:
+                    return  # another thread went further meanwhile; going back would index records twice
                 self._index_window(end)
             if progress is not None:
                 progress("building the index", min(self._position, end) - start, end - start)
@@ -277,7 +282,10 @@ class IndexService:
         self._position = keys.end if keys.end > self._position else following
 
     def _window(self, position: int, end: int) -> tuple[bytes, int]:
-        """Bytes of records from a place on, and where to go on if there are none in them: the next file, as a rule."""
+        """Bytes of records from a place on, and where to go on if there are none in them: the next file, as a rule.
+
+        At a damaged place a larger piece is given, for records may follow in it.
+        """
         log = self._commit_log
         base = position - position % log.file_bytes
         file_end = base + log.file_bytes
@@ -285,10 +293,12 @@ class IndexService:
         if mapped is None or position + FILLER.size > min(file_end, end):
             return b"", min(file_end, end)
         size, magic = FILLER.unpack_from(mapped, position - base)
-        if magic == MAGIC_BLANK or size <= 0:
+        if magic == MAGIC_BLANK:
             return b"", min(file_end, end)
-        stop = min(position + max(size, WINDOW_BYTES), file_end, end)
-        return bytes(mapped[position - base : stop - base]), min(file_end, end)
+        is_record = magic in (MAGIC_V1, MAGIC_V2) and 0 < size <= log.file_bytes
+        stop = min(position + (max(size, WINDOW_BYTES) if is_record else DAMAGED_BYTES), file_end, end)
+        following = min(file_end, end) if is_record or stop == min(file_end, end) else stop - DAMAGED_BYTES // 2
+        return bytes(mapped[position - base : stop - base]), following
 
     def _file_for_append(self) -> IndexFile:
         if self._files and not self._files[-1].is_full:
@@ -321,8 +331,30 @@ class IndexService:
     def query(self, query: IndexQuery, max_count: int) -> list[memoryview]:
         """Records that carry a key, the newest first; each is looked at, so that none is there for its hash alone.
 
-        Only what is indexed is found: `catch_up` comes first.
+        Only what is indexed is found: `catch_up` comes first. Where a file turns out to be damaged, it and those behind it are
+        built anew from the log, which takes its time, and then asked again.
+
+        Raises:
+            OSError: The index must be built anew, and the disk is full or broken.
         """
+        found = self._find(query, max_count)
+        if not self._drop_damaged():
+            return found
+        self.catch_up()
+        return self._find(query, max_count)
+
+    def _drop_damaged(self) -> bool:
+        with self._lock:
+            first = next((number for number, file in enumerate(self._files) if file.is_damaged), None)
+            if first is None:
+                return False
+            _log.warning("the index file %s is damaged; it and those behind it are built anew", self._files[first].path)
+            self._drop_from(first)
+            self._known_keys = 0
+            self._position = self._behind_last()
+            return True
+
+    def _find(self, query: IndexQuery, max_count: int) -> list[memoryview]:
         found: list[memoryview] = []
         if not self._is_enabled or max_count <= 0:
             return found

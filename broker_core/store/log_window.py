@@ -15,11 +15,20 @@ import numpy as np
 
 from broker_core.message.properties import INNER_MULTI_DISPATCH
 from broker_core.message.sys_flag import TRANSACTION_MASK, TransactionType
+from broker_core.store.commit_log import CommitLog
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.layout import Bytes, RecordHeads, scan_records
-from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
+from broker_core.store.record_columns import (
+    queue_groups,
+    queue_units,
+    record_checksums,
+    torn_tails,
+    unit_codes,
+    wrong_checksums,
+)
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
+_WINDOW_BYTES = 8 * 1024 * 1024
 
 
 class ScannedRecord(NamedTuple):
@@ -93,6 +102,12 @@ class LogWindow:
             runs.append(UnitRun(group.topic.decode("utf-8", "replace"), group.queue_id, int(offsets[0]), units))
         return runs
 
+    def of_queue(self, queue_id: int | None) -> LogWindow:
+        """Those records that have a queue id; all for None."""
+        if queue_id is None:
+            return self
+        return LogWindow(self.data, self.heads.without(np.flatnonzero(self.heads.queue_id != queue_id)))
+
     def records(self) -> Iterator[ScannedRecord]:
         """All records, one by one."""
         heads, data = self.heads, self.data
@@ -107,7 +122,31 @@ class LogWindow:
             yield ScannedRecord(physical, size, topic, queue_id, offset, flag, store_ms, properties)
 
 
-def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool) -> LogWindow | None:
+def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]:
+    """All records that lie between two physical offsets, damaged places and missing files passed over."""
+    position = start
+    while position < min(end, log.end):
+        base = position - position % log.file_bytes
+        mapped = log.map_at(base)
+        stop = min(end, log.end, base + log.file_bytes) - base
+        reach = _WINDOW_BYTES
+        at = position - base
+        while mapped is not None and at < stop:
+            part = min(at + reach, stop)
+            heads = scan_records(mapped, base, at, part)
+            if len(heads):
+                yield LogWindow(np.frombuffer(mapped, dtype=np.uint8), heads)
+                at, reach = heads.end, _WINDOW_BYTES
+            elif part < stop:
+                reach *= 4  # a large record, or a damaged place of that size
+            else:
+                break
+        position = base + log.file_bytes
+
+
+def good_records(
+    mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool, force_record_crc: bool = False
+) -> LogWindow | None:
     """Records from a position of a file on, up to the first fault.
 
     Args:
@@ -116,6 +155,7 @@ def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_
         start: Position of the first record.
         stop: Position before which the last one must end.
         check_crc: Whether to verify body checksums.
+        force_record_crc: Whether to verify checksums of whole records instead; one that has none is bad then.
 
     Returns:
         None if no good record starts there.
@@ -131,8 +171,12 @@ def good_records(mapped: memoryview, base: int, start: int, stop: int, *, check_
     torn = torn_tails(data, heads)
     if len(torn):
         heads = heads.part(0, int(torn[0]))
-    if check_crc:
+    if force_record_crc:
+        wrong = np.sort(np.concatenate(record_checksums(data, heads)))
+    elif check_crc:
         wrong = wrong_checksums(mapped, heads)
-        if len(wrong):
-            heads = heads.part(0, int(wrong[0]))
+    else:
+        wrong = np.empty(0, dtype=np.int64)
+    if len(wrong):
+        heads = heads.part(0, int(wrong[0]))
     return LogWindow(data, heads) if len(heads) else None

@@ -18,7 +18,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -26,19 +27,24 @@ from broker_core.config import StoreConfig
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.message.model import MessageToStore
 from broker_core.message.properties import PROPERTIES_BYTES_MAX
-from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags, topic_field
+from broker_core.message.record import TopicField, decode_record, host_flags, topic_field
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.batch_put import BatchDraft, legal_members
 from broker_core.store.checkpoint import read_checkpoint
 from broker_core.store.cleanup import Cleaned, Cleaner
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
+from broker_core.store.cut_tail import keep_what_is_cut
 from broker_core.store.disk import Disk
-from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
+from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
+from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
+from broker_core.store.log_places import LogPlaces, log_directories
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
+from broker_core.store.queue_mending import QueueMender
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.queue_writer import QueueWriter
 from broker_core.store.reading import (
@@ -50,6 +56,7 @@ from broker_core.store.reading import (
     offset_by_time,
     scan,
     store_time,
+    store_time_at,
     units_to_scan,
 )
 from broker_core.store.recovery import Progress, Recovery
@@ -62,6 +69,8 @@ RECORD_OVERHEAD_MAX = 64 * 1024
 """What a record may have beside its body, at most (§2.8)."""
 
 LATEST_MS = (1 << 63) - 1
+
+_KEPT_TOPICS = (SCHEDULE_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", LMQ_PREFIX)
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
@@ -99,9 +108,17 @@ class MessageStore:
             self._gate.refuse(Refusal.READ_ONLY, f"the store {paths.root} was opened read-only")
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._limits = BatchLimits(config, machine_memory_bytes())
-        file_bytes = file_size_on_disk(paths.commit_log, config.commit_log_file_bytes)
-        self._commit_log = CommitLog(paths.commit_log, file_bytes, disk, read_only=self.read_only)
-        self._queues = QueueTable(paths, config.consume_queue_file_bytes_rounded, disk, read_only=self.read_only)
+        places = LogPlaces.of(config, paths.commit_log, self._is_full)
+        self._disk_use = DiskUse(disk, self._gate, places.directories, paths.consume_queue)
+        file_bytes = file_size_on_disk(places, config.commit_log_file_bytes)
+        self._commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only)
+        self._queues = QueueTable(
+            paths,
+            config.consume_queue_file_bytes_rounded,
+            disk,
+            read_only=self.read_only,
+            extension_file_bytes=config.consume_queue_ext_file_bytes if config.consume_queue_ext else None,
+        )
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
         self._listeners: tuple[Callable[[Arrival], None], ...] = ()
@@ -117,6 +134,18 @@ class MessageStore:
             disk=disk,
             memory_lock=self._lock,
         )
+        self._extra_put = ExtraPut(
+            config,
+            self._commit_log,
+            self._queues,
+            self._writer,
+            self._gate,
+            levels=self.delay_levels,
+            memory_lock=self._lock,
+            clock=clock,
+        )
+        self._mender = QueueMender(self._commit_log, self._writer, self.delay_levels, self._lock)
+        self._puts_have_extras = config.consume_queue_ext or config.multi_dispatch
         self._cleaner = Cleaner(
             config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
         )
@@ -164,7 +193,7 @@ class MessageStore:
         """
         check_settings(config)
         paths = StorePaths(config.root)
-        check_directory(config.root, read_only=read_only)
+        check_directory(config.root, read_only=read_only, logs=log_directories(config, paths.commit_log))
         ownership = None
         try:
             if not read_only:
@@ -189,6 +218,9 @@ class MessageStore:
             self._checkpoint,
             self.delay_levels,
             check_crc=self.config.check_crc_on_recover,
+            force_record_crc=self.config.force_record_crc,
+            multi_dispatch=self.config.multi_dispatch,
+            before_cut=self._keep_what_is_cut,
             progress=progress,
         )
         recovery.run(clean=clean)
@@ -198,12 +230,18 @@ class MessageStore:
         if self.read_only:
             return
         self._writer.dirty.update(queue for queue in self._queues if queue.unwritten_bytes)
-        for directory in (self._paths.commit_log, self._paths.consume_queue, self._paths.config):
-            directory.mkdir(exist_ok=True)
+        for directory in (*self._commit_log.directories, self._paths.consume_queue, self._paths.config):
+            directory.mkdir(parents=True, exist_ok=True)
         self._paths.abort.touch()
         self._disk.sync_directory(self._paths.root)
         self._check_disk_use()
+        if recovery.note_is_too_long:
+            self._writer.write_checkpoint()  # or, after a crash, it would vouch for what is put in place of what was cut
         self._flush_service.start()
+
+    def _keep_what_is_cut(self, end: int) -> None:
+        if not self.read_only:
+            keep_what_is_cut(self._commit_log, end, self._paths.cut, self._disk)
 
     def close(self) -> None:
         """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
@@ -265,6 +303,8 @@ class MessageStore:
             return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
         if len(message.body) > self._body_bytes_unchecked and not self._size_is_legal(message, target.topic):
             return _ILLEGAL
+        if self._puts_have_extras:
+            return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
         queue = target.queue
         sys_flag = host_flags(message)
         in_queue = enters_queue(sys_flag)
@@ -307,6 +347,8 @@ class MessageStore:
         draft = BatchDraft(message, target.topic, members)
         if not self._commit_log.fits(draft.total_bytes):
             return _ILLEGAL
+        if self._puts_have_extras:
+            return self._finish_extra(target.queue, lambda: self._extra_put.put_batch(draft, target.queue))
         queue = target.queue
         with self._lock:
             if self._gate.is_shut:
@@ -344,9 +386,33 @@ class MessageStore:
             self._put_queues[topic, message.queue_id] = found
             return found
 
+    def _finish_extra(self, queue: ConsumeQueue, put: Callable[[], tuple[PutResult, list[Arrival]]]) -> PutResult:
+        try:
+            result, arrivals = put()
+        except OSError as error:
+            with self._lock:
+                return self._no_space(error)
+        if result.status is PutStatus.PUT_OK and self._gate.text:
+            self._gate.withdraw(Refusal.LOG_SPACE)
+        for listener in self._listeners:
+            for arrival in arrivals:
+                listener(arrival)
+        if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            self._write_ahead()
+        return result
+
+    def set_filter_bits(self, bits: FilterBits) -> None:
+        """Say which filters take a message, for the bits in queue extensions (``enableConsumeQueueExt``).
+
+        Args:
+            bits: From topic, encoded properties and tags code to the bitmap, empty where nothing is known. Called in the thread
+                of the put and under the store's lock: it must be quick and not call the store.
+        """
+        self._extra_put.filter_bits = bits
+
     def _size_is_legal(self, message: MessageToStore, topic: TopicField) -> bool:
-        size = FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
-        return len(message.body) <= self.config.max_message_bytes and self._commit_log.fits(size)
+        fits = self._commit_log.fits(record_bytes_max(message, topic))
+        return fits and len(message.body) <= self.config.max_message_bytes
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (
@@ -423,21 +489,69 @@ class MessageStore:
             assert queue is not None
             units = queue.units(offset, units_to_scan(max_count))
         bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
-        return scan(
-            self._commit_log, queue, offset, units, self._limits,
-            max_count=max_count, max_bytes=bytes_limit, accepts=accepts, matches=matches,
+        damaged: list[int] = []
+        found = scan(
+            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts,
+            matches=matches, damaged=damaged,
         )  # fmt: skip
+        if damaged and self._mend(queue, damaged):
+            return self.get_stored_messages(
+                topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
+            )
+        return found
+
+    def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
+        try:
+            mended = [self._mender.mend(queue, offset) for offset in offsets]
+        except OSError as error:
+            _log.warning("damaged places of queue %s/%d cannot be mended: %s", queue.topic, queue.queue_id, error)
+            return False
+        return any(mended)
 
     def record_at(self, physical_offset: int) -> memoryview | None:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
 
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
-        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too."""
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
+        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.
+
+        Tags codes are plain; with ``raw``, those that lie in a queue extension are given as stored, by their address there.
+        """
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
-        return [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        units = [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
+        holes = [offset + number for number, unit in enumerate(units) if unit.record_bytes <= 0]
+        if holes and queue is not None and self._mend(queue, holes):
+            return self.queue_units(topic, queue_id, offset, max_count, raw=raw)
+        if raw or queue is None or queue.extension is None:
+            return units
+        return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]
+
+    def _plain_code(self, queue: ConsumeQueue, unit: QueueUnit) -> int:
+        code = queue.plain_code(unit.tags_code)
+        if code is not None:
+            return code
+        # The extension has lost it; the record tells it as well.
+        record = self._commit_log.slice(unit.physical_offset, unit.record_bytes)
+        if record is None:
+            return 0
+        stored = decode_record(record)
+        return unit_tags_code(stored.topic, stored.properties_bytes, stored.store_timestamp_ms, self.delay_levels)
+
+    def time_span(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Store times of the first and the last message of a queue; -1 where there is none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return -1, -1
+        with self._lock:
+            first = store_time(self._commit_log, queue, queue.min_offset)
+            return first, store_time(self._commit_log, queue, queue.max_offset - 1)
+
+    @property
+    def earliest_store_time(self) -> int:
+        """Store time of the first record that is kept; -1 for an empty log."""
+        return store_time_at(self._commit_log, self._commit_log.min_offset)
 
     def next_file_offset(self, physical_offset: int) -> int:
         """Where the log file behind the one of an offset begins."""
@@ -478,9 +592,9 @@ class MessageStore:
         """
         try:
             self._writer.write_index()
+            found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
         except OSError as error:
             raise StoreError(f"the index in {self._paths.index} cannot be completed: {error.strerror}") from error
-        found = self._index.query(IndexQuery(topic, key, from_ms, to_ms, unique), max_count)
         visibility = self.visibility
         return found if visibility is None else [record for record in found if not visibility.hides_record(record)]
 
@@ -574,18 +688,49 @@ class MessageStore:
             StoreReadOnlyError: The store was opened read-only.
             StoreError: Files cannot be deleted, or the store could not be flushed.
         """
+        self._remove_queues(lambda queue: queue.topic == topic)
+
+    def remove_expired_queues(self) -> list[QueueKey]:
+        """Delete the queues whose messages are all gone from the log, their numbering too; returns which.
+
+        Source: store specification §12.7 (not those of the delay levels).
+
+        Raises:
+            StoreReadOnlyError: The store was opened read-only.
+            StoreError: Files cannot be deleted, or the store could not be flushed.
+        """
+        return self._remove_queues(lambda queue: queue.topic != SCHEDULE_TOPIC and queue.min_offset == queue.max_offset > 0)
+
+    def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
+        """Delete the queues of topics that are not among the known ones; returns which.
+
+        Source: store specification §12.7 (not those of delay levels, operations on half messages and light queues).
+
+        Raises:
+            StoreReadOnlyError: The store was opened read-only.
+            StoreError: Files cannot be deleted, or the store could not be flushed.
+        """
+        return self._remove_queues(lambda queue: queue.topic not in known and not queue.topic.startswith(_KEPT_TOPICS))
+
+    def _remove_queues(self, is_to_go: Callable[[ConsumeQueue], bool]) -> list[QueueKey]:
         if self.read_only:
             raise StoreReadOnlyError(self.write_refusal)
+        removed: list[QueueKey] = []
         with self._writer.write_lock, self._lock:
-            for key in [key for key in self._queues.by_key if key[0] == topic]:
+            for key in [key for key, queue in self._queues.by_key.items() if is_to_go(queue)]:
                 queue = self._queues.by_key.pop(key)
                 self._put_queues.pop(key, None)
                 self._writer.dirty.discard(queue)
+                removed.append(key)
                 try:
                     queue.remove()
                 except OSError as error:
-                    raise StoreError(f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=topic) from error
-        self.flush()  # or a crash would make recovery believe that the queues were lost
+                    raise StoreError(
+                        f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=key[0]
+                    ) from error
+        if removed:
+            self.flush()  # or a crash would make recovery believe that the queues were lost
+        return removed
 
     def reconfigure(self, config: StoreConfig) -> None:
         """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.
@@ -669,22 +814,12 @@ class MessageStore:
         except StoreError as error:
             _log.warning("%s", error)
 
+    def _is_full(self, directory: Path) -> bool:
+        return self._disk_use.percent(directory) > clean_forcibly_percent(self.config)
+
     def _check_disk_use(self) -> int:
-        """Refuse or take puts, by the disk's use; returns it in percent."""
-        used, total = self._disk.usage(self._paths.root)
-        percent = -(-used * 100 // total) if total else 0
-        limit = self.config.disk_warning_percent
-        if percent <= limit:
-            self._gate.withdraw(Refusal.DISK_USE)
-            return percent
-        text = (
-            f"the disk of {self._paths.root} is {percent} % full, more than {limit} % (diskSpaceWarningLevelRatio); "
-            f"{(total - used) / 1e9:.1f} GB are free. Free some room; messages are taken again within seconds"
-        )
-        if not self._gate.holds(Refusal.DISK_USE):
-            _log.warning("%s", text)
-        self._gate.refuse(Refusal.DISK_USE, text)
-        return percent
+        """Refuse or take puts, by the disks' use; returns it in percent."""
+        return self._disk_use.check(self.config)
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

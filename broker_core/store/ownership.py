@@ -12,10 +12,12 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 from broker_core.errors import ForeignStoreError, StoreError, StoreFullError, StoreLockedError, StorePermissionError
 from broker_core.store.disk import is_no_space
+from broker_core.store.newer_layouts import ENTRIES, check_layout
 from broker_core.store.paths import StorePaths
 
 _LOCK_CONTENT = b"lock"
@@ -23,20 +25,25 @@ _FLOCK = struct.Struct("hh4xqqi4x")
 """Linux ``struct flock``: type, whence, start, length, pid."""
 
 _STORE_ENTRIES = frozenset(
-    ("abort", "checkpoint", "lock", "commitlog", "consumequeue", "consumequeue_ext", "index", "config", "orbit.owner")
+    ("abort", "checkpoint", "lock", "commitlog", "consumequeue", "consumequeue_ext", "index", "config", "orbit.owner", *ENTRIES)
 )
 _NAMED_MAX = 4
 
 
-def check_directory(root: Path, *, read_only: bool) -> None:
+def check_directory(root: Path, *, read_only: bool, logs: Sequence[Path] = ()) -> None:
     """Make sure that a directory is a RocketMQ store, or may become one.
+
+    Args:
+        root: The directory.
+        read_only: It will only be read.
+        logs: Directories of the commit log; by default the one in ``root``.
 
     Raises:
         ForeignStoreError: It holds other things, or nothing that could be read.
         StorePermissionError: It cannot be read, or not be written though it must be.
     """
     try:
-        _check_kind(root, read_only=read_only)
+        _check_kind(root, logs or [StorePaths(root).commit_log], read_only=read_only)
     except PermissionError as error:
         raise StorePermissionError(
             f"the store directory {root} cannot be read: {error.strerror}. Choose another directory or change its permissions",
@@ -46,7 +53,7 @@ def check_directory(root: Path, *, read_only: bool) -> None:
         _check_writable(root)
 
 
-def _check_kind(root: Path, *, read_only: bool) -> None:
+def _check_kind(root: Path, logs: Sequence[Path], *, read_only: bool) -> None:
     if not root.exists():
         if read_only:
             raise ForeignStoreError(f"there is no directory {root}. Choose the directory that holds commitlog/", path=str(root))
@@ -61,9 +68,12 @@ def _check_kind(root: Path, *, read_only: bool) -> None:
             "or a RocketMQ store",
             path=str(root),
         )
-    if read_only and "commitlog" not in names:
-        raise ForeignStoreError(f"{root} has no commitlog directory, so there is nothing to read", path=str(root))
-    _check_commit_log(StorePaths(root).commit_log)
+    if read_only and not any(directory.exists() for directory in logs):
+        raise ForeignStoreError(f"{root} has no commit log directory, so there is nothing to read", path=str(root))
+    for directory in logs:
+        _check_commit_log(directory)
+    if not read_only:
+        check_layout(root)
 
 
 def _check_commit_log(directory: Path) -> None:

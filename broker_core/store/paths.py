@@ -1,12 +1,13 @@
 """Names inside a store directory.
 
-    abort  checkpoint  lock  orbit.owner  orbit.queues
+    abort  checkpoint  lock  orbit.owner  orbit.queues  orbit.cut/
     commitlog/<20 digits>
     consumequeue/<topic>/<queue id>/<20 digits>
+    consumequeue_ext/<topic>/<queue id>/<20 digits>
     index/<17 digits>
     config/<name>.json  config/<name>.json.bak
 
-``orbit.owner`` and ``orbit.queues`` are ours; a real broker leaves them alone.
+``orbit.owner``, ``orbit.queues`` and ``orbit.cut`` are ours; a real broker leaves them alone.
 
 Source: store specification §1.1, §1.2.
 """
@@ -69,11 +70,17 @@ class StorePaths:
         self.lock = root / "lock"
         self.owner = root / "orbit.owner"
         self.queue_manifest = root / "orbit.queues"
+        self.cut = root / "orbit.cut"
         self.commit_log = root / "commitlog"
         self.consume_queue = root / "consumequeue"
+        self.consume_queue_ext = root / "consumequeue_ext"
         self.index = root / "index"
         self.config = root / "config"
 
     def queue(self, topic: str, queue_id: int) -> Path:
         """Directory of one consume queue."""
         return self.consume_queue / topic / str(queue_id)
+
+    def queue_extension(self, topic: str, queue_id: int) -> Path:
+        """Directory of the extension of one consume queue."""
+        return self.consume_queue_ext / topic / str(queue_id)

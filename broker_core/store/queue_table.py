@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.consume_queue import UNIT_BYTES, ConsumeQueue
+from broker_core.store.consume_queue_ext import ConsumeQueueExtension
 from broker_core.store.disk import Disk
 from broker_core.store.paths import StorePaths, offset_files, queue_directories
 
@@ -55,14 +56,19 @@ class QueueTable:
         file_bytes: Size of queue files for a store that has none yet.
         disk: Access to the operating system.
         read_only: Never write.
+        extension_file_bytes: Size of files of queue extensions; None if none are written. Those that are there are read.
     """
 
-    def __init__(self, paths: StorePaths, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+    def __init__(
+        self, paths: StorePaths, file_bytes: int, disk: Disk, *, read_only: bool, extension_file_bytes: int | None = None
+    ) -> None:
         self._paths = paths
         self._disk = disk
         self._read_only = read_only
+        self._extension_file_bytes = extension_file_bytes
         self._directories = queue_directories(paths.consume_queue)
         self.file_bytes = self._size_on_disk() or file_bytes
+        self._has_extensions = paths.consume_queue_ext.is_dir()
         self.by_key: dict[QueueKey, ConsumeQueue] = {}
 
     def load(self) -> None:
@@ -76,9 +82,26 @@ class QueueTable:
         queue = self.by_key.get(key)
         if queue is None:
             directory = self._paths.queue(topic, queue_id)
-            queue = ConsumeQueue(topic, queue_id, directory, self.file_bytes, self._disk, read_only=self._read_only)
+            queue = ConsumeQueue(
+                topic,
+                queue_id,
+                directory,
+                self.file_bytes,
+                self._disk,
+                read_only=self._read_only,
+                extension=self._extension(topic, queue_id),
+            )
             self.by_key[key] = queue
         return queue
+
+    def _extension(self, topic: str, queue_id: int) -> ConsumeQueueExtension | None:
+        file_bytes = self._extension_file_bytes
+        directory = self._paths.queue_extension(topic, queue_id)
+        if file_bytes is None and not (self._has_extensions and directory.is_dir()):
+            return None
+        return ConsumeQueueExtension(
+            directory, file_bytes or 1, self._disk, is_written=file_bytes is not None, read_only=self._read_only
+        )
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(list(self.by_key.values()))

@@ -30,6 +30,8 @@ _WORD_MASKS = np.array([(1 << 64) - (1 << (64 - 8 * count)) for count in range(9
 """Keep the first n bytes of a big-endian word."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _TAGS = int.from_bytes(b"TAGS")
+_RECORD_CRC = int.from_bytes(b"__CRC32#")
+RECORD_CRC_BYTES = 20
 _NAME_END = 1
 _ITEM_END = 2
 _NOT_ASCII = 0x80
@@ -157,6 +159,29 @@ def wrong_checksums(view: memoryview, heads: RecordHeads) -> Int64s:
     found = [crc32(view[start:end]) for start, end in zip(starts, ends, strict=True)]
     wrong = (np.array(found, dtype=np.int64) & CRC_MASK) != heads.body_crc
     return np.flatnonzero(wrong & (heads.body_bytes > 0))
+
+
+def record_checksums(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
+    """Rows without a checksum over the whole record, and rows where it is wrong.
+
+    5.2 and later can end the properties with one (``enabledAppendPropCRC``): name, 0x01, ten decimal digits, the lowest first,
+    0x02. It covers the record before it.
+
+    Source: store specification §2.5.
+    """
+    ends = heads.position + heads.size
+    has_room = heads.properties_bytes >= RECORD_CRC_BYTES
+    starts = np.where(has_room, ends - RECORD_CRC_BYTES, 0)
+    has_one = has_room & (at_every_byte(data, ">u8")[starts] == _RECORD_CRC) if len(heads) else has_room
+    wrong = [row for row in np.flatnonzero(has_one).tolist() if not _record_crc_is_right(data, heads, row)]
+    return np.flatnonzero(~has_one), np.array(wrong, dtype=np.int64)
+
+
+def _record_crc_is_right(data: Bytes, heads: RecordHeads, row: int) -> bool:
+    start, end = int(heads.position[row]), int(heads.position[row] + heads.size[row])
+    digits = data[end - RECORD_CRC_BYTES + 9 : end - 1].tobytes()[::-1]
+    found = crc32(data[start : end - RECORD_CRC_BYTES].data) & CRC_MASK
+    return digits.isdigit() and int(digits) == found
 
 
 def torn_tails(data: Bytes, heads: RecordHeads) -> Int64s:

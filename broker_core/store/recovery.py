@@ -32,7 +32,7 @@ from broker_core.message.record import (
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.checkpoint import Checkpoint
 from broker_core.store.commit_log import CommitLog
-from broker_core.store.consume_queue import ConsumeQueue
+from broker_core.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.store.dispatch import DelayLevels, further_queues, unit_tags_code
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.reading import first_offset_at
@@ -44,6 +44,8 @@ Progress = Callable[[str, int, int], None]
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 """Looked at in one go; more where a record is larger."""
+_GAP_UNITS_MAX = 5_000_000
+"""Blanks put in place of lost messages, at most (100 MB); with more, a queue begins behind them."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +59,9 @@ class Recovery:
         checkpoint: As found.
         levels: Delay levels, for units of the schedule topic.
         check_crc: Whether to verify body checksums.
+        force_record_crc: Whether to verify checksums of whole records instead, which all must have then.
+        multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
+        before_cut: Told where the log will be cut, before it is.
         progress: Told what is being done, bytes done and bytes in all.
     """
 
@@ -68,6 +73,9 @@ class Recovery:
         levels: DelayLevels,
         *,
         check_crc: bool,
+        force_record_crc: bool = False,
+        multi_dispatch: bool = False,
+        before_cut: Callable[[int], object] = lambda _: None,
         progress: Progress,
     ) -> None:
         self._commit_log = log
@@ -75,6 +83,9 @@ class Recovery:
         self._checkpoint = checkpoint
         self._levels = levels
         self._check_crc = check_crc
+        self._force_record_crc = force_record_crc
+        self._light_only = not multi_dispatch
+        self._before_cut = before_cut
         self._progress = progress
         self._manifest = queues.read_manifest(checkpoint)
         self._complete_up_to = 0
@@ -83,6 +94,8 @@ class Recovery:
         self.last_store_ms = 0
         self.index_note = self._manifest.index_note if self._manifest else None
         """What the last checkpoint says about the index."""
+        self.note_is_too_long = False
+        """The log was cut before the place up to which the last checkpoint vouches: a new one must come before the next put."""
 
     def run(self, *, clean: bool) -> None:
         """Recover; ``clean`` says that the last owner stopped in good order."""
@@ -96,6 +109,8 @@ class Recovery:
             if self._queues.get_or_add(*key).max_offset < noted_end:
                 self._rebuild.add(key)
         end = self._complete_from(start)
+        self.note_is_too_long = self._manifest is not None and end < self._manifest.log_end
+        self._before_cut(end)
         self._commit_log.set_end(end)
         for queue in self._queues:
             queue.cut(_first_beyond(queue, end))
@@ -191,10 +206,12 @@ class Recovery:
         return True
 
     def _dispatch(self, record: ScannedRecord) -> None:
-        for queue, queue_offset in self._targets(record):
+        for number, (queue, queue_offset) in enumerate(self._targets(record)):
             if self._rebuild and (queue.topic, queue.queue_id) in self._rebuild:
                 continue
             if queue_offset < queue.max_offset:
+                if number:
+                    continue  # a copy that still has the offsets of the original (a retry, a delivery)
                 queue.cut(queue_offset)  # the topic was deleted and made again: its numbering starts anew
             if queue_offset > queue.max_offset and not self._begin_at(queue, queue_offset, record):
                 self._rebuild.add((queue.topic, queue.queue_id))
@@ -209,11 +226,11 @@ class Recovery:
         return True
 
     def _targets(self, record: ScannedRecord) -> list[tuple[ConsumeQueue, int]]:
-        """Queues that a record is in, with its offset in each."""
+        """Queues that a record is in, with its offset in each; its own comes first."""
         if not enters_queue(record.sys_flag):
             return []
         found = [(self._queues.get_or_add(record.topic, record.queue_id), record.queue_offset)]
-        for topic, queue_id, queue_offset in further_queues(record.queue_id, record.properties):
+        for topic, queue_id, queue_offset in further_queues(record.queue_id, record.properties, light_only=self._light_only):
             found.append((self._queues.get_or_add(topic, queue_id), queue_offset))
         return found
 
@@ -229,21 +246,41 @@ class Recovery:
             self._queues.get_or_add(*key).forget()
         for window in self._windows(self._commit_log.min_offset, "building consume queues anew"):
             if window.heads.physical_offset[0] >= end:
-                return
+                break
             if not self._take_whole(window, 0, end, only=self._rebuild):
                 self._take_singly(window, end)
+        self._number_on(end)
+
+    def _number_on(self, end: int) -> None:
+        """Let queues whose messages were all cleaned away go on with their numbers, if our note tells them.
+
+        It does not where messages were cut off at the log's end since.
+        """
+        ends = self._manifest.ends if self._manifest and end >= self._manifest.log_end else {}
+        for key in self._rebuild & ends.keys():
+            queue = self._queues.get_or_add(*key)
+            if not queue.max_offset:
+                queue.start_at(ends[key])
 
     def _take_singly(self, window: LogWindow, end: int) -> None:
         for record in window.records():
             if record.physical_offset >= end:
                 return
-            for queue, queue_offset in self._targets(record):
-                if (queue.topic, queue.queue_id) not in self._rebuild:
+            for number, (queue, queue_offset) in enumerate(self._targets(record)):
+                if (queue.topic, queue.queue_id) not in self._rebuild or (number and queue_offset < queue.max_offset):
                     continue
-                if queue_offset != queue.max_offset:
+                if queue_offset != queue.max_offset and not self._fill_gap(queue, queue_offset):
                     queue.forget()
                     queue.start_at(queue_offset)
                 self._append(queue, record)
+
+    def _fill_gap(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Put blanks in place of messages whose records the log has lost, so that those before them stay; False if too many."""
+        missing = queue_offset - queue.max_offset
+        if not queue.max_offset or not 0 < missing <= _GAP_UNITS_MAX:
+            return False
+        queue.extend(PRE_BLANK * missing)
+        return True
 
     def _windows(self, start: int, what: str) -> Iterator[LogWindow]:
         """Good records from ``start`` on, until the first place where none follows."""
@@ -254,7 +291,11 @@ class Recovery:
             base = position - position % log.file_bytes
             mapped = log.map_at(base)
             if mapped is None:
-                return
+                following = next((other for other in log.bases if other > base), limit)
+                if following < limit:
+                    _log.warning("the commit log from %d to %d is missing", position, following)
+                position = following
+                continue
             for window in self._windows_of_file(mapped, base, position - base):
                 yield window
                 position = base + window.heads.end
@@ -273,7 +314,7 @@ class Recovery:
             from broker_core.store.log_window import good_records  # noqa: PLC0415
 
             stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
-            window = good_records(mapped, base, start, stop, check_crc=self._check_crc)
+            window = good_records(mapped, base, start, stop, check_crc=self._check_crc, force_record_crc=self._force_record_crc)
             if window is None:
                 return
             yield window
@@ -282,10 +323,11 @@ class Recovery:
     # ---- the end -------------------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Set min offsets and the time of each queue's last message."""
+        """Set min offsets, the ends of extensions, and the time of each queue's last message."""
         log = self._commit_log
         for queue in self._queues:
             queue.min_offset = first_offset_at(queue, log.min_offset)
+            queue.settle_extension()
             unit = queue.unit(queue.max_offset - 1)
             record = log.slice(unit.physical_offset, unit.record_bytes) if unit else None
             if record is not None:

@@ -20,7 +20,7 @@ STORES_NORMAL = 5
 STORES_LONG = 100
 SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]  # ten kills and recoveries each, on whatever machine
 
 # Writers are forked from a process that has loaded everything, which saves starting an interpreter for each kill.
 _processes = multiprocessing.get_context("forkserver")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from broker_core.message.tags import tags_code
 from broker_core.store_command import main
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
@@ -104,3 +105,17 @@ def test_only_the_torn_store_is_not_sound(store, capsys):
     assert [line.partition("/")[0] for line in faults] == ["commitlog", "consumequeue", "index"]
     assert all(f"{end:,}" in line for line in faults[1:])
     assert lines[-1].endswith("3 inconsistencies")
+
+
+def test_dumped_units_tell_what_the_extension_has(capsys, tmp_path):
+    golden = golden_store("filter")
+    root = golden.unpack(tmp_path)
+    assert main(["dump", str(root), "--kind", "queues"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    described = {message.columns["physicalOffset"]: message.columns for message in golden.messages()}
+    assert len(rows) == len(described)
+    for row in rows:
+        columns = described[row["physicalOffset"]]
+        assert row["extStoreTimestamp"] == columns["storeTimestamp"]
+        assert row["extTagsCode"] == tags_code(columns["properties"].get("TAGS"))
+        assert len(row["extBitMap"]) == 28

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from broker_core.config import StoreConfig
+from broker_core.store.message_store import MessageStore
 from broker_core.store_command import main
 from tests.support.store_bench import StoreBench, message
 
@@ -76,3 +79,42 @@ def test_a_reader_that_stops_early_is_no_fault(root):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize("arguments", [["verify"], ["dump"], ["dump", "--kind", "index"], ["dump", "--kind", "queues"]])
+def test_what_is_not_used_of_a_large_file_takes_no_memory(arguments, tmp_path):
+    """A log file has 1 GiB and an index file 420 MB from the start, most of it holes."""
+    with MessageStore.open(StoreConfig(root=tmp_path / "store")) as store:
+        for number in range(50):
+            store.put(message(b"%d" % number, properties=b"KEYS\x01k%d" % number))
+    command = [sys.executable, "main.py", "store", arguments[0], str(tmp_path / "store"), *arguments[1:]]
+    process = subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_maxrss < 300 * 1024, "KiB resident"
+
+
+def test_a_closed_store_is_cleaned_by_age(tmp_path, capsys):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        for number in range(400):
+            store.put(message(b"%d" % number * 10))
+    files = sorted((bench.root / "commitlog").iterdir())
+    assert main(["clean", str(bench.root)]) == 0
+    assert "0 commit log files" in capsys.readouterr().out
+    for path in files:
+        os.utime(path, (0, 0))
+    assert main(["clean", str(bench.root), "--reserved-hours", "48"]) == 0
+    assert f"{len(files) - 1} commit log files" in capsys.readouterr().out
+    assert sorted((bench.root / "commitlog").iterdir()) == files[-1:]
+    assert main(["verify", str(bench.root)]) == 0
+
+
+def test_a_store_in_use_is_not_cleaned(tmp_path, capsys):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        store.put(message())
+        assert main(["clean", str(bench.root)]) == 3
+    assert "in use" in capsys.readouterr().err
+    assert main(["clean", str(tmp_path / "nothing")]) == 3

@@ -5,37 +5,29 @@ Takes no lock and changes nothing. Memory does not grow with the store.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from broker_core.errors import CodecError
-from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.record import decode_record
 from broker_core.message.sys_flag import enters_queue
+from broker_core.store.consume_queue_ext import ADDRESS_MAX
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.index_layout import items_of
 from broker_core.store.inspection.config_check import read_configs
 from broker_core.store.inspection.finding import Finding
-from broker_core.store.inspection.index_check import ITEMS_AT_A_TIME, load_index
+from broker_core.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
 from broker_core.store.inspection.log_reader import LogReader, LogWindow
-from broker_core.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReaders, is_blank
+from broker_core.store.inspection.message_lines import MessageLines
+from broker_core.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueReader, QueueReaders, is_blank
 from broker_core.store.record_columns import QueueGroup, queue_groups, unit_codes
-
-BODY_SHOWN_BYTES = 48
-"""Bodies above this have their SHA-256 beside them, as in the descriptions of golden stores."""
 
 Row = dict[str, Any]
 
 
-def dump_messages(root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding]) -> Iterator[Row]:
-    """Every record of the commit log in order of physical offset.
+def dump_messages(root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding]) -> Iterator[str]:
+    """Every record of the commit log in order of physical offset, as lines of JSON.
 
     Args:
         root: Store directory.
@@ -43,32 +35,21 @@ def dump_messages(root: Path, topic: str | None, levels: DelayLevels, findings: 
         levels: Delay levels, for the tags codes of records that have no unit.
         findings: Gets the places where there is no readable record.
     """
-    log, readers = LogReader(root), QueueReaders(root)
+    log, readers, lines = LogReader(root), QueueReaders(root), MessageLines(findings)
     try:
         for window in log.windows():
             findings += log.findings
             log.findings.clear()
-            yield from _window_rows(window, topic, levels, readers, findings)
+            groups = list(queue_groups(window.data, window.heads))
+            codes = unit_codes(window.data, window.heads, groups, levels)
+            groups = [group for group in groups if topic is None or group.topic.decode("utf-8", "replace") == topic]
+            for group in groups:
+                _take_unit_codes(window, group, readers, codes)
+            yield from lines.of_window(window, groups, codes)
         findings += log.findings
     finally:
         log.close()
         readers.close()
-
-
-def _window_rows(
-    window: LogWindow, topic: str | None, levels: DelayLevels, readers: QueueReaders, findings: list[Finding]
-) -> Iterator[Row]:
-    groups = list(queue_groups(window.data, window.heads))
-    codes = unit_codes(window.data, window.heads, groups, levels)
-    wanted = np.zeros(len(window.heads), dtype=np.bool_)
-    for group in groups:
-        if topic is None or group.topic.decode("utf-8", "replace") == topic:
-            wanted[group.rows] = True
-            _take_unit_codes(window, group, readers, codes)
-    positions, sizes = window.heads.position, window.heads.size
-    for row in np.flatnonzero(wanted).tolist():
-        record = window.data[int(positions[row]) : int(positions[row]) + int(sizes[row])].tobytes()
-        yield _message_row(record, int(codes[row]), findings)
 
 
 def _take_unit_codes(window: LogWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]) -> None:
@@ -85,40 +66,6 @@ def _take_unit_codes(window: LogWindow, group: QueueGroup, readers: QueueReaders
         codes[found[same]] = units["tags_code"][same]
 
 
-def _message_row(record: bytes, tags_code: int, findings: list[Finding]) -> Row:
-    stored = decode_record(record)
-    try:
-        body = decompress_body(stored.sys_flag, stored.body)
-    except CodecError as error:
-        findings.append(Finding("commitlog", stored.physical_offset, f"the body is given as stored: {error}"))
-        body = stored.body
-    is_long = len(body) > BODY_SHOWN_BYTES
-    return {
-        "topic": stored.topic,
-        "queueId": stored.queue_id,
-        "queueOffset": stored.queue_offset,
-        "physicalOffset": stored.physical_offset,
-        "storeSize": stored.store_size,
-        "bodyCrc": stored.body_crc,
-        "sysFlag": stored.sys_flag,
-        "flag": stored.flag,
-        "bornTimestamp": stored.born_timestamp_ms,
-        "bornHost": str(stored.born_host),
-        "storeTimestamp": stored.store_timestamp_ms,
-        "storeHost": str(stored.store_host),
-        "reconsumeTimes": stored.reconsume_times,
-        "preparedTransactionOffset": stored.prepared_transaction_offset,
-        "properties": stored.properties,
-        "storedBodyLength": len(stored.body),
-        "bodyLength": len(body),
-        "body": base64.b64encode(body).decode(),
-        "bodySha256": hashlib.sha256(body).hexdigest() if is_long else None,
-        "tagsCode": tags_code,
-        "recordCrc32": crc32(record),
-        "offsetMsgId": offset_message_id(stored.store_host, stored.physical_offset),
-    }
-
-
 def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
     """Every consume queue unit, by topic, queue id and queue offset; blanks and holes are left out."""
     readers = QueueReaders(root)
@@ -131,11 +78,20 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
             shown = (units["record_bytes"] > 0) & ~is_blank(units)
             for row in np.flatnonzero(shown).tolist():
                 physical, size, code = units[row].tolist()
-                yield {
+                unit: Row = {
                     "topic": key[0], "queueId": key[1], "queueOffset": start + row,
                     "physicalOffset": physical, "size": size, "tagsCode": code,
                 }  # fmt: skip
+                yield unit | _extension(reader, code) if code <= ADDRESS_MAX else unit
         reader.close()
+
+
+def _extension(reader: QueueReader, address: int) -> Row:
+    """What the queue's extension has at an address; nothing where it has nothing."""
+    unit = reader.ext_unit_at(address)
+    if unit is None:
+        return {}
+    return {"extTagsCode": unit.tags_code, "extStoreTimestamp": unit.store_ms, "extBitMap": unit.bitmap.hex()}
 
 
 def dump_index(root: Path, topic: str | None, findings: list[Finding]) -> Iterator[Row]:
@@ -148,8 +104,8 @@ def dump_index(root: Path, topic: str | None, findings: list[Finding]) -> Iterat
         if not file.slots:
             continue
         items = items_of(file.data, file.slots)
-        for start in range(1, file.items, ITEMS_AT_A_TIME):
-            for row, values in enumerate(items[start : min(start + ITEMS_AT_A_TIME, file.items)].tolist()):
+        for start in range(1, file.items, ENTRIES_AT_A_TIME):
+            for row, values in enumerate(items[start : min(start + ENTRIES_AT_A_TIME, file.items)].tolist()):
                 item_hash, physical, seconds, previous = values
                 if topic is not None and _topic_at(log, physical) != topic:
                     continue

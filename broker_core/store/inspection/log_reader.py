@@ -8,7 +8,9 @@ Does not decide what recovery would keep: it shows everything that is a record.
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMAL
 from broker_core.store.file_map import map_file
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
-from broker_core.store.record_columns import torn_tails, wrong_checksums
+from broker_core.store.record_columns import record_checksums, torn_tails, wrong_checksums
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
@@ -106,13 +108,16 @@ class LogReader:
     def _windows_of(self, path: Path, base: int, mapped: mmap.mmap) -> Iterator[LogWindow]:
         data = np.frombuffer(mapped, dtype=np.uint8)
         start, reach = 0, _WINDOW_BYTES
+        limit = _end_of_data(path)
         while True:
-            stop = min(start + reach, len(data))
+            stop = min(start + reach, limit)
+            if stop < limit and not data[start : start + FILLER.size].any() and _first_not_zero(mapped, start, limit) == limit:
+                stop = limit = start  # nothing follows
             heads = scan_records(mapped, base, start, stop)
-            if not len(heads) and stop < len(data):
+            if not len(heads) and stop < limit:
                 reach *= 4  # a large record, or a damaged place of that size
                 continue
-            at_end = stop == len(data)
+            at_end = stop == limit
             for place in heads.damage:
                 if place.position < heads.end:
                     self._find(path, place.position, place.reason)
@@ -122,7 +127,7 @@ class LogReader:
                 _let_go(mapped, start, heads.end)
             start, reach = heads.end, _WINDOW_BYTES
             if at_end:
-                self._check_end(path, mapped, heads.end, is_last=base >= self._last_base)
+                self._check_end(path, mapped, heads.end, _end_of_data(path), is_last=base >= self._last_base)
                 return
 
     def _good(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
@@ -139,10 +144,14 @@ class LogReader:
                 int(heads.position[row]),
                 f"the record's body of {body_bytes:,} bytes does not have the checksum {crc:08x} that the record names",
             )
-        return heads.without(wrong) if len(wrong) else heads
+        heads = heads.without(wrong) if len(wrong) else heads
+        _, wrong = record_checksums(np.frombuffer(mapped, dtype=np.uint8), heads)
+        for row in wrong.tolist():
+            self._find(path, int(heads.position[row]), "the record does not have the checksum that its property __CRC32# names")
+        return heads
 
-    def _check_end(self, path: Path, mapped: mmap.mmap, end: int, *, is_last: bool) -> None:
-        """What follows the last record of a file: a filler, or in the last file nothing."""
+    def _check_end(self, path: Path, mapped: mmap.mmap, end: int, limit: int, *, is_last: bool) -> None:
+        """What follows the last record of a file: a filler, or in the last file nothing; behind ``limit`` there is a hole."""
         size = len(mapped)
         rest = size - end
         total, magic = FILLER.unpack_from(mapped, end) if rest >= FILLER.size else (0, 0)
@@ -153,7 +162,7 @@ class LogReader:
             self._find(path, end, f"neither a record nor a filler: size {total:,}, magic code {magic & 0xFFFFFFFF:08x}")
         elif not is_last:
             self._find(path, end, f"the last {rest:,} bytes hold neither a record nor a filler, and another file follows")
-        elif (first := _first_not_zero(mapped, end)) < size:
+        elif (first := _first_not_zero(mapped, end, limit)) < limit:
             text = f"behind the end of the log at {end:,} the file is not empty: left-overs that a broker writes over"
             self.notes.append(Finding(str(path.relative_to(self.root)), first, text))
 
@@ -206,11 +215,24 @@ def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
         mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
-def _first_not_zero(mapped: mmap.mmap, start: int) -> int:
-    """First position from ``start`` on with another byte than zero; the file's end if there is none."""
-    for position in range(start, len(mapped), _ZERO_SEARCH_BYTES):
-        piece = mapped[position : position + _ZERO_SEARCH_BYTES]
+def _end_of_data(path: Path) -> int:
+    """Position from which on a file is nothing but a hole: reading that would cost memory, and room on some file systems."""
+    with path.open("rb", buffering=0) as file:
+        descriptor, end = file.fileno(), 0
+        while True:
+            try:
+                end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only a hole follows
+                    return end
+                raise
+
+
+def _first_not_zero(mapped: mmap.mmap, start: int, limit: int) -> int:
+    """First position from ``start`` on with another byte than zero; ``limit`` if there is none before."""
+    for position in range(start, limit, _ZERO_SEARCH_BYTES):
+        piece = mapped[position : min(position + _ZERO_SEARCH_BYTES, limit)]
         if piece.count(0) != len(piece):
             return position + len(piece) - len(piece.lstrip(b"\0"))
         _let_go(mapped, position, position + len(piece))
-    return len(mapped)
+    return limit

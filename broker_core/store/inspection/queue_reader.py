@@ -6,7 +6,6 @@ Source: store specification §4.1, §4.4, §4.6.
 from __future__ import annotations
 
 import os
-import struct
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
+from broker_core.store.consume_queue_ext import ADDRESS_MAX, UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
 from broker_core.store.layout import Int64s
 from broker_core.store.paths import StorePaths, offset_files, offset_name, queue_directories
-from broker_core.store.reading import EXT_ADDRESS_MAX
 from broker_core.store.record_columns import UNIT_TYPE
 
 Units = npt.NDArray[Any]
 
 UNITS_AT_A_TIME = 65_536
 _OPEN_FILES_MAX = 64
-_EXT_UNIT = struct.Struct(">hq")
 
 
 class QueueReader:
@@ -98,15 +96,19 @@ class QueueReader:
 
     def tags_code_at(self, address: int) -> int | None:
         """Tags code of the unit of the extension that a tags code of the queue stands for; None where there is none."""
+        unit = self.ext_unit_at(address)
+        return None if unit is None else unit.tags_code
+
+    def ext_unit_at(self, address: int) -> ExtUnit | None:
+        """The unit of the extension at an address; None where there is none."""
         if not self.ext_files:
             return None
-        offset = address + (1 << 63)
+        offset = offset_of(address)
         file_bytes = self.ext_files[0][0].stat().st_size
         for path, base in self.ext_files:
             if base <= offset < base + file_bytes:
                 with path.open("rb") as file:
-                    data = os.pread(file.fileno(), _EXT_UNIT.size, offset - base)
-                return _EXT_UNIT.unpack(data)[1] if len(data) == _EXT_UNIT.size and data[:2] > b"\0\0" else None
+                    return decode_unit(os.pread(file.fileno(), UNIT_BYTES_MAX, offset - base))
         return None
 
     def close(self) -> None:
@@ -149,5 +151,5 @@ def is_blank(units: Units) -> npt.NDArray[np.bool_]:
 
 def is_ext_address(codes: Int64s) -> npt.NDArray[np.bool_]:
     """Which tags codes are addresses in the extension."""
-    address: npt.NDArray[np.bool_] = codes <= EXT_ADDRESS_MAX
+    address: npt.NDArray[np.bool_] = codes <= ADDRESS_MAX
     return address

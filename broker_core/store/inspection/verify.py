@@ -1,7 +1,7 @@
 """Verification of a store: every inconsistency between and within its files, with file and position.
 
 Takes no lock and changes nothing. Memory does not grow with the store. Not looked at: files of timer wheel, compaction and
-batch queues of 5.x, which are named in a note where there are any.
+batch queues of 5.x, RocksDB databases, and what a recovery cut off; all are named in a note where there are any.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from broker_core.store.inspection.index_check import IndexCheck, check_file, loa
 from broker_core.store.inspection.log_reader import LogReader
 from broker_core.store.inspection.queue_check import QueueCheck
 from broker_core.store.inspection.queue_reader import QueueReaders
+from broker_core.store.newer_layouts import rocksdb_directories
 from broker_core.store.ownership import check_directory
 from broker_core.store.paths import StorePaths
 
-_NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue")
+_NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "orbit.cut")
 
 
 @dataclass(slots=True)
@@ -94,6 +95,8 @@ class Verification:
         for name in _NOT_EXAMINED:
             if (self.root / name).exists():
                 self.notes.append(Finding(name, 0, "not examined"))
+        for directory in rocksdb_directories(self.root):
+            self.notes.append(Finding(str(directory.relative_to(self.root)), 0, "a RocksDB database; not examined"))
 
 
 def _taken(findings: list[Finding]) -> list[Finding]:

@@ -89,3 +89,11 @@ def test_order_marks_follow_the_name_servers_list(table, changes):
     assert [table.get(name).order for name in "AB"] == [False, True]
     table.apply_order(["B"])
     assert changes == [["A", "B"]]
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_light_queues_are_topics_without_being_in_the_table(on):
+    table = TopicTable(replace(CONFIG, store=replace(CONFIG.store, lmq=on)), clock=ManualClock())
+    assert table.get("%LMQ%device-1") == (TopicConfig("%LMQ%device-1", 1, 1) if on else None)
+    assert ("%LMQ%device-1" in table) is on
+    assert "%LMQ%device-1" not in table.all()

@@ -45,10 +45,16 @@ def test_without_leave_to_delete_by_force_age_still_counts():
     assert decide(config, local_hour=3, used_percent=99, manual=False) == Decision(Trigger.DISK_USE, regardless_of_age=False)
 
 
-@pytest.mark.parametrize(("setting", "percent", "is_due"), [(0, 10, False), (0, 11, True), (100, 85, False), (100, 96, True)])
-def test_the_ratio_is_brought_between_10_and_95(setting, percent, is_due):
-    config = StoreConfig(disk_max_used_percent=setting, disk_clean_forcibly_percent=100, disk_warning_percent=100)
+@pytest.mark.parametrize(("setting", "percent", "is_due"), [(0, 10, False), (0, 11, True), (60, 60, False), (60, 61, True)])
+def test_the_ratio_above_which_old_files_go_is_at_least_10(setting, percent, is_due):
+    config = StoreConfig(disk_max_used_percent=setting)
     assert (decide(config, local_hour=3, used_percent=percent, manual=False) is not None) == is_due
+
+
+@pytest.mark.parametrize(("setting", "percent", "by_force"), [(0, 30, False), (0, 31, True), (99, 85, False), (99, 86, True)])
+def test_the_ratio_above_which_young_files_go_is_brought_between_30_and_85(setting, percent, by_force):
+    config = StoreConfig(disk_max_used_percent=10, disk_clean_forcibly_percent=setting)
+    assert decide(config, local_hour=3, used_percent=percent, manual=False) == Decision(Trigger.DISK_USE, by_force)
 
 
 def test_the_oldest_files_go_up_to_the_first_that_is_young_and_never_the_last():
@@ -253,3 +259,31 @@ def test_a_store_opened_read_only_is_not_cleaned(bench):
     age(bench, 100)
     with bench.open(read_only=True) as store, pytest.raises(StoreReadOnlyError):
         store.clean()
+
+
+def test_queues_whose_messages_are_all_gone_are_removed_on_demand(bench):
+    with bench.open(file_reserved_hours=0) as store:
+        for number in range(10):
+            store.put(message(b"%d" % number, topic="Old"))
+            store.put(message(b"%d" % number, topic="SCHEDULE_TOPIC_XXXX"))
+        fill(bench, store)
+        assert store.remove_expired_queues() == []
+        age(bench, 1)
+        assert store.clean().log_files
+        assert store.remove_expired_queues() == [("Old", 0)]
+        assert store.put(message(topic="Old")).queue_offset == 0
+        assert store.put(message(topic="SCHEDULE_TOPIC_XXXX")).queue_offset == 10
+    assert not [path for path in (bench.root / "consumequeue" / "Old" / "0").iterdir() if path.stat().st_size == 0]
+
+
+def test_queues_of_topics_that_nobody_knows_are_removed_on_demand(bench):
+    topics = ("Orders", "Gone", "%LMQ%x", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX")
+    with bench.open() as store:
+        for topic in topics:
+            store.put(message(topic=topic))
+        assert store.remove_unused_topics({"Orders"}) == [("Gone", 0)]
+        assert {topic for topic, _ in store.queues()} == {*topics} - {"Gone"}
+    with bench.open(read_only=True) as reader:
+        with pytest.raises(StoreReadOnlyError):
+            reader.remove_unused_topics(())
+        assert {topic for topic, _ in reader.queues()} == {*topics} - {"Gone"}

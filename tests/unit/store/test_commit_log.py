@@ -8,6 +8,7 @@ import pytest
 from broker_core.errors import CorruptStoreError
 from broker_core.message.record import encode_record, topic_field
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
+from broker_core.store.log_places import LogPlaces
 from tests.support.store_bench import FaultyDisk, message
 
 FILE_BYTES = 1 << 12
@@ -21,7 +22,7 @@ def disk():
 
 @pytest.fixture
 def log(tmp_path, disk):
-    made = CommitLog(tmp_path / "commitlog", FILE_BYTES, disk, read_only=False)
+    made = CommitLog(LogPlaces([tmp_path / "commitlog"]), FILE_BYTES, disk, read_only=False)
     yield made
     made.close()
 
@@ -112,7 +113,7 @@ def test_the_end_can_be_set_back_and_what_lay_behind_is_gone(log, tmp_path):
     offsets = [append(log)[0] for _ in range(30)]
     log.flush()
     log.close()
-    again = CommitLog(tmp_path / "commitlog", FILE_BYTES, FaultyDisk(), read_only=False)
+    again = CommitLog(LogPlaces([tmp_path / "commitlog"]), FILE_BYTES, FaultyDisk(), read_only=False)
     again.set_end(offsets[8])
     assert again.bases == [0, FILE_BYTES]
     assert not any((tmp_path / "commitlog" / f"{FILE_BYTES:020d}").read_bytes()[offsets[8] - FILE_BYTES :])
@@ -124,17 +125,17 @@ def test_a_file_larger_than_the_first_is_refused(tmp_path):
     (tmp_path / f"{0:020d}").write_bytes(bytes(100))
     (tmp_path / f"{100:020d}").write_bytes(bytes(101))
     with pytest.raises(CorruptStoreError, match="has 101 bytes"):
-        file_size_on_disk(tmp_path, 50)
+        file_size_on_disk(LogPlaces([tmp_path]), 50)
 
 
 @pytest.mark.parametrize(("sizes", "expected"), [([], 50), ([0], 50), ([100], 100), ([100, 100], 100), ([100, 0], 100)])
 def test_the_size_of_a_store_is_that_of_its_files(tmp_path, sizes, expected):
     for number, size in enumerate(sizes):
         (tmp_path / f"{number * 100:020d}").write_bytes(bytes(size))
-    assert file_size_on_disk(tmp_path, 50) == expected
+    assert file_size_on_disk(LogPlaces([tmp_path]), 50) == expected
 
 
 def test_a_file_that_holds_no_record_is_refused(tmp_path):
     (tmp_path / f"{0:020d}").write_bytes(b"not a log")
     with pytest.raises(CorruptStoreError, match="too few for any record"):
-        file_size_on_disk(tmp_path, 50)
+        file_size_on_disk(LogPlaces([tmp_path]), 50)

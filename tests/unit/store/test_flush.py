@@ -8,6 +8,7 @@ from broker_core.config import StoreConfig
 from broker_core.message.record import topic_field
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.flush import FlushService, FlushTargets
+from broker_core.store.log_places import LogPlaces
 from tests.support.store_bench import BROKEN, FaultyDisk, message
 
 DEADLINE_S = 20
@@ -29,7 +30,7 @@ class Called:
 
 @pytest.fixture
 def log(tmp_path):
-    made = CommitLog(tmp_path / "commitlog", 1 << 14, FaultyDisk(), read_only=False)
+    made = CommitLog(LogPlaces([tmp_path / "commitlog"]), 1 << 14, FaultyDisk(), read_only=False)
     yield made
     made.close()
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from broker_core.errors import StoreError
 from broker_core.message.batch import BatchMember, encode_batch
 from broker_core.message.record import decode_record
 from broker_core.store.checkpoint import read_checkpoint
-from tests.support.store_bench import BROKEN, INDEX_ITEMS, INDEX_SLOTS, NO_SPACE, message
+from broker_core.store.dispatch import DelayLevels
+from broker_core.store.inspection.verify import Verification
+from tests.support.store_bench import BROKEN, INDEX_ITEMS, INDEX_SLOTS, LOG_FILE_BYTES, NO_SPACE, message
+from tests.support.store_check import log_records
 
 COUNT = 150
 
@@ -252,3 +257,79 @@ def test_a_broken_disk_is_told_to_whoever_asks(bench):
         with pytest.raises(StoreError, match="cannot be completed: Input/output error"):
             store.query("Orders", "k1", max_count=9)
         bench.disk.allocate_error = 0
+
+
+@pytest.mark.parametrize("kind", ["item of another slot", "chain that leads ahead", "slot that leads nowhere", "zeroed items"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_chain_that_cannot_be_is_noticed_by_who_asks_and_built_anew(filled, kind, read_only):
+    whole = contents(filled)
+    path = index_files(filled)[1]
+    data = bytearray(path.read_bytes())
+    items = 40 + INDEX_SLOTS * 4
+    if kind == "slot that leads nowhere":
+        data[40 : 40 + INDEX_SLOTS * 4] = struct.pack(">i", 90_000) * INDEX_SLOTS
+    for number in range(2, INDEX_ITEMS - 1):
+        at = items + number * 20
+        if kind == "item of another slot":
+            data[at + 3] ^= 0x01
+        elif kind == "chain that leads ahead":
+            data[at + 16 : at + 20] = struct.pack(">i", number + 5)
+        elif kind == "zeroed items":
+            data[at : at + 20] = bytes(20)
+    last = (struct.unpack_from(">i", data, items + (INDEX_ITEMS - 1) * 20)[0]) % INDEX_SLOTS
+    data[40 + last * 4 : 44 + last * 4] = struct.pack(">i", INDEX_ITEMS - 1)  # what is looked at when a store is opened
+    path.write_bytes(data)
+    with filled.open(read_only=read_only) as store:
+        assert_complete(store)
+    if not read_only:
+        assert contents(filled) == whole
+
+
+def test_a_damaged_record_costs_its_own_keys_alone(filled):
+    rows = list(log_records(filled.root))
+    offset, _ = rows[20]
+    path = filled.root / "commitlog" / f"{offset - offset % LOG_FILE_BYTES:020d}"
+    data = bytearray(path.read_bytes())
+    data[offset % LOG_FILE_BYTES : offset % LOG_FILE_BYTES + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    for path in index_files(filled):
+        path.unlink()
+    with filled.open() as store:
+        found = [number for number in range(COUNT) if bodies(store.query("Orders", f"k{number}", max_count=9)) == [number]]
+    assert found == [number for number in range(COUNT) if number != 20]
+
+
+class LockWithGuest:
+    """A lock; before it is taken for the second time, something else happens."""
+
+    def __init__(self, lock, guest):
+        self.lock = lock
+        self.guest = guest
+        self.count = 0
+
+    def __enter__(self):
+        self.count += 1
+        if self.count == 2:
+            self.guest()
+        return self.lock.__enter__()
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
+
+def test_a_thread_that_is_overtaken_indexes_nothing_twice(bench):
+    with bench.open() as store:
+        put_some(bench, store, range(20))
+        index = store._index
+        lock = index._lock
+
+        def overtake():
+            index._lock = lock
+            put_some(bench, store, range(20, 40))
+            index.catch_up()
+
+        index._lock = LockWithGuest(lock, overtake)
+        index.catch_up()
+        assert_complete(store, 40)
+    run = Verification(bench.root, DelayLevels("1s"))
+    assert [str(finding) for finding in run.findings()] == []

@@ -9,6 +9,7 @@ from broker_core.store.checkpoint import Checkpoint, read_checkpoint
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.index_file import IndexHeader
 from broker_core.store.index_service import IndexService
+from broker_core.store.log_places import LogPlaces
 from broker_core.store.paths import StorePaths
 from broker_core.store.queue_table import IndexNote, QueueManifest, QueueTable
 from broker_core.store.queue_writer import QueueWriter
@@ -25,7 +26,7 @@ class Bench:
         self.disk = FaultyDisk()
         self.gate = WriteGate()
         self.queues = QueueTable(self.paths, 200, self.disk, read_only=False)
-        log = CommitLog(self.paths.commit_log, 4096, self.disk, read_only=False)
+        log = CommitLog(LogPlaces([self.paths.commit_log]), 4096, self.disk, read_only=False)
         self.writer = QueueWriter(
             self.paths,
             log,

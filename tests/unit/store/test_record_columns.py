@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import struct
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -9,9 +11,19 @@ from hypothesis import strategies as st
 
 from broker_core.message.record import decode_record, encode_record
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.inspection.verify import Verification
 from broker_core.store.layout import scan_records
-from broker_core.store.record_columns import queue_groups, queue_units, torn_tails, unit_codes, wrong_checksums
+from broker_core.store.log_window import good_records
+from broker_core.store.record_columns import (
+    queue_groups,
+    queue_units,
+    record_checksums,
+    torn_tails,
+    unit_codes,
+    wrong_checksums,
+)
 from tests.support.store_bench import message
+from tests.support.store_writer import StoreWriter
 
 LEVELS = DelayLevels("1s 5s 10s")
 TOPICS = ["O", "Orders", "Order5", "%RETRY%" + "g" * 200, "主题", "SCHEDULE_TOPIC_XXXX"]
@@ -138,3 +150,53 @@ def test_an_empty_length_at_a_border_is_not_torn():
         data, heads = scanned(whole + bytes(5_000))
         assert len(heads) == 1
         assert torn_tails(data, heads).tolist() == []
+
+
+# ---- checksums of whole records ----------------------------------------------------------------------------------------
+
+
+def with_record_crc(root, *, break_it=False):
+    """One record as 5.2 writes it with enabledAppendPropCRC, between two without."""
+    writer = StoreWriter(root)
+    writer.append("T", b"before")
+    start = writer.append("T", b"body", b"KEYS\x01k\x02" + b"__CRC32#\x010000000000\x02")
+    writer.append("T", b"behind")
+    writer.flush()
+    path = root / "commitlog" / f"{0:020d}"
+    data = bytearray(path.read_bytes())
+    (size,) = struct.unpack_from(">i", data, start)
+    found = crc32(data[start : start + size - 20]) & 0x7FFFFFFF
+    digits = f"{found + break_it:010d}"[::-1].encode()
+    data[start + size - 11 : start + size - 1] = digits
+    path.write_bytes(data)
+    return bytes(data), start
+
+
+def test_the_digits_of_a_record_checksum_are_those_of_the_specification(tmp_path):
+    record = b"__CRC32#\x011770725870\x02"
+    assert record.hex() == "5f5f4352433332230131373730373235383730" + "02"
+    assert int(record[9:19][::-1]) == 785270771
+    data, start = with_record_crc(tmp_path)
+    heads = scan_records(data, 0, 0, len(data))
+    without, wrong = record_checksums(np.frombuffer(data, dtype=np.uint8), heads)
+    assert heads.physical_offset[1] == start
+    assert (without.tolist(), wrong.tolist()) == ([0, 2], [])
+
+
+def test_a_wrong_record_checksum_is_noticed(tmp_path):
+    data, _ = with_record_crc(tmp_path, break_it=True)
+    heads = scan_records(data, 0, 0, len(data))
+    assert record_checksums(np.frombuffer(data, dtype=np.uint8), heads)[1].tolist() == [1]
+
+
+@pytest.mark.parametrize(("forced", "expected"), [(False, 3), (True, 0)])
+def test_recovery_asks_for_record_checksums_where_it_is_told_to(tmp_path, forced, expected):
+    data, _ = with_record_crc(tmp_path, break_it=True)
+    window = good_records(memoryview(data), 0, 0, len(data), check_crc=True, force_record_crc=forced)
+    assert (len(window.heads) if window else 0) == expected
+
+
+def test_verify_names_a_record_whose_checksum_is_wrong(tmp_path):
+    with_record_crc(tmp_path, break_it=True)
+    run = Verification(tmp_path, DelayLevels("1s"))
+    assert any("__CRC32#" in finding.text for finding in run.findings())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 import struct
 
@@ -9,6 +10,7 @@ from broker_core.errors import CorruptStoreError
 from broker_core.message.record import decode_record
 from broker_core.store.checkpoint import read_checkpoint
 from broker_core.store.results import GetStatus
+from broker_core.store_command import main as store_command
 from tests.support.store_bench import LOG_FILE_BYTES, message
 from tests.support.store_check import check_closed_store, log_records
 
@@ -249,3 +251,127 @@ def test_a_clock_that_was_set_back_loses_no_unit(bench):
     with bench.open() as store:
         assert [store.max_offset("Orders", queue_id) for queue_id in range(3)] == [300, 100, 200]
     assert check_closed_store(bench.root) == 600
+
+
+def test_records_behind_a_damaged_place_are_cut_and_kept_beside_the_store(bench, capsys):
+    fill(bench)
+    records = list(log_records(bench.root))
+    victim = next(offset for offset, _ in records if offset > LOG_FILE_BYTES * 1.5)
+    path = bench.root / "commitlog" / f"{LOG_FILE_BYTES:020d}"
+    data = bytearray(path.read_bytes())
+    data[victim % LOG_FILE_BYTES + 90] ^= 0xFF
+    path.write_bytes(data)
+    (bench.root / "abort").touch()
+    (bench.root / "orbit.queues").unlink()  # so that nothing vouches for the log but the checkpoint
+    (bench.root / "checkpoint").unlink()
+    with bench.open() as store:
+        assert store.commit_log_max_offset == victim
+    kept = {offset for offset, _ in records if offset > victim}
+    assert store_command(["dump", str(bench.root / "orbit.cut")]) in (0, 1)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["physicalOffset"] for row in rows} == kept
+    check_closed_store(bench.root)
+
+
+def test_a_torn_end_without_records_behind_it_leaves_nothing_beside_the_store(bench):
+    fill(bench)
+    offset, data = list(log_records(bench.root))[-1]
+    file = bytearray(last_file(bench).read_bytes())
+    position = offset % LOG_FILE_BYTES
+    file[position + 60 : position + len(data)] = bytes(len(data) - 60)
+    last_file(bench).write_bytes(file)
+    (bench.root / "abort").touch()
+    with bench.open() as store:
+        assert store.commit_log_max_offset == offset
+    assert not (bench.root / "orbit.cut").exists()
+
+
+@pytest.mark.parametrize("crashed", [False, True], ids=["after a clean stop", "after a crash"])
+@pytest.mark.parametrize("queues", ["kept", "lost"])
+def test_a_log_file_missing_in_the_middle_costs_its_own_messages_alone(bench, crashed, queues):
+    fill(bench)
+    rows = [(offset, decode_record(data).body) for offset, data in log_records(bench.root)]
+    gone = {body for offset, body in rows if LOG_FILE_BYTES <= offset < 2 * LOG_FILE_BYTES}
+    (bench.root / "commitlog" / f"{LOG_FILE_BYTES:020d}").unlink()
+    if crashed:
+        (bench.root / "abort").touch()
+        (bench.root / "checkpoint").unlink()
+    if queues == "lost":
+        remove(bench.root / "consumequeue")
+    for _ in range(2):
+        with bench.open() as store:
+            assert served_in_pieces(store) == all_bodies() - gone
+            assert [store.max_offset("Orders", queue_id) for queue_id in range(3)] == [134, 133, 133]
+            assert [store.min_offset("Orders", queue_id) for queue_id in range(3)] == [0, 0, 0]
+
+
+def test_a_zeroed_log_file_in_the_middle_costs_its_own_messages_alone(bench):
+    fill(bench)
+    rows = [(offset, decode_record(data).body) for offset, data in log_records(bench.root)]
+    gone = {body for offset, body in rows if LOG_FILE_BYTES <= offset < 2 * LOG_FILE_BYTES}
+    (bench.root / "commitlog" / f"{LOG_FILE_BYTES:020d}").write_bytes(bytes(LOG_FILE_BYTES))
+    with bench.open() as store:
+        assert served_in_pieces(store) == all_bodies() - gone
+
+
+def served_in_pieces(store) -> set[bytes]:
+    """All that is served, whatever lies between."""
+    found: set[bytes] = set()
+    for queue_id in range(3):
+        offset = store.min_offset("Orders", queue_id)
+        while offset < store.max_offset("Orders", queue_id):
+            got = store.get_messages("Orders", queue_id, offset, 32)
+            assert got.next_offset > offset
+            found |= {decode_record(record, check_crc=True).body for record in got.records}
+            offset = got.next_offset
+    return found
+
+
+def test_properties_that_a_client_gave_lead_into_no_other_queue(bench):
+    """Multi-dispatch properties in a store without multi-dispatch, and names that are no topics."""
+    fill(bench, 30)
+    texts = [b"Orders", b"../../outside", b"/tmp/outside", b"a" * 300]
+    with bench.open() as store:
+        for text in texts:
+            properties = b"INNER_MULTI_DISPATCH\x01" + text + b"\x02INNER_MULTI_QUEUE_OFFSET\x010"
+            store.put(message(b"bad", topic="Bad", properties=properties))
+    for multi_dispatch in (False, True):
+        remove(bench.root / "consumequeue")
+        (bench.root / "abort").touch()
+        with bench.open(multi_dispatch=multi_dispatch) as store:
+            assert served(store) == all_bodies(30)
+            assert sorted(store.queues()) == [("Bad", 0), ("Orders", 0), ("Orders", 1), ("Orders", 2)]
+    assert not (bench.root.parent / "outside").exists()
+
+
+def test_what_is_put_in_place_of_a_torn_end_survives_a_crash(bench):
+    """The last checkpoint vouched for the record that was torn since, and must not vouch for another one in its place."""
+    fill(bench)
+    offset, data = list(log_records(bench.root))[-1]
+    file = bytearray(last_file(bench).read_bytes())
+    position = offset % LOG_FILE_BYTES
+    file[position + 60 : position + len(data)] = bytes(len(data) - 60)
+    last_file(bench).write_bytes(file)
+    (bench.root / "abort").touch()
+    store = bench.open()
+    put = store.put(message(b"399" * 10, queue_id=0, properties=b"KEYS\x01new"))
+    assert put.physical_offset == offset
+    bench.crash(store)
+    with bench.open() as store:
+        assert served(store) == all_bodies()
+        assert len(store.query("Orders", "new", max_count=9)) == 1
+    assert check_closed_store(bench.root) == 400
+
+
+def test_a_queue_whose_messages_were_all_cleaned_away_goes_on_with_its_numbers(bench):
+    with bench.open() as store:
+        for number in range(10):
+            store.put(message(b"%d" % number, topic="Old"))
+    fill(bench)
+    min((bench.root / "commitlog").iterdir()).unlink()
+    with bench.open() as store:
+        store.flush()
+    remove(bench.root / "consumequeue" / "Old")
+    with bench.open() as store:
+        assert (store.min_offset("Old", 0), store.max_offset("Old", 0)) == (10, 10)
+        assert store.put(message(topic="Old")).queue_offset == 10

@@ -1,0 +1,147 @@
+"""A real RocketMQ on a store directory, and the questions that show what it serves from it."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from broker_core.remoting.client import ConnectionPool
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from tests.support.shared import shared_dir
+
+_TAKES_SUBSCRIPTION = 4
+_TIMEOUT_MS = 20_000
+_FOREVER_MS = (1 << 63) - 1
+
+
+@dataclass
+class RealBroker:
+    """Starts and stops one; ``store`` is its store directory while it runs and after.
+
+    Args:
+        version: For example ``4.9.4``.
+        folder: Where it keeps store, logs and configuration.
+        settings: Broker settings beside those of the program that starts it.
+    """
+
+    version: str
+    folder: Path
+    settings: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        self._program = shared_dir() / "peer" / "peer"
+        if not self._program.exists() or not shutil.which("java") or not shutil.which("mvn"):
+            pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
+        name_server, broker = free_port(), free_port()
+        self._environment = {
+            **os.environ,
+            "PEER_NS_PORT": str(name_server),
+            "PEER_PORT": str(broker),
+            "PEER_HEAP": "256m",
+        }
+
+    @property
+    def store(self) -> Path:
+        """The store directory."""
+        return self.folder / "store"
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self._environment['PEER_PORT']}"
+
+    @property
+    def name_server(self) -> str:
+        """Where its name server listens."""
+        return f"127.0.0.1:{self._environment['PEER_NS_PORT']}"
+
+    def start(self) -> None:
+        """Start it; skips the test if it cannot be had, fails if it does not take the store."""
+        settings = [f"{key}={value}" for key, value in self.settings.items()]
+        done = self._run("start", self.version, str(self.folder), *settings)
+        if done.returncode:
+            said = "".join(
+                path.read_text("utf-8", "replace")[-1_500:] for path in [self.folder / "broker.log"] if path.exists()
+            )
+            raise AssertionError(f"RocketMQ {self.version} does not start: {done.stderr[-500:]} {said}")
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End it, in good order or by force."""
+        assert self._run("kill" if kill else "stop", str(self.folder)).returncode == 0
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self._program), *arguments]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False, timeout=200)
+
+
+def free_port() -> int:
+    """A port that is free now with its neighbours, which RocketMQ takes too."""
+    for _ in range(100):
+        port = random.randrange(21_000, 32_000)
+        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
+            try:
+                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
+                    used.bind(("127.0.0.1", number))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+class Questions:
+    """What a broker is asked, over one connection."""
+
+    def __init__(self, pool: ConnectionPool, address: str) -> None:
+        self._pool = pool
+        self._address = address
+
+    async def records(self, topic: str, queue_id: int) -> list[bytes]:
+        """All records of a queue, from its min to its max offset, as they are stored."""
+        offset = await self._number(RequestCode.GET_MIN_OFFSET, topic, queue_id)
+        end = await self._number(RequestCode.GET_MAX_OFFSET, topic, queue_id)
+        found: list[bytes] = []
+        while offset < end:
+            fields = {
+                "consumerGroup": "orbit-store-test", "topic": topic, "queueId": str(queue_id), "queueOffset": str(offset),
+                "maxMsgNums": "32", "sysFlag": str(_TAKES_SUBSCRIPTION), "commitOffset": "0", "suspendTimeoutMillis": "0",
+                "subscription": "*", "subVersion": "0", "expressionType": "TAG",
+            }  # fmt: skip
+            answer = await self._ask(RequestCode.PULL_MESSAGE, fields)
+            assert answer.code == ResponseCode.SUCCESS, f"{topic}/{queue_id} at {offset}: {answer.code} {answer.remark}"
+            found += split_records(bytes(answer.body))
+            offset = int(answer.ext_fields["nextBeginOffset"])
+        return found
+
+    async def by_key(self, topic: str, key: str) -> list[bytes]:
+        """Records that carry a key."""
+        fields = {"topic": topic, "key": key, "maxNum": "64", "beginTimestamp": "0", "endTimestamp": str(_FOREVER_MS)}
+        answer = await self._ask(RequestCode.QUERY_MESSAGE, fields)
+        return split_records(bytes(answer.body)) if answer.code == ResponseCode.SUCCESS else []
+
+    async def _number(self, code: RequestCode, topic: str, queue_id: int) -> int:
+        answer = await self._ask(code, {"topic": topic, "queueId": str(queue_id)})
+        assert answer.code == ResponseCode.SUCCESS, (topic, answer.code, answer.remark)
+        return int(answer.ext_fields["offset"])
+
+    async def _ask(self, code: RequestCode, fields: dict[str, str]) -> RemotingCommand:
+        return await self._pool.request(self._address, RemotingCommand(code, fields), _TIMEOUT_MS)
+
+
+def split_records(data: bytes) -> list[bytes]:
+    """Records that lie one behind the other."""
+    found, position = [], 0
+    while position < len(data):
+        (size,) = struct.unpack_from(">i", data, position)
+        found.append(data[position : position + size])
+        position += size
+    return found
