@@ -33,8 +33,10 @@ from broker_core.errors import (
 from broker_core.ipc.client import WorkerClient
 from broker_core.ipc.schema import (
     PROTOCOL_VERSION,
+    AbortAtomic,
     ActOnDelayed,
     Answer,
+    AtomicPage,
     BrowseQueue,
     Cancel,
     Catalog,
@@ -50,6 +52,7 @@ from broker_core.ipc.schema import (
     FindOffset,
     FoundOffset,
     Hello,
+    ListAtomic,
     ListDelayed,
     ListMembers,
     ListTransactions,
@@ -80,8 +83,10 @@ from broker_core.version import ORBIT_VERSION
 __all__ = [
     "ORBIT_VERSION",
     "PROTOCOL_VERSION",
+    "AbortAtomic",
     "ActOnDelayed",
     "Answer",
+    "AtomicPage",
     "BrowseQueue",
     "BugError",
     "Cancel",
@@ -104,6 +109,7 @@ __all__ = [
     "FoundOffset",
     "Hello",
     "JavaError",
+    "ListAtomic",
     "ListDelayed",
     "ListMembers",
     "ListTransactions",

@@ -147,6 +147,8 @@ _TOTAL_COUNTERS = {
     "transaction_rollback_rate": "transactions_rolled_back",
     "transaction_unknown_rate": "transactions_unknown",
     "transaction_check_rate": "transactions_checks",
+    "atomic_commit_rate": "atomic_committed",
+    "atomic_abort_rate": "atomic_aborted",
 }
 _TOPIC_FIGURES = ("put_rate", "got_rate")
 _GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")

@@ -268,7 +268,9 @@ class Coordinator:
             self.abort(entry, f"it was open for longer than {entry.timeout_ms:,} ms")
 
     def abort(self, entry: Transactional, reason: str) -> None:
-        """Abort an open transaction that nobody ends."""
+        """Abort an open transaction that nobody ends; nothing is done for one that is not open."""
+        if entry.state is not State.ONGOING or entry.deciding:
+            return
         logger.warning("the atomic transaction of %s is aborted: %s", entry.name, reason)
         try:
             self._decide(entry, committed=False, timed_out=True, answered=lambda _outcome: None)

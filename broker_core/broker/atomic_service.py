@@ -17,9 +17,11 @@ from broker_core.atomic.reads import CommittedReads
 from broker_core.atomic.replay import Replayed, replay
 from broker_core.atomic.snapshot import SnapshotFiles, encode_snapshot
 from broker_core.atomic.state import AppliedOffsets
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.pull_processor import PullProcessor
 from broker_core.broker.state import BrokerState
+from broker_core.errors import UsageError
 from broker_core.message.model import MessageToStore
 from broker_core.store.results import PutStatus
 
@@ -57,6 +59,7 @@ class AtomicService:
         self._store = state.store
         self._pull = pull
         self._files = SnapshotFiles(directory)
+        self._journal = ActionJournal(directory, clock=state.clock)
         self._snapshot_at = 0
         self._snapshot_ticks = 0
         self._ticks = 0
@@ -118,6 +121,19 @@ class AtomicService:
         """Whether a topic takes part."""
         config = self._state.topics.get(topic)
         return config is not None and config.attributes.get(ATTRIBUTE) == ATTRIBUTE_VALUE
+
+    async def abort_by_hand(self, name: str) -> None:
+        """Abort the open transaction of a transactional id; its producer is told when it asks next.
+
+        Raises:
+            UsageError: It has none.
+            StoreError: The journal of actions cannot be written; nothing is done then.
+        """
+        entry = self.coordinator.state.ids.get(name)
+        if entry is None or entry.state is not State.ONGOING or entry.deciding:
+            raise UsageError(f"the transactional id {name} has no open transaction")
+        await self._journal.record("atomic.abort", name, producerId=entry.producer_id, epoch=entry.epoch)
+        self.coordinator.abort(entry, "an operator asked for it")
 
     def topic_removed(self, topic: str) -> None:
         """A topic was deleted."""

@@ -351,6 +351,11 @@ class EmbeddedBroker:
         return next((service.console for service in self._services if isinstance(service, DelayService)), None)
 
     @property
+    def atomic(self) -> AtomicService | None:
+        """The service of atomic transactions, where they are on and the broker serves."""
+        return self._atomic if self._atomic in self._services else None
+
+    @property
     def transactions(self) -> TransactionService | None:
         """The service that decides and checks transactions, while the broker runs."""
         return next((service for service in self._services if isinstance(service, TransactionService)), None)

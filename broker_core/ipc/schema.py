@@ -98,7 +98,9 @@ class Snapshot:
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
     disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes; transactions_pending, _checking, _waiting (no producer
     is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
-    _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms."""
+    _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms; where atomic transactions are on
+    also atomic_open, _oldest_ms (start of the oldest open one, -1 none), _held_back (messages that readers do not get yet),
+    _committed, _aborted, _timed_out (since the start)."""
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
     ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""
@@ -233,6 +235,21 @@ class ListTransactions:
     count: int
     group: str = ""
     ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListAtomic:
+    """Transactional ids of producers with atomic transactions, open ones first. Answer: `AtomicPage`. ``count`` ≤ 1,000."""
+
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbortAtomic:
+    """Abort an open atomic transaction by the transactional id. Answer: `Done`. Recorded in the journal of actions."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +439,32 @@ class TransactionPage:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomicPage:
+    """Parallel lists: the first have one item a transactional id, those that begin with ``queue`` one a queue it holds back."""
+
+    total: int
+    name: list[str]
+    producer_id: list[int]
+    epoch: list[int]
+    state: list[str]
+    """``empty``, ``open``, ``deciding``, ``committed``, ``aborted``: of the open or the last transaction."""
+    start_ms: list[int]
+    """When the open one began, -1 where none is open."""
+    update_ms: list[int]
+    timeout_ms: list[int]
+    offsets: list[int]
+    """Consumer positions in the open one."""
+    queue_row: list[int]
+    """Index into the first lists."""
+    queue_topic: list[str]
+    queue_id: list[int]
+    queue_first_offset: list[int]
+    """Readers get no message from here on."""
+    queue_held_back: list[int]
+    """Messages stored from there on."""
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionHistory:
     """Transactions, newest first, and their steps. The first lists have one item a transaction, the last ones one a step."""
 
@@ -496,6 +539,8 @@ Query = (
     | CheckTransaction
     | ResumeTransaction
     | ReadTransactionHistory
+    | ListAtomic
+    | AbortAtomic
 )
 Answer = (
     MessagePage
@@ -508,6 +553,7 @@ Answer = (
     | Done
     | TransactionPage
     | TransactionHistory
+    | AtomicPage
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -14,6 +14,7 @@ from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.results import StoreStats
+from broker_core.worker.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
 
 
@@ -25,6 +26,8 @@ class StoreFigures(Protocol):
     def min_offset(self, topic: str, queue_id: int) -> int: ...
 
     def max_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
 
     def last_store_time(self, topic: str, queue_id: int) -> int: ...
 
@@ -65,6 +68,9 @@ class EngineView(Protocol):
 
     @property
     def delays(self) -> DelayConsole | None: ...
+
+    @property
+    def atomic(self) -> AtomicTransactions | None: ...
 
     @property
     def transactions(self) -> Transactions | None: ...

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from broker_core.errors import BugError, UsageError
 from broker_core.ipc.schema import (
+    AbortAtomic,
     ActOnDelayed,
     Answer,
     BrowseQueue,
@@ -24,6 +25,7 @@ from broker_core.ipc.schema import (
     EndTransaction,
     FindOffset,
     FoundOffset,
+    ListAtomic,
     ListDelayed,
     ListMembers,
     ListTransactions,
@@ -43,6 +45,7 @@ from broker_core.remoting.codes import version_name
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import wall_clock_ms
 from broker_core.transaction.history import HistoryStore, read_history
+from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.message_views import (
@@ -121,17 +124,28 @@ class Queries:
                 return Done()
             case ListMembers(group):
                 return self._members(group)
-            case ListDelayed(level, start_offset, count):
-                read = self._delays().page_reader(level, start_offset, count)
-                return delayed_messages(level, await self._run(read))
-            case ActOnDelayed():
-                return await act_on_delayed(self._delays(), query)
+            case ListDelayed() | ActOnDelayed():
+                return await self._answer_delays(query)
             case ListTransactions() | ReadTransactionHistory() | EndTransaction() | CheckTransaction() | ResumeTransaction():
                 return await self._answer_transactions(query)
+            case ListAtomic() | AbortAtomic():
+                return await self._answer_atomic(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _answer_delays(self, query: ListDelayed | ActOnDelayed) -> Answer:
+        if isinstance(query, ActOnDelayed):
+            return await act_on_delayed(self._delays(), query)
+        read = self._delays().page_reader(query.level, query.start_offset, query.count)
+        return delayed_messages(query.level, await self._run(read))
+
+    async def _answer_atomic(self, query: ListAtomic | AbortAtomic) -> Answer:
+        if isinstance(query, ListAtomic):
+            return list_atomic(query, self._atomic, self._engine.store)
+        await self._atomic.abort_by_hand(query.name)
+        return Done()
 
     def _delays(self) -> DelayConsole:
         delays = self._engine.delays
@@ -154,6 +168,13 @@ class Queries:
             case ResumeTransaction(physical_offset):
                 await self._transactions.actions.resume(physical_offset)
         return Done()
+
+    @property
+    def _atomic(self) -> AtomicTransactions:
+        atomic = self._engine.atomic
+        if atomic is None:
+            raise UsageError("atomic transactions are off: start the broker with orbitAtomicTransactions=true")
+        return atomic
 
     @property
     def _transactions(self) -> Transactions:

@@ -17,6 +17,7 @@ import psutil
 from broker_core.errors import StoreError
 from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot
 from broker_core.store.results import StoreStats
+from broker_core.worker.atomic_views import atomic_totals
 from broker_core.worker.catalog import Inventory, take_inventory
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.engine import EngineView
@@ -194,6 +195,7 @@ class Sampler:
             "process_rss_bytes": self._process.memory_info().rss,
             **_store_totals(self._stats),
             **({} if engine.transactions is None else transaction_totals(engine.transactions)),
+            **({} if engine.atomic is None else atomic_totals(engine.atomic, engine.store)),
         }
 
 

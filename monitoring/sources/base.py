@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # Needed for types only, and slow to import: the frame of the window is on screen before them.
     from broker_core.api import (
         ActOnDelayed,
+        AtomicPage,
         CheckTransaction,
         CreateTopic,
         DelayedActed,
@@ -121,5 +122,11 @@ class ClusterSource(Protocol):
 
     def act_on_transaction(self, action: TransactionAction) -> Pending[Done]:
         """Commit, roll back, check now or resume; each is recorded in the journal of actions."""
+
+    def list_atomic(self, start: int, count: int) -> Pending[AtomicPage]:
+        """Producers with atomic transactions; fails where these are off."""
+
+    def abort_atomic(self, name: str) -> Pending[Done]:
+        """Abort an open atomic transaction; recorded in the journal of actions."""
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]: ...

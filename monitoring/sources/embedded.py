@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker_core.api import (
+    AbortAtomic,
     ActOnDelayed,
     Answer,
+    AtomicPage,
     BrowseQueue,
     Catalog,
     CheckTransaction,
@@ -24,6 +26,7 @@ from broker_core.api import (
     Fatal,
     FindOffset,
     FoundOffset,
+    ListAtomic,
     ListDelayed,
     ListMembers,
     ListTransactions,
@@ -156,6 +159,12 @@ class EmbeddedSource:
 
     def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> Pending[Done]:
         return self._ask(action, Done)
+
+    def list_atomic(self, start: int, count: int) -> Pending[AtomicPage]:
+        return self._ask(ListAtomic(start, count), AtomicPage)
+
+    def abort_atomic(self, name: str) -> Pending[Done]:
+        return self._ask(AbortAtomic(name), Done)
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]:
         return self._ask(ReadTransactionHistory(before, count), TransactionHistory)

@@ -20,6 +20,7 @@ from broker_core.nameserver.registration import TopicConfig
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutStatus
+from broker_core.worker.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
 from tests.support.clock import ManualClock
 
@@ -43,6 +44,7 @@ class Engine:
         self.held_pulls = 0
         self.delays: DelayConsole | None = None
         self.transactions: Transactions | None = None
+        self.atomic: AtomicTransactions | None = None
 
     def close(self) -> None:
         """Close the store."""

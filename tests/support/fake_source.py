@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from broker_core.api import (
     ActOnDelayed,
+    AtomicPage,
     Catalog,
     CheckTransaction,
     CreateTopic,
@@ -402,6 +403,12 @@ class FakeSource:
     def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> FakePending[Done]:
         return self._answer("act_on_transaction", (action,), Done())
 
+    def list_atomic(self, start: int, count: int) -> FakePending[AtomicPage]:
+        return self._answer("list_atomic", (start, count), fake_atomic())
+
+    def abort_atomic(self, name: str) -> FakePending[Done]:
+        return self._answer("abort_atomic", (name,), Done())
+
     def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
         return self._answer("transaction_history", (before, count), fake_transaction_history())
 
@@ -515,6 +522,26 @@ def fake_transactions() -> TransactionPage:
         asked_ms=[-1, TAKEN_MS - 12_000, -1],
         next_check_ms=[TAKEN_MS + 48_000, TAKEN_MS + 48_000, -1],
         ended_ms=[-1, -1, -1],
+    )
+
+
+def fake_atomic() -> AtomicPage:
+    """Two producers, one with an open transaction over two queues."""
+    return AtomicPage(
+        total=2,
+        name=["shop-1", "billing"],
+        producer_id=[1000, 1001],
+        epoch=[4, 0],
+        state=["open", "committed"],
+        start_ms=[1_700_000_000_000, -1],
+        update_ms=[1_700_000_000_000, 1_699_999_000_000],
+        timeout_ms=[60_000, 60_000],
+        offsets=[1, 0],
+        queue_row=[0, 0],
+        queue_topic=["audit", "orders"],
+        queue_id=[0, 2],
+        queue_first_offset=[17, 4_711],
+        queue_held_back=[3, 250],
     )
 
 
