@@ -236,7 +236,7 @@ class SendProcessor:
         if not text:
             return self._own_properties_bytes
         # Clients put WAIT=true somewhere into every message: a plain replace takes 0.2 µs, the expression below 1.2.
-        text = text.replace("\x02WAIT\x01true\x02", "\x02")
+        text = text.replace("\x02WAIT\x01true\x02", "\x02").removesuffix("\x02WAIT\x01true")
         if "WAIT\x01" in text or "CLUSTER\x01" in text:
             text = _NOT_STORED.sub("", text).removeprefix("\x02")
         text = text.removesuffix("\x02")
