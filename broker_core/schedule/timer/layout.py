@@ -66,13 +66,13 @@ class Slot(NamedTuple):
     Attributes:
         time_ms: Its time, a multiple of the precision.
         first, last: Positions in the timer log.
-        count: Messages less cancels.
+        messages: Messages less cancels.
     """
 
     time_ms: int
     first: int
     last: int
-    count: int
+    messages: int
 
 
 class Unit(NamedTuple):

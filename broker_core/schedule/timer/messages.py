@@ -87,7 +87,8 @@ def facts_of(properties: bytes) -> TimerFacts | None:
     topic = find_property_bytes(properties, _TOPIC)
     if out is None or topic is None or not out.isdigit() or len(out) > _DIGITS_MAX:
         return None
-    return TimerFacts(int(out), _topic_hash(topic), _DELETE in properties and find_property_bytes(properties, _DELETE) is not None)
+    is_delete = _DELETE in properties and find_property_bytes(properties, _DELETE) is not None
+    return TimerFacts(int(out), _topic_hash(topic), is_delete)
 
 
 def _topic_hash(topic: bytes) -> int:

@@ -80,8 +80,8 @@ class TimerLog:
             return configured
         if min(sizes[:-1], default=sizes[0]) != sizes[0] or max(sizes) != sizes[0] or sizes[0] < UNIT.size + FILLER.size:
             raise CorruptStoreError(
-                f"the files in {self._directory} have sizes from {min(sizes):,} to {max(sizes):,} bytes; files of one timer log "
-                "have one size. Move the directory away: pending timers are then made again from the wheel topic",
+                f"the files in {self._directory} have sizes from {min(sizes):,} to {max(sizes):,} bytes; files of one timer "
+                "log have one size. Move the directory away: pending timers are then made again from the wheel topic",
                 file=str(self._directory),
                 position=0,
             )

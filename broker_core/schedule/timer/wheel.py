@@ -29,6 +29,20 @@ class DirtyPages(NamedTuple):
     data: list[bytes]
 
 
+class PendingSlots(NamedTuple):
+    """Slots with units, by time.
+
+    Attributes:
+        time_ms: Start of the slot.
+        messages: Messages less cancels.
+        rolls: Those of them that are only on the way to a later slot.
+    """
+
+    time_ms: Int64s
+    messages: Int64s
+    rolls: Int64s
+
+
 class TimerWheel:
     """Slots in memory.
 
@@ -44,14 +58,15 @@ class TimerWheel:
         self._disk = disk
         self._memory = disk.map_memory(WHEEL_BYTES)
         self._slots = np.frombuffer(self._memory, SLOT_TYPE)
+        self._rolls = np.zeros(SLOTS_TOTAL, np.int32)
         self._dirty: set[int] = set()
         self._is_new = True
 
     def slot(self, time_ms: int) -> Slot | None:
         """The slot of a time; None while nothing is in it."""
         tick = time_ms // self.precision_ms
-        found, first, last, count, _magic = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)
-        return Slot(tick * self.precision_ms, first, last, count) if found == tick else None
+        found, first, last, messages, _magic = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)
+        return Slot(tick * self.precision_ms, first, last, messages) if found == tick else None
 
     def is_taken(self, time_ms: int) -> bool:
         """Whether the slot of a time still holds units of another time, a whole turn of the wheel away."""
@@ -59,18 +74,20 @@ class TimerWheel:
         found: int = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)[0]
         return found not in (0, tick)
 
-    def put(self, slot: Slot) -> None:
-        """Set a slot."""
+    def put(self, slot: Slot, *, rolls: int = 0) -> None:
+        """Set a slot; ``rolls`` more of its messages are only on the way to a later one."""
         tick = slot.time_ms // self.precision_ms
-        position = tick % SLOTS_TOTAL * SLOT.size
-        SLOT.pack_into(self._memory, position, tick, slot.first, slot.last, slot.count, 0)
-        self._dirty.add(position // PAGE_BYTES)
+        row = tick % SLOTS_TOTAL
+        SLOT.pack_into(self._memory, row * SLOT.size, tick, slot.first, slot.last, slot.messages, 0)
+        self._rolls[row] += rolls
+        self._dirty.add(row * SLOT.size // PAGE_BYTES)
 
     def clear(self, time_ms: int) -> None:
         """Empty the slot of a time."""
-        position = time_ms // self.precision_ms % SLOTS_TOTAL * SLOT.size
-        SLOT.pack_into(self._memory, position, 0, 0, 0, 0, 0)
-        self._dirty.add(position // PAGE_BYTES)
+        row = time_ms // self.precision_ms % SLOTS_TOTAL
+        SLOT.pack_into(self._memory, row * SLOT.size, 0, 0, 0, 0, 0)
+        self._rolls[row] = 0
+        self._dirty.add(row * SLOT.size // PAGE_BYTES)
 
     def next_time(self, from_ms: int) -> int | None:
         """Time of the first slot with units at or after a time; None without any."""
@@ -86,22 +103,25 @@ class TimerWheel:
             done += len(part)
         return None
 
-    def pending(self) -> tuple[Int64s, Int64s]:
-        """Times (ms) and counts of all slots with units, in no order. May be called from any thread."""
+    def pending(self) -> PendingSlots:
+        """All slots with units. May be called from any thread."""
         times = self._slots["time"].astype(np.int64)
         rows = np.flatnonzero(times)
-        return times[rows] * self.precision_ms, self._slots["count"][rows].astype(np.int64)
+        rows = rows[np.argsort(times[rows])]
+        messages = self._slots["count"][rows].astype(np.int64)
+        return PendingSlots(times[rows] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
 
     # ---- the file ----
 
-    def fill(self, times_ms: Int64s, first: Int64s, last: Int64s, counts: Int64s) -> None:
+    def fill(self, times_ms: Int64s, first: Int64s, last: Int64s, messages: Int64s, rolls: Int64s) -> None:
         """Set many slots of an empty wheel; one row a slot."""
         ticks = times_ms // self.precision_ms
         rows = ticks % SLOTS_TOTAL
         self._slots["time"][rows] = ticks
         self._slots["first"][rows] = first
         self._slots["last"][rows] = last
-        self._slots["count"][rows] = counts
+        self._slots["count"][rows] = messages
+        self._rolls[rows] = rolls
 
     def dirty(self) -> DirtyPages:
         """Pages changed since the last call, copied; the first time all that differ from the file."""
@@ -143,10 +163,8 @@ class TimerWheel:
         data = b""
         if self._path.is_file() and self._path.stat().st_size == WHEEL_BYTES:
             data = self._disk.read_at(self._path, WHEEL_BYTES, 0)
-        if len(data) != WHEEL_BYTES:
-            rows = np.flatnonzero(mine)
-        else:
-            rows = np.flatnonzero(mine != np.frombuffer(data, np.uint64))
+        there = np.frombuffer(data, np.uint64) if len(data) == WHEEL_BYTES else np.uint64(0)
+        rows = np.flatnonzero(mine != there)
         return [int(number) for number in np.unique(rows * 8 // PAGE_BYTES)]
 
 

@@ -1,0 +1,52 @@
+"""What need not be put into the wheel again, when the timer log has lost units and the wheel topic is read once more.
+
+Done are messages whose slot was before the read time, and those of which a later copy was put into the wheel topic (rolled).
+"""
+
+from __future__ import annotations
+
+from broker_core.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property_bytes, property_marker
+from broker_core.schedule.timer.messages import properties_of, roll_times
+from broker_core.schedule.timer.recovery import OpenedTimers
+from broker_core.schedule.timer.timer_store import WheelSource
+
+_TOPIC = property_marker(REAL_TOPIC)
+_UNIQUE = property_marker(UNIQUE_KEY)
+_UNITS = 1_000
+
+
+class Redo:
+    """Tells done messages from others; knows nothing, at no cost, where the timer log was whole.
+
+    Args:
+        opened: The timer store as it was opened.
+        source: The message store.
+    """
+
+    def __init__(self, opened: OpenedTimers, source: WheelSource) -> None:
+        self._until = opened.redo_until
+        self._read_ms = opened.redo_read_ms
+        self._rolled: set[int] = set()
+        """Hashes of topic, unique key and number of rolls."""
+        if self._until:
+            self._read(opened.store.queue_offset, source)
+
+    def is_done(self, queue_offset: int, slot_ms: int, properties: bytes) -> bool:
+        """Whether a message of the wheel topic was dealt with before the timer log lost it."""
+        if queue_offset >= self._until:
+            return False
+        return slot_ms < self._read_ms or _identity(properties, roll_times(properties) + 1) in self._rolled
+
+    def _read(self, queue_offset: int, source: WheelSource) -> None:
+        while units := source.queue_units(queue_offset, _UNITS):
+            for physical, size in units:
+                record = source.record(physical, size)
+                properties = b"" if record is None else properties_of(record)
+                times = roll_times(properties)
+                if times:
+                    self._rolled.add(_identity(properties, times))
+            queue_offset += len(units)
+
+
+def _identity(properties: bytes, times: int) -> int:
+    return hash((find_property_bytes(properties, _TOPIC), find_property_bytes(properties, _UNIQUE), times))

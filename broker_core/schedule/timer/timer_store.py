@@ -1,0 +1,267 @@
+"""The timer store: which message of the wheel topic is due when. Wheel, log and checkpoint as one; no event loop, no network.
+
+    add     unit to the timer log (in memory) → slot of the wheel (in memory)
+    behind  timer log → wheel → checkpoint, each synced before the next (`TimerFlush.write`, on a thread)
+    open    timer log scanned → wheel made from it → the queue offset to go on from (`recovery`)
+
+A kill loses what was not yet written; it is made again from the wheel topic, whose messages are in the commit log.
+All methods are for one thread but for `TimerFlush.write`, `TimerWheel.pending` and `read_unit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from broker_core.schedule.timer.layout import (
+    BLANK_SLOTS,
+    MAGIC_DEFAULT,
+    MAGIC_DELETE,
+    MAGIC_ROLL,
+    NO_POSITION,
+    SLOTS_TTL,
+    Slot,
+    TimerCheckpoint,
+    Unit,
+)
+from broker_core.schedule.timer.messages import TimerFacts
+from broker_core.schedule.timer.timer_log import PendingBytes, TimerLog, chain
+from broker_core.schedule.timer.wheel import DirtyPages, TimerWheel
+from broker_core.store.disk import Disk
+
+UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
+"""With more than this not yet on disk, no further message enters the wheel."""
+
+
+class TimerPaths:
+    """Names of the timer files in a store."""
+
+    def __init__(self, root: Path) -> None:
+        self.wheel = root / "timerwheel"
+        self.log = root / "timerlog"
+        self.checkpoint = root / "config" / "timercheck"
+
+
+class WheelSource(Protocol):
+    """What the timer store needs of the message store."""
+
+    @property
+    def log_min(self) -> int:
+        """Physical offset of the first byte that is kept."""
+
+    @property
+    def log_end(self) -> int:
+        """Physical offset behind the last record."""
+
+    def queue_bounds(self) -> tuple[int, int]:
+        """Min and max offset of the wheel topic's queue."""
+
+    def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
+        """Physical offset and size of messages of the wheel topic."""
+
+    def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
+        """A whole record, None where it is not."""
+
+
+class Place(NamedTuple):
+    """Where the wheel keeps a message.
+
+    Attributes:
+        slot_ms: Its slot.
+        is_roll: It is to be put into the wheel again then, because it is due later than the wheel reaches.
+    """
+
+    slot_ms: int
+    is_roll: bool
+
+
+class TimerFlush(NamedTuple):
+    """One round of writing: what is to be written, in order."""
+
+    log_bytes: PendingBytes
+    pages: DirtyPages
+    checkpoint: TimerCheckpoint
+
+
+class TimerStore:
+    """Made by `recovery.open_timer_store`.
+
+    Args:
+        paths: The files.
+        wheel: Filled.
+        log: At its end.
+        roll_slots: Slots ahead from which on messages are rolled (``timerRollWindowSlot``).
+        read_ms: Slots before this time are done with.
+        queue_offset: First message of the wheel topic that is not in here.
+        disk: The operating system.
+
+    Attributes:
+        waiting: Messages in the wheel, less cancels.
+        waiting_by_topic: The same by the hash of the topic they are for.
+    """
+
+    def __init__(
+        self,
+        paths: TimerPaths,
+        wheel: TimerWheel,
+        log: TimerLog,
+        *,
+        roll_slots: int,
+        read_ms: int,
+        queue_offset: int,
+        checkpoint: TimerCheckpoint,
+        waiting_by_topic: dict[int, int],
+        disk: Disk,
+    ) -> None:
+        self._paths = paths
+        self.wheel = wheel
+        self.log = log
+        self._disk = disk
+        self.precision_ms = wheel.precision_ms
+        limit = SLOTS_TTL - BLANK_SLOTS
+        self._roll_slots = roll_slots if 2 <= roll_slots <= limit else limit
+        self.read_ms = read_ms
+        self.queue_offset = queue_offset
+        self.waiting = sum(waiting_by_topic.values())
+        self.waiting_by_topic = waiting_by_topic
+        self._checkpoint = checkpoint
+        self._next_ms: int | None = wheel.next_time(read_ms)
+
+    # ---- putting in ----
+
+    def aligned(self, time_ms: int) -> int:
+        """Start of the slot that holds a time."""
+        return time_ms - time_ms % self.precision_ms
+
+    def place(self, slot_ms: int, now_ms: int) -> Place | None:
+        """Where a message goes; None when it is due already (Source: spec store §14.1, roll)."""
+        write_ms = self.aligned(now_ms)
+        if slot_ms < write_ms:
+            return None
+        window = self._roll_slots * self.precision_ms
+        beyond = slot_ms - write_ms - window
+        if beyond < 0:
+            return Place(slot_ms, is_roll=False)
+        if beyond < self._roll_slots // 3 * self.precision_ms:
+            window = self._roll_slots // 2 * self.precision_ms
+        return Place(write_ms + window, is_roll=True)
+
+    def can_add(self, place: Place) -> bool:
+        """Whether there is room: the slot is free of what waits a whole turn longer, and the disk keeps up."""
+        return self.log.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.wheel.is_taken(place.slot_ms)
+
+    def add(self, place: Place, facts: TimerFacts, physical_offset: int, record_bytes: int, now_ms: int) -> None:
+        """Put a message into its slot."""
+        slot_ms = place.slot_ms
+        write_ms = self.aligned(now_ms)
+        slot = self.wheel.slot(slot_ms)
+        magic = MAGIC_DEFAULT | (MAGIC_ROLL if place.is_roll else 0) | (MAGIC_DELETE if facts.is_delete else 0)
+        previous = NO_POSITION if slot is None else slot.last
+        position = self.log.append(
+            Unit(previous, magic, write_ms, slot_ms - write_ms, physical_offset, record_bytes, facts.topic_hash)
+        )
+        change = -1 if facts.is_delete else 1
+        first, messages = (position, 0) if slot is None else (slot.first, slot.messages)
+        self.wheel.put(Slot(slot_ms, first, position, messages + change), rolls=change if place.is_roll else 0)
+        self._count(facts.topic_hash, change)
+        self.read_ms = min(self.read_ms, slot_ms)  # smaller after the clock was set back
+        if self._next_ms is None or slot_ms < self._next_ms:
+            self._next_ms = slot_ms
+
+    def congestion(self, slot_ms: int) -> int:
+        """Messages in a slot, less cancels."""
+        slot = self.wheel.slot(slot_ms)
+        return 0 if slot is None else slot.messages
+
+    # ---- taking out ----
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next slot is due, at its end, so that nothing in it is early; None while nothing waits."""
+        return None if self._next_ms is None else self._next_ms + self.precision_ms
+
+    @property
+    def next_slot_ms(self) -> int | None:
+        """The next slot with something in it."""
+        return self._next_ms
+
+    def units(self, slot_ms: int) -> Iterator[tuple[int, Unit]]:
+        """Units of a slot with their positions, the newest first."""
+        slot = self.wheel.slot(slot_ms)
+        return iter(()) if slot is None else chain(self.log, slot.last)
+
+    def left(self, unit: Unit) -> None:
+        """Take note that a unit of a slot was dealt with."""
+        self._count(unit.topic_hash, 1 if unit.is_delete else -1)
+
+    def slot_done(self, slot_ms: int) -> None:
+        """Everything in a slot was dealt with."""
+        self.wheel.clear(slot_ms)
+        self.read_ms = max(self.read_ms, slot_ms + self.precision_ms)
+        self._next_ms = self.wheel.next_time(self.read_ms)
+
+    def pass_time(self, now_ms: int) -> None:
+        """Note that no slot before now has anything left."""
+        write_ms = self.aligned(now_ms)
+        if self._next_ms is None or self._next_ms > write_ms:
+            self.read_ms = max(self.read_ms, write_ms)
+        else:
+            self.read_ms = max(self.read_ms, self._next_ms)
+
+    # ---- writing behind ----
+
+    def flush(self, now_ms: int) -> TimerFlush | None:
+        """What is to be written now; None when nothing has changed."""
+        pending, pages = self.log.unwritten(), self.wheel.dirty()
+        before = self._checkpoint
+        if not pending.data and not pages.numbers and self._says(before):
+            return None
+        return TimerFlush(
+            pending,
+            pages,
+            TimerCheckpoint(
+                self.read_ms,
+                pending.position + len(pending.data),
+                self.queue_offset,
+                self.queue_offset,
+                before.state_version,
+                now_ms,
+                before.counter + 1,
+            ),
+        )
+
+    def write(self, flush: TimerFlush) -> None:
+        """Write and sync; on whatever thread, one at a time.
+
+        Raises:
+            OSError: It failed.
+        """
+        self.log.write(flush.log_bytes)
+        self.wheel.write(flush.pages)
+        self._paths.checkpoint.parent.mkdir(exist_ok=True)
+        self._disk.replace_file(self._paths.checkpoint, flush.checkpoint.encode())
+
+    def written(self, flush: TimerFlush) -> None:
+        """Take note that `write` succeeded."""
+        self.log.was_written(flush.log_bytes)
+        self._checkpoint = flush.checkpoint
+
+    def not_written(self, flush: TimerFlush) -> None:
+        """Take note that `write` failed; the same is written again with the next flush."""
+        self.wheel.not_written(flush.pages)
+
+    def clean(self, log_min: int) -> int:
+        """Delete timer log files whose records the commit log has deleted; returns how many. Not while `write` runs."""
+        return self.log.remove_before(self.log.outlived_before(log_min))
+
+    def _count(self, topic_hash: int, change: int) -> None:
+        self.waiting += change
+        messages = self.waiting_by_topic.get(topic_hash, 0) + change
+        if messages:
+            self.waiting_by_topic[topic_hash] = messages
+        else:
+            self.waiting_by_topic.pop(topic_hash, None)
+
+    def _says(self, checkpoint: TimerCheckpoint) -> bool:
+        return (checkpoint.read_ms, checkpoint.queue_offset) == (self.read_ms, self.queue_offset)
