@@ -30,6 +30,8 @@ from broker_core.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEED_UNWRAP,
 from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.schedule.timer.recall_handle import recall_fields
 from broker_core.store.results import PutResult, PutStatus
 
 logger = logging.getLogger(__name__)
@@ -124,7 +126,10 @@ class SendProcessor:
             self._counters.put_failed += 1
             return command.reply(_CODES[result.status], self.put_remark(result), self.extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
-        answer = command.reply(ext_fields=self.stored_fields(result, target.told_queue_id))
+        fields = self.stored_fields(result, target.told_queue_id)
+        if target.topic == WHEEL_TOPIC:
+            fields |= recall_fields(target.properties, self._state.config.broker_name)
+        answer = command.reply(ext_fields=fields)
         if self._durable is None or not target.wait:
             now = perf_counter()
             self._counters.put_took(now - started, now)

@@ -84,7 +84,7 @@ class Timers:
             clock=state.clock,
             flush_interval_ms=config.timer_flush_interval_ms,
         )
-        files.serve(PRECISION_FILE, lambda: self.service.history.to_json())
+        files.serve(PRECISION_FILE, self.service.precisions_json)
         dispatcher.rewrites.timer = self.rewrite
         dispatcher.extend({RequestCode.RECALL_MESSAGE: self.recall})
 
@@ -112,9 +112,7 @@ class Timers:
             return draft
         if self.service.fault:
             raise RequestRefusedError(self.service.fault, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        out = slot_for(
-            draft.properties, self._limits, self._state.clock(), congestion=self._congestion, choose=self._choose
-        )
+        out = slot_for(draft.properties, self._limits, self._state.clock(), congestion=self._congestion, choose=self._choose)
         if isinstance(out, TimerRefusal):
             raise RequestRefusedError(out.text, code=_CODES[out.fault])
         if out is None:

@@ -92,6 +92,11 @@ class Unit(NamedTuple):
         return self.write_ms + self.delay_ms
 
     @property
+    def was_late(self) -> bool:
+        """It was due before it came into the wheel."""
+        return self.delay_ms < 0
+
+    @property
     def is_roll(self) -> bool:
         """It is to be put into the wheel again, not delivered."""
         return bool(self.magic & MAGIC_ROLL)

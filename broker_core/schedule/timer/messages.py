@@ -38,7 +38,8 @@ _OUT = property_marker(OUT_MS)
 _TOPIC = property_marker(props.REAL_TOPIC)
 _DELETE = property_marker(DELETE_KEY)
 _UNIQUE = property_marker(props.UNIQUE_KEY)
-_ADDED = re.compile(rb"(?:^|\x02)(?:TIMER_ENQUEUE_MS|TIMER_DEQUEUE_MS|TIMER_ROLL_TIMES|TIMER_OUT_MS)\x01[^\x02]*")
+_STAMPS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS)\x01[^\x02]*")
+_STAMPS_OUT_AND_ROLLS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS|ROLL_TIMES|OUT_MS)\x01[^\x02]*")
 _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
@@ -122,7 +123,7 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
     parts, properties = _split(record)
     queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
     topic = find_property_bytes(properties, _TOPIC) or b""
-    text = _without_added(properties, keep_out=True) + _items((ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
+    text = _without(properties, _STAMPS, b"QUEUE_MS\x01") + _items((ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
     return _message(parts, record, topic.decode("utf-8", "replace"), int(queue) if queue.isdigit() else 0, text)
 
 
@@ -134,7 +135,7 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
     """
     parts, properties = _split(record)
     times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
-    text = _without_added(properties, keep_out=False) + _items(
+    text = _without(properties, _STAMPS_OUT_AND_ROLLS, _OUT) + _items(
         (OUT_MS, out_ms),
         (ENQUEUE_MS, enqueue_ms),
         (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
@@ -171,14 +172,10 @@ def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, 
     )
 
 
-def _without_added(properties: bytes, *, keep_out: bool) -> bytes:
+def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> bytes:
+    """Properties less those of some names; looks closer only where a marker occurs."""
     properties = properties.removesuffix(b"\x02")
-    out = find_property_bytes(properties, _OUT) if keep_out else None
-    if ENQUEUE_MS.encode() in properties or not keep_out:
-        properties = _ADDED.sub(b"", properties)
-        if out is not None:
-            properties += b"\x02" + _OUT + out
-    return properties
+    return names.sub(b"", properties) if marker in properties else properties
 
 
 def _items(*items: tuple[str, int]) -> bytes:

@@ -134,6 +134,10 @@ class TimerService:
         work = TimerWork(opened, source, self.history, put=self._put, delivered_to=self._delivered_to)
         return work, opened.precision_changed
 
+    def precisions_json(self) -> dict[str, Any]:
+        """Content of the precision file."""
+        return self.history.to_json()
+
     # ---- turns ----
 
     def _arrived(self, arrival: Arrival) -> None:

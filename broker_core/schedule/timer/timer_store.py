@@ -134,15 +134,16 @@ class TimerStore:
         """Start of the slot that holds a time."""
         return time_ms - time_ms % self.precision_ms
 
-    def place(self, slot_ms: int, now_ms: int) -> Place | None:
-        """Where a message goes; None when it is due already (Source: spec store §14.1, roll)."""
+    def place(self, slot_ms: int, now_ms: int) -> Place:
+        """Where a message goes; one that is due already into its slot too, as far as the wheel reaches back.
+
+        Source: store specification §14.1 (roll).
+        """
         write_ms = self.aligned(now_ms)
-        if slot_ms < write_ms:
-            return None
         window = self._roll_slots * self.precision_ms
         beyond = slot_ms - write_ms - window
         if beyond < 0:
-            return Place(slot_ms, is_roll=False)
+            return Place(max(slot_ms, write_ms - (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms), is_roll=False)
         if beyond < self._roll_slots // 3 * self.precision_ms:
             window = self._roll_slots // 2 * self.precision_ms
         return Place(write_ms + window, is_roll=True)

@@ -1,6 +1,6 @@
 """What the timers do, one bounded turn at a time; no event loop, no clock of its own.
 
-    enqueue   messages of the wheel topic → timer store; what is due already is delivered at once
+    enqueue   messages of the wheel topic → timer store, those that are due already too
     dequeue   the next due slot: cancels are collected, then its messages delivered in the order in which they came
 
 A slot is begun only when everything that was in the wheel topic by then is in the store, so that a cancel that was accepted
@@ -122,12 +122,12 @@ class TimerWork:
         if 0 < self._retry_at_ms - now_ms <= RETRY_MAX_MS:
             return self._retry_at_ms - now_ms
         self._retry_at_ms = 0
-        behind = self._enqueue(now_ms)
+        self._enqueue(now_ms)
         if not self._retry_at_ms and self._is_ready(now_ms):
             self._dequeue(now_ms)
         if self._retry_at_ms:
             return self._retry_at_ms - now_ms
-        if behind:
+        if self.store.queue_offset < self._source.queue_bounds()[1]:
             return 0
         next_ms = self.store.next_due_ms
         self.store.pass_time(now_ms)
@@ -153,8 +153,8 @@ class TimerWork:
 
     # ---- into the wheel ----
 
-    def _enqueue(self, now_ms: int) -> bool:
-        """Take messages of the wheel topic in; returns whether there are more."""
+    def _enqueue(self, now_ms: int) -> None:
+        """Take messages of the wheel topic in."""
         low, high = self._source.queue_bounds()
         store = self.store
         if store.queue_offset < low:
@@ -170,9 +170,8 @@ class TimerWork:
             store.queue_offset += 1
         for physical, size in units:
             if not self._take_in(store.queue_offset, physical, size, now_ms):
-                return False
+                return
             store.queue_offset += 1
-        return store.queue_offset < high
 
     def _take_in(self, queue_offset: int, physical: int, size: int, now_ms: int) -> bool:
         """Put one message into the wheel; returns False when that must be tried again later."""
@@ -187,8 +186,6 @@ class TimerWork:
         if self._redo.is_done(queue_offset, slot_ms, properties):
             return True
         place = self.store.place(slot_ms, now_ms)
-        if place is None:
-            return facts.is_delete or self._deliver(record, slot_ms, NEVER_ENQUEUED, now_ms)
         if not self.store.can_add(place):
             self._pause(now_ms, "the timer wheel waits for the disk")
             return False
@@ -229,7 +226,7 @@ class TimerWork:
         due.is_gathered = True
 
     def _finish(self, due: _Due) -> None:
-        """Done with a slot, unless more came into it meanwhile, which needs a clock that was set back."""
+        """Done with a slot, unless more came into it meanwhile: messages that were late, or a clock that was set back."""
         slot = self.store.wheel.slot(due.slot_ms)
         newest = due.newest if slot is None else slot.last
         if newest == due.newest:
@@ -255,7 +252,7 @@ class TimerWork:
         if due.cancel_keys and cancels(due.cancel_keys, properties):
             self.figures.cancelled += 1
             return True
-        return self._deliver(record, due.slot_ms, unit.write_ms, now_ms)
+        return self._deliver(record, unit, now_ms)
 
     def _roll(self, record: memoryview, unit: Unit, out_ms: int, now_ms: int) -> bool:
         queue_offset = int.from_bytes(record[20:28])
@@ -270,16 +267,15 @@ class TimerWork:
             return True
         return False
 
-    def _deliver(self, record: memoryview, slot_ms: int, enqueue_ms: int, now_ms: int) -> bool:
+    def _deliver(self, record: memoryview, unit: Unit, now_ms: int) -> bool:
         try:
-            message = delivered(record, enqueue_ms=enqueue_ms, now_ms=now_ms)
+            message = delivered(record, enqueue_ms=NEVER_ENQUEUED if unit.was_late else unit.write_ms, now_ms=now_ms)
         except CodecError as error:
-            return self._given_up(slot_ms, error.message)
-        if not self._store(message, slot_ms, now_ms):
+            return self._given_up(unit.physical_offset, error.message)
+        if not self._store(message, unit.physical_offset, now_ms):
             return False
         self.figures.delivered += 1
-        if enqueue_ms != NEVER_ENQUEUED:
-            self.lateness.add(now_ms - slot_ms - self.store.precision_ms, now_ms)
+        self.lateness.add(now_ms - unit.slot_ms - self.store.precision_ms, now_ms)
         return True
 
     def _store(self, message: MessageToStore, where: int, now_ms: int) -> bool:
