@@ -18,7 +18,7 @@ from broker_core.schedule.timer.work import TimerWork
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutResult, PutStatus
 from tests.support.clock import ManualClock
-from tests.support.store_bench import StoreBench, message
+from tests.support.store_bench import FaultyDisk, StoreBench, message
 
 TOPIC = "Later"
 DAY_MS = 86_400_000
@@ -26,11 +26,22 @@ SMALL_LOG_FILE = 52 * 7 + 16 + 20
 """Seven units, and a filler that is longer than it must be."""
 
 
+class QuietDisk(FaultyDisk):
+    """A disk that is not waited for: a kill loses nothing that was written."""
+
+    def sync(self, descriptor: int) -> None:  # noqa: ARG002  as the real one
+        self.syncs += 1
+
+    def sync_directory(self, path: Path) -> None:
+        """Nothing to wait for."""
+
+
 class TimerBench:
     """One store with timers, opened and crashed at will."""
 
     def __init__(self, root: Path, **settings: Any) -> None:
         self.stores = StoreBench(root)
+        self.stores.disk = QuietDisk()
         self.paths = TimerPaths(root)
         self.settings = TimerSettings(**({"log_file_bytes": SMALL_LOG_FILE} | settings))
         self.delay_max_ms = 400 * DAY_MS
@@ -55,12 +66,10 @@ class TimerBench:
         source = StoreSource(self.store)
         found = None if self.precisions else read_found_precision(self.paths, self.settings, self.stores.disk)
         history = PrecisionHistory.of_json(self.precisions, current_ms=self.settings.precision_ms, found_ms=found)
-        self.opened = open_timer_store(
-            self.paths, self.settings, source, history, now_ms=self.clock(), disk=self.stores.disk
-        )
+        self.opened = open_timer_store(self.paths, self.settings, source, history, now_ms=self.clock(), disk=self.stores.disk)
         if self.opened.precision_changed:
             self.precisions = history.to_json()
-        self.work = TimerWork(self.opened, source, history, put=self._put)
+        self.work = TimerWork(self.opened.store, source, history, put=self._put)
 
     def _put(self, put: MessageToStore) -> PutResult:
         return self.store.put(put) if self.put_status is None else PutResult(self.put_status)

@@ -13,8 +13,12 @@ this does not.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +30,7 @@ from broker_core.schedule.timer.layout import (
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_POSITION,
+    SLOT,
     SLOT_TYPE,
     SLOTS_TTL,
     WHEEL_BYTES,
@@ -41,7 +46,8 @@ from broker_core.store.disk import Disk
 
 logger = logging.getLogger(__name__)
 
-_SAMPLES = 64
+_READ_BYTES = 64 * 1024
+_DELAY_MAX_MS = (1 << 31) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
 
 Int64s = npt.NDArray[np.int64]
@@ -66,14 +72,10 @@ class OpenedTimers(NamedTuple):
     """A timer store that was opened.
 
     Attributes:
-        redo_until: Messages of the wheel topic before this offset were in the wheel once: of those, what is before
-            ``redo_read_ms`` was delivered.
         precision_changed: Whether the precision history must be written.
     """
 
     store: TimerStore
-    redo_until: int
-    redo_read_ms: int
     precision_changed: bool
 
 
@@ -130,23 +132,40 @@ def open_timer_store(
         read_ms=aligned_read if first_slot is None else min(aligned_read, first_slot),
         queue_offset=queue_offset,
         checkpoint=checkpoint,
+        redo_until=min(checkpoint.queue_offset, high) if queue_offset < checkpoint.queue_offset else 0,
         waiting_by_topic=_by_topic(waiting),
         disk=disk,
     )
-    redo_until = min(checkpoint.queue_offset, high) if queue_offset < checkpoint.queue_offset else 0
-    return OpenedTimers(store, redo_until, read_ms, precision_changed)
+    return OpenedTimers(store, precision_changed)
 
 
 def found_precision(paths: TimerPaths, log: TimerLog) -> int | None:
     """Precision that the timer files were written with, from slots that point to a unit; None when they do not tell."""
     if not paths.wheel.is_file() or paths.wheel.stat().st_size != WHEEL_BYTES:
         return None
-    slots = np.fromfile(paths.wheel, SLOT_TYPE)
-    for slot in slots[np.flatnonzero(slots["time"] > 0)][-_SAMPLES:]:
-        unit = log.unit(int(slot["last"]))
-        if unit is not None and unit.slot_ms > 0 and unit.slot_ms % int(slot["time"]) == 0:
-            return unit.slot_ms // int(slot["time"])
+    for slots in _slot_runs(paths.wheel):
+        for slot in slots[np.flatnonzero(slots["time"] > 0)]:
+            unit = log.unit(int(slot["last"]))
+            if unit is not None and unit.slot_ms > 0 and unit.slot_ms % int(slot["time"]) == 0:
+                return unit.slot_ms // int(slot["time"])
     return None
+
+
+def _slot_runs(path: Path) -> Iterator[npt.NDArray[np.void]]:
+    """Slots of a wheel file, without those in its holes."""
+    with path.open("rb", buffering=0) as file:
+        position = 0
+        while position < WHEEL_BYTES:
+            try:
+                position = os.lseek(file.fileno(), position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only holes follow
+                    return
+                raise
+            position -= position % SLOT.size
+            data = os.pread(file.fileno(), _READ_BYTES, position)
+            yield np.frombuffer(data, SLOT_TYPE, len(data) // SLOT.size)
+            position += len(data)
 
 
 def read_found_precision(paths: TimerPaths, settings: TimerSettings, disk: Disk) -> int | None:
@@ -256,7 +275,7 @@ def _written_anew(log: TimerLog, waiting: _Waiting, before_ms: Int64s, low_ms: i
             waiting.record_bytes.tolist(), waiting.topic_hash.tolist(), strict=True,
         )
     ):  # fmt: skip
-        at_ms = min(write_ms, slot_ms)
+        at_ms = slot_ms if slot_ms - write_ms > _DELAY_MAX_MS else min(write_ms, slot_ms)
         unit = Unit(last_of.get(slot_ms, NO_POSITION), magic, at_ms, slot_ms - at_ms, physical, size, topic)
         positions[row] = last_of[slot_ms] = log.append(unit)
         if log.unwritten_bytes > _WRITE_BYTES:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from broker_core.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property_bytes, property_marker
 from broker_core.schedule.timer.messages import properties_of, roll_times
-from broker_core.schedule.timer.recovery import OpenedTimers
-from broker_core.schedule.timer.timer_store import WheelSource
+from broker_core.schedule.timer.timer_store import TimerStore, WheelSource
 
 _TOPIC = property_marker(REAL_TOPIC)
 _UNIQUE = property_marker(UNIQUE_KEY)
@@ -19,17 +18,17 @@ class Redo:
     """Tells done messages from others; knows nothing, at no cost, where the timer log was whole.
 
     Args:
-        opened: The timer store as it was opened.
+        store: The timer store as it was opened.
         source: The message store.
     """
 
-    def __init__(self, opened: OpenedTimers, source: WheelSource) -> None:
-        self._until = opened.redo_until
-        self._read_ms = opened.redo_read_ms
+    def __init__(self, store: TimerStore, source: WheelSource) -> None:
+        self._until = store.redo_until
+        self._read_ms = store.redo_read_ms
         self._rolled: set[int] = set()
         """Hashes of topic, unique key and number of rolls."""
         if self._until:
-            self._read(opened.store.queue_offset, source)
+            self._read(store.queue_offset, source)
 
     def is_done(self, queue_offset: int, slot_ms: int, properties: bytes) -> bool:
         """Whether a message of the wheel topic was dealt with before the timer log lost it."""

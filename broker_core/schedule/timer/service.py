@@ -131,7 +131,7 @@ class TimerService:
         opened: OpenedTimers = open_timer_store(
             self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk
         )
-        work = TimerWork(opened, source, self.history, put=self._put, delivered_to=self._delivered_to)
+        work = TimerWork(opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to)
         return work, opened.precision_changed
 
     def precisions_json(self) -> dict[str, Any]:

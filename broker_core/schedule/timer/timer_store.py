@@ -30,6 +30,9 @@ from broker_core.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.store.disk import Disk
 
+NOT_WHOLE = 1 << 62
+"""Flush position of a checkpoint while a lost timer log is being made again: no log is that long."""
+
 UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
 """With more than this not yet on disk, no further message enters the wheel."""
 
@@ -94,6 +97,8 @@ class TimerStore:
         roll_slots: Slots ahead from which on messages are rolled (``timerRollWindowSlot``).
         read_ms: Slots before this time are done with.
         queue_offset: First message of the wheel topic that is not in here.
+        checkpoint: As it was read.
+        redo_until: Messages of the wheel topic before this offset were in here once, but the log has lost some of them.
         disk: The operating system.
 
     Attributes:
@@ -111,6 +116,7 @@ class TimerStore:
         read_ms: int,
         queue_offset: int,
         checkpoint: TimerCheckpoint,
+        redo_until: int,
         waiting_by_topic: dict[int, int],
         disk: Disk,
     ) -> None:
@@ -126,6 +132,8 @@ class TimerStore:
         self.waiting = sum(waiting_by_topic.values())
         self.waiting_by_topic = waiting_by_topic
         self._checkpoint = checkpoint
+        self.redo_until = redo_until
+        self.redo_read_ms = checkpoint.read_ms
         self._next_ms: int | None = wheel.next_time(read_ms)
 
     # ---- putting in ----
@@ -170,6 +178,11 @@ class TimerStore:
         if self._next_ms is None or slot_ms < self._next_ms:
             self._next_ms = slot_ms
 
+    @property
+    def is_redoing(self) -> bool:
+        """Whether a lost timer log is being made again; nothing is delivered until it is."""
+        return self.queue_offset < self.redo_until
+
     def congestion(self, slot_ms: int) -> int:
         """Messages in a slot, less cancels."""
         slot = self.wheel.slot(slot_ms)
@@ -204,6 +217,8 @@ class TimerStore:
 
     def pass_time(self, now_ms: int) -> None:
         """Note that no slot before now has anything left."""
+        if self.is_redoing:
+            return
         write_ms = self.aligned(now_ms)
         if self._next_ms is None or self._next_ms > write_ms:
             self.read_ms = max(self.read_ms, write_ms)
@@ -216,21 +231,13 @@ class TimerStore:
         """What is to be written now; None when nothing has changed."""
         pending, pages = self.log.unwritten(), self.wheel.dirty()
         before = self._checkpoint
-        if not pending.data and not pages.numbers and self._says(before):
+        if not pending.data and not pages.numbers and not pages.is_whole and self._says(before):
             return None
-        return TimerFlush(
-            pending,
-            pages,
-            TimerCheckpoint(
-                self.read_ms,
-                pending.position + len(pending.data),
-                self.queue_offset,
-                self.queue_offset,
-                before.state_version,
-                now_ms,
-                before.counter + 1,
-            ),
-        )
+        read_ms, position, offset = self.read_ms, pending.position + len(pending.data), self.queue_offset
+        if self.is_redoing:
+            read_ms, position, offset = self.redo_read_ms, NOT_WHOLE, self.redo_until
+        checkpoint = TimerCheckpoint(read_ms, position, offset, offset, before.state_version, now_ms, before.counter + 1)
+        return TimerFlush(pending, pages, checkpoint)
 
     def write(self, flush: TimerFlush) -> None:
         """Write and sync; on whatever thread, one at a time.
@@ -246,6 +253,7 @@ class TimerStore:
     def written(self, flush: TimerFlush) -> None:
         """Take note that `write` succeeded."""
         self.log.was_written(flush.log_bytes)
+        self.wheel.was_written()
         self._checkpoint = flush.checkpoint
 
     def not_written(self, flush: TimerFlush) -> None:

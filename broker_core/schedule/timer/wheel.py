@@ -1,7 +1,8 @@
 """The timer wheel: one slot per tick of the precision, kept in memory, its changed pages written behind.
 
 It is only an index into the timer log: it is made anew from the log at every start, so a damaged file, one of another
-precision or one from before a crash does no harm. The file is kept for brokers that trust it.
+precision or one from before a crash does no harm. The file is kept for brokers that trust it, and replaced as a whole after a
+start.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from broker_core.schedule.timer.layout import SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEE
 from broker_core.store.disk import Disk
 
 PAGE_BYTES = 4096
-_SEARCH_SLOTS = 8_192
+_BLOCK_SLOTS = 1_024
+_BLOCKS = -(-SLOTS_TOTAL // _BLOCK_SLOTS)
 
 Int64s = npt.NDArray[np.int64]
 
 
 class DirtyPages(NamedTuple):
-    """Pages to be written: their numbers, ascending, and their bytes."""
+    """Pages to be written: their numbers, ascending, and their bytes; and whether all others are zero."""
 
     numbers: list[int]
     data: list[bytes]
+    is_whole: bool
 
 
 class PendingSlots(NamedTuple):
@@ -59,8 +62,10 @@ class TimerWheel:
         self._memory = disk.map_memory(WHEEL_BYTES)
         self._slots = np.frombuffer(self._memory, SLOT_TYPE)
         self._rolls = np.zeros(SLOTS_TOTAL, np.int32)
+        self._taken = np.zeros(_BLOCKS, np.int64)
+        """Slots with units, by block: a search passes over the empty ones."""
         self._dirty: set[int] = set()
-        self._is_new = True
+        self._is_written = False
 
     def slot(self, time_ms: int) -> Slot | None:
         """The slot of a time; None while nothing is in it."""
@@ -78,6 +83,8 @@ class TimerWheel:
         """Set a slot; ``rolls`` more of its messages are only on the way to a later one."""
         tick = slot.time_ms // self.precision_ms
         row = tick % SLOTS_TOTAL
+        if not SLOT.unpack_from(self._memory, row * SLOT.size)[0]:
+            self._taken[row // _BLOCK_SLOTS] += 1
         SLOT.pack_into(self._memory, row * SLOT.size, tick, slot.first, slot.last, slot.messages, 0)
         self._rolls[row] += rolls
         self._dirty.add(row * SLOT.size // PAGE_BYTES)
@@ -85,31 +92,45 @@ class TimerWheel:
     def clear(self, time_ms: int) -> None:
         """Empty the slot of a time."""
         row = time_ms // self.precision_ms % SLOTS_TOTAL
+        if SLOT.unpack_from(self._memory, row * SLOT.size)[0]:
+            self._taken[row // _BLOCK_SLOTS] -= 1
         SLOT.pack_into(self._memory, row * SLOT.size, 0, 0, 0, 0, 0)
         self._rolls[row] = 0
         self._dirty.add(row * SLOT.size // PAGE_BYTES)
 
     def next_time(self, from_ms: int) -> int | None:
         """Time of the first slot with units at or after a time; None without any."""
-        start = from_ms // self.precision_ms
-        times = self._slots["time"]
-        done = 0
-        while done < SLOTS_TOTAL:
-            index = (start + done) % SLOTS_TOTAL
-            part = times[index : min(index + _SEARCH_SLOTS, SLOTS_TOTAL, index + SLOTS_TOTAL - done)]
-            hits = np.flatnonzero(part >= max(start, 1))
-            if len(hits):
-                return int(part[hits[0]]) * self.precision_ms
-            done += len(part)
-        return None
+        start = max(1, from_ms // self.precision_ms)
+        first_block = start % SLOTS_TOTAL // _BLOCK_SLOTS
+        blocks = np.flatnonzero(self._taken)
+        # Once around the wheel; the block of the start comes twice, for its second and for its first part.
+        cut = int(np.searchsorted(blocks, first_block))
+        best: int | None = None
+        for block in [*blocks[cut:].tolist(), *blocks[: cut + 1].tolist()]:
+            times = self._slots["time"][block * _BLOCK_SLOTS : (block + 1) * _BLOCK_SLOTS]
+            later = times[times >= start]
+            if len(later) and (best is None or int(later.min()) < best):
+                best = int(later.min())
+                if block != first_block:
+                    break
+        return None if best is None else best * self.precision_ms
 
     def pending(self) -> PendingSlots:
         """All slots with units. May be called from any thread."""
-        times = self._slots["time"].astype(np.int64)
-        rows = np.flatnonzero(times)
-        rows = rows[np.argsort(times[rows])]
+        rows = self._rows()
+        times = self._slots["time"][rows].astype(np.int64)
+        order = np.argsort(times)
+        rows = rows[order]
         messages = self._slots["count"][rows].astype(np.int64)
-        return PendingSlots(times[rows] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
+        return PendingSlots(times[order] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
+
+    def _rows(self) -> Int64s:
+        """Numbers of the slots with units."""
+        found = []
+        for block in np.flatnonzero(self._taken).tolist():
+            start = block * _BLOCK_SLOTS
+            found.append(start + np.flatnonzero(self._slots["time"][start : start + _BLOCK_SLOTS]))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     # ---- the file ----
 
@@ -122,15 +143,20 @@ class TimerWheel:
         self._slots["last"][rows] = last
         self._slots["count"][rows] = messages
         self._rolls[rows] = rolls
+        self._taken += np.bincount(rows // _BLOCK_SLOTS, minlength=_BLOCKS)
 
     def dirty(self) -> DirtyPages:
-        """Pages changed since the last call, copied; the first time all that differ from the file."""
-        if self._is_new:
-            self._is_new = False
-            self._dirty.update(self._different())
+        """Pages changed since the last call, copied; all with units until a `write` has succeeded."""
+        if not self._is_written:
+            self._dirty.update(np.unique(self._rows() * SLOT.size // PAGE_BYTES).tolist())
         numbers = sorted(self._dirty)
         self._dirty.clear()
-        return DirtyPages(numbers, [bytes(self._memory[n * PAGE_BYTES : (n + 1) * PAGE_BYTES]) for n in numbers])
+        pages = [bytes(self._memory[number * PAGE_BYTES : (number + 1) * PAGE_BYTES]) for number in numbers]
+        return DirtyPages(numbers, pages, not self._is_written)
+
+    def was_written(self) -> None:
+        """Take note that `write` succeeded."""
+        self._is_written = True
 
     def not_written(self, pages: DirtyPages) -> None:
         """Take note that `write` failed."""
@@ -142,30 +168,24 @@ class TimerWheel:
         Raises:
             OSError: It failed.
         """
-        if not pages.numbers and self._path.exists():
+        if not pages.is_whole:
+            if pages.numbers:
+                self._write(self._path, pages)
             return
-        if self._path.exists() and self._path.stat().st_size != WHEEL_BYTES:
-            self._path.unlink()
-        is_new = not self._path.exists()
-        descriptor = self._disk.open_sized(self._path, WHEEL_BYTES)
+        new = self._path.with_name(f"{self._path.name}.new")
+        new.unlink(missing_ok=True)
+        self._write(new, pages)
+        new.replace(self._path)
+        self._disk.sync_directory(self._path.parent)
+
+    def _write(self, path: Path, pages: DirtyPages) -> None:
+        descriptor = self._disk.open_sized(path, WHEEL_BYTES)
         try:
             for number, data in _runs(pages):
                 self._disk.write_at(descriptor, data, number * PAGE_BYTES)
             self._disk.sync(descriptor)
         finally:
             self._disk.close(descriptor)
-        if is_new:
-            self._disk.sync_directory(self._path.parent)
-
-    def _different(self) -> list[int]:
-        """Pages whose bytes are not those of the file."""
-        mine = np.frombuffer(self._memory, np.uint64)
-        data = b""
-        if self._path.is_file() and self._path.stat().st_size == WHEEL_BYTES:
-            data = self._disk.read_at(self._path, WHEEL_BYTES, 0)
-        there = np.frombuffer(data, np.uint64) if len(data) == WHEEL_BYTES else np.uint64(0)
-        rows = np.flatnonzero(mine != there)
-        return [int(number) for number in np.unique(rows * 8 // PAGE_BYTES)]
 
 
 def _runs(pages: DirtyPages) -> Iterator[tuple[int, bytes]]:

@@ -30,9 +30,8 @@ from broker_core.schedule.timer.messages import (
     rolled,
 )
 from broker_core.schedule.timer.precision import PrecisionHistory
-from broker_core.schedule.timer.recovery import OpenedTimers
 from broker_core.schedule.timer.redo import Redo
-from broker_core.schedule.timer.timer_store import WheelSource
+from broker_core.schedule.timer.timer_store import TimerStore, WheelSource
 from broker_core.store.results import PutResult, PutStatus
 
 UNITS_A_TURN = 256
@@ -80,7 +79,7 @@ class TimerWork:
     """Enqueues and delivers.
 
     Args:
-        opened: The timer store as it was opened.
+        store: The timer store as it was opened.
         source: The message store.
         history: Precisions.
         put: Stores a message.
@@ -89,14 +88,14 @@ class TimerWork:
 
     def __init__(
         self,
-        opened: OpenedTimers,
+        store: TimerStore,
         source: WheelSource,
         history: PrecisionHistory,
         *,
         put: Callable[[MessageToStore], PutResult],
         delivered_to: Callable[[str, int], None] = lambda _topic, _bytes: None,
     ) -> None:
-        self.store = opened.store
+        self.store = store
         self.figures = TimerFigures()
         self.lateness = Lateness()
         self.far = FarAhead()
@@ -104,12 +103,12 @@ class TimerWork:
         self._history = history
         self._put = put
         self._tell = delivered_to
-        self._redo = Redo(opened, source)
+        self._redo = Redo(store, source)
         self._due: _Due | None = None
         self._goal = 0
         self._retry_ms = 0
         self._retry_at_ms = 0
-        self.far.load(opened.store, source)
+        self.far.load(store, source)
 
     # ---- one turn ----
 
@@ -123,7 +122,7 @@ class TimerWork:
             return self._retry_at_ms - now_ms
         self._retry_at_ms = 0
         self._enqueue(now_ms)
-        if not self._retry_at_ms and self._is_ready(now_ms):
+        if not self._retry_at_ms and not self.store.is_redoing and self._is_ready(now_ms):
             self._dequeue(now_ms)
         if self._retry_at_ms:
             return self._retry_at_ms - now_ms
