@@ -11,7 +11,7 @@ from typing import NamedTuple
 from broker_core.message.properties import PROPERTIES_BYTES_MAX, REAL_QUEUE_ID, REAL_TOPIC
 from broker_core.schedule.timer.messages import ADDED_BYTES, ASKING, DELAY_MS, DELAY_SECONDS, DELETE_KEY, OUT_MS
 
-_RESERVED_BYTES = ADDED_BYTES + len(f"{OUT_MS}=,{REAL_TOPIC}=,{REAL_QUEUE_ID}=,") + 40
+_RESERVED_BYTES = ADDED_BYTES + len(f"{OUT_MS}=,{REAL_TOPIC}=,{REAL_QUEUE_ID}=,") + 160
 _TIME_MAX = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
