@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from broker_core.errors import CodecError
 from broker_core.message.model import MessageToStore
+from broker_core.schedule.lateness import LatenessWindow
 from broker_core.schedule.timer.far_ahead import FarAhead
-from broker_core.schedule.timer.lateness import Lateness
 from broker_core.schedule.timer.layout import Unit
 from broker_core.schedule.timer.messages import (
     NEVER_ENQUEUED,
@@ -97,7 +97,7 @@ class TimerWork:
     ) -> None:
         self.store = store
         self.figures = TimerFigures()
-        self.lateness = Lateness()
+        self.lateness = LatenessWindow()
         self.far = FarAhead()
         self._source = source
         self._history = history
@@ -274,7 +274,7 @@ class TimerWork:
         if not self._store(message, unit.physical_offset, now_ms):
             return False
         self.figures.delivered += 1
-        self.lateness.add(now_ms - unit.slot_ms - self.store.precision_ms, now_ms)
+        self.lateness.add(max(0, now_ms - unit.slot_ms - self.store.precision_ms), now_ms // 1_000)
         return True
 
     def _store(self, message: MessageToStore, where: int, now_ms: int) -> bool:
