@@ -559,6 +559,10 @@ class MessageStore:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
 
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the log as they are, None where they are not, or not in one file."""
+        return self._commit_log.slice(physical_offset, size)
+
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
         """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.
 

@@ -45,6 +45,7 @@ _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
 _DIGITS_MAX = 19
+_ITEM_END = 2
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000
@@ -84,12 +85,26 @@ def timer_facts(record: memoryview) -> TimerFacts | None:
 
 def facts_of(properties: bytes) -> TimerFacts | None:
     """Facts of encoded properties; None when they are not those of a timer message in the wheel topic."""
-    out = find_property_bytes(properties, _OUT)
-    topic = find_property_bytes(properties, _TOPIC)
+    return quick_facts(properties, 0, len(properties))
+
+
+def quick_facts(data: bytes, start: int, end: int) -> TimerFacts | None:
+    """`facts_of` for the part of some bytes that holds properties."""
+    out, topic = _value(data, _OUT, start, end), _value(data, _TOPIC, start, end)
     if out is None or topic is None or not out.isdigit() or len(out) > _DIGITS_MAX:
         return None
-    is_delete = _DELETE in properties and find_property_bytes(properties, _DELETE) is not None
-    return TimerFacts(int(out), _topic_hash(topic), is_delete)
+    is_delete = data.find(_DELETE, start, end) >= 0 and _value(data, _DELETE, start, end) is not None
+    return TimerFacts(int(out), _hashes.get(topic) or _topic_hash(topic), is_delete)
+
+
+def _value(data: bytes, marker: bytes, start: int, end: int) -> bytes | None:
+    """Value of a property within a part of some bytes; the last of several wins."""
+    found = data.rfind(marker, start, end)
+    if found < 0 or (found > start and data[found - 1] != _ITEM_END):
+        return None if found < 0 else find_property_bytes(data[start:end], marker)
+    begin = found + len(marker)
+    stop = data.find(b"\x02", begin, end)
+    return data[begin : end if stop < 0 else stop] or find_property_bytes(data[start:end], marker)
 
 
 def _topic_hash(topic: bytes) -> int:

@@ -310,7 +310,7 @@ def _fill(wheel: TimerWheel, waiting: _Waiting) -> None:
     starts = np.flatnonzero(np.concatenate(([True], slot[1:] != slot[:-1])))
     ends = np.concatenate((starts[1:], [len(slot)])) - 1
     rolls = np.where(waiting.magic & MAGIC_ROLL, change, 0)
-    wheel.fill(
+    wheel.put(
         slot[starts],
         waiting.position[starts],
         waiting.position[ends],

@@ -23,28 +23,35 @@ class Redo:
     """
 
     def __init__(self, store: TimerStore, source: WheelSource) -> None:
+        self._source = source
         self._until = store.redo_until
         self._read_ms = store.redo_read_ms
         self._rolled: set[int] = set()
         """Hashes of topic, unique key and number of rolls."""
         if self._until:
-            self._read(store.queue_offset, source)
+            self._read(store.queue_offset)
 
-    def is_done(self, queue_offset: int, slot_ms: int, properties: bytes) -> bool:
+    def is_done(self, queue_offset: int, slot_ms: int, physical_offset: int, record_bytes: int) -> bool:
         """Whether a message of the wheel topic was dealt with before the timer log lost it."""
         if queue_offset >= self._until:
             return False
-        return slot_ms < self._read_ms or _identity(properties, roll_times(properties) + 1) in self._rolled
+        if slot_ms < self._read_ms:
+            return True
+        properties = self._properties(physical_offset, record_bytes)
+        return _identity(properties, roll_times(properties) + 1) in self._rolled
 
-    def _read(self, queue_offset: int, source: WheelSource) -> None:
-        while units := source.queue_units(queue_offset, _UNITS):
+    def _read(self, queue_offset: int) -> None:
+        while units := self._source.queue_units(queue_offset, _UNITS):
             for physical, size in units:
-                record = source.record(physical, size)
-                properties = b"" if record is None else properties_of(record)
+                properties = self._properties(physical, size)
                 times = roll_times(properties)
                 if times:
                     self._rolled.add(_identity(properties, times))
             queue_offset += len(units)
+
+    def _properties(self, physical_offset: int, record_bytes: int) -> bytes:
+        record = self._source.record(physical_offset, record_bytes)
+        return b"" if record is None else properties_of(record)
 
 
 def _identity(properties: bytes, times: int) -> int:

@@ -25,6 +25,8 @@ from broker_core.store.disk import Disk
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import Arrival, PutResult
 
+ARRIVAL_WAIT_MS = 5
+"""How long messages that arrive are gathered before they enter the wheel."""
 WAIT_MAX_MS = 60_000
 """Longest sleep, after which the clock is looked at again: it may have been set forward."""
 FAULT_WAIT_MS = 1_000
@@ -84,6 +86,7 @@ class TimerService:
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._soon: asyncio.Handle | None = None
+        self._is_gathering = False
         self._flushes = 0
         self._write_failed = False
 
@@ -141,8 +144,10 @@ class TimerService:
     # ---- turns ----
 
     def _arrived(self, arrival: Arrival) -> None:
-        if arrival.topic == WHEEL_TOPIC and self._soon is None and self.work is not None:
-            self.turn_soon()
+        if arrival.topic == WHEEL_TOPIC and not self._is_gathering and self.work is not None and self._soon is None:
+            # Not at once: a turn for many messages costs little more than one for a single message.
+            self._is_gathering = True
+            self._wait(ARRIVAL_WAIT_MS)
 
     def turn_soon(self) -> None:
         """Have a turn as soon as the loop gets to it."""
@@ -161,10 +166,18 @@ class TimerService:
         if wait_ms == 0:
             self.turn_soon()
         else:
-            wait_ms = WAIT_MAX_MS if wait_ms is None else min(wait_ms, WAIT_MAX_MS)
-            self._timer = asyncio.get_running_loop().call_later(wait_ms / 1_000, self._turn)
+            self._wait(WAIT_MAX_MS if wait_ms is None else min(wait_ms, WAIT_MAX_MS))
+
+    def _wait(self, wait_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        at = loop.time() + wait_ms / 1_000
+        if self._timer is None or at < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(at, self._turn)
 
     def _cancel_turns(self) -> None:
+        self._is_gathering = False
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None

@@ -34,6 +34,10 @@ class StoreSource:
         units = self._store.queue_units(WHEEL_TOPIC, 0, offset, count)
         return [(unit.physical_offset, unit.record_bytes) for unit in units]
 
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the log, None where they are not, or not in one file."""
+        return self._store.bytes_at(physical_offset, size)
+
     def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
         """A whole record, None where it is not."""
         record = self._store.record_at(physical_offset)

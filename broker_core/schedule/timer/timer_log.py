@@ -99,16 +99,28 @@ class TimerLog:
 
     # ---- appending and writing ----
 
-    def append(self, unit: Unit) -> int:
-        """Add a unit; returns its position."""
+    def next_position(self) -> int:
+        """Where the next unit goes; ends the file where it has no more room for one."""
         rest = self.file_bytes - self.end % self.file_bytes
         if UNIT.size + FILLER.size > rest:
             self._tail += FILLER.pack(rest, 0, BLANK_MAGIC).ljust(rest, b"\0")
             self.end += rest
-        position = self.end
-        self._tail += unit.pack()
-        self.end = position + UNIT.size
+        return self.end
+
+    def room(self) -> int:
+        """Units that fit into the file of the next one, at least one."""
+        return (self.file_bytes - self.next_position() % self.file_bytes - FILLER.size) // UNIT.size
+
+    def append(self, unit: Unit) -> int:
+        """Add a unit; returns its position."""
+        position = self.next_position()
+        self.append_many(unit.pack())
         return position
+
+    def append_many(self, units: bytes) -> None:
+        """Add packed units, at `next_position`, no more than there is `room` for."""
+        self._tail += units
+        self.end += len(units)
 
     def unwritten(self) -> PendingBytes:
         """What `write` is to write."""

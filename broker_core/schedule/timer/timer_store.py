@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from broker_core.schedule.timer.layout import (
     BLANK_SLOTS,
     MAGIC_DEFAULT,
@@ -21,11 +24,11 @@ from broker_core.schedule.timer.layout import (
     MAGIC_ROLL,
     NO_POSITION,
     SLOTS_TTL,
-    Slot,
+    UNIT,
+    UNIT_TYPE,
     TimerCheckpoint,
     Unit,
 )
-from broker_core.schedule.timer.messages import TimerFacts
 from broker_core.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.store.disk import Disk
@@ -35,6 +38,10 @@ NOT_WHOLE = 1 << 62
 
 UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
 """With more than this not yet on disk, no further message enters the wheel."""
+
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class TimerPaths:
@@ -63,20 +70,40 @@ class WheelSource(Protocol):
     def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
         """Physical offset and size of messages of the wheel topic."""
 
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the commit log, None where they are not, or not in one file."""
+
     def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
         """A whole record, None where it is not."""
 
 
-class Place(NamedTuple):
-    """Where the wheel keeps a message.
+class Places(NamedTuple):
+    """Where the wheel keeps messages; one item a message.
 
     Attributes:
         slot_ms: Its slot.
         is_roll: It is to be put into the wheel again then, because it is due later than the wheel reaches.
     """
 
-    slot_ms: int
-    is_roll: bool
+    slot_ms: Int64s
+    is_roll: Bools
+
+    def part(self, part: slice) -> Places:
+        """Some of them."""
+        return Places(self.slot_ms[part], self.is_roll[part])
+
+
+class Columns(NamedTuple):
+    """Messages that come into the wheel; one item a message."""
+
+    topic_hash: Int64s
+    is_delete: Bools
+    physical_offset: Int64s
+    record_bytes: Int64s
+
+    def part(self, part: slice) -> Columns:
+        """Some of them."""
+        return Columns(self.topic_hash[part], self.is_delete[part], self.physical_offset[part], self.record_bytes[part])
 
 
 class TimerFlush(NamedTuple):
@@ -142,41 +169,78 @@ class TimerStore:
         """Start of the slot that holds a time."""
         return time_ms - time_ms % self.precision_ms
 
-    def place(self, slot_ms: int, now_ms: int) -> Place:
-        """Where a message goes; one that is due already into its slot too, as far as the wheel reaches back.
+    def places(self, slots_ms: Int64s, now_ms: int) -> Places:
+        """Where messages go; those that are due already into their slots too, as far as the wheel reaches back.
 
         Source: store specification §14.1 (roll).
         """
         write_ms = self.aligned(now_ms)
-        window = self._roll_slots * self.precision_ms
-        beyond = slot_ms - write_ms - window
-        if beyond < 0:
-            return Place(max(slot_ms, write_ms - (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms), is_roll=False)
-        if beyond < self._roll_slots // 3 * self.precision_ms:
-            window = self._roll_slots // 2 * self.precision_ms
-        return Place(write_ms + window, is_roll=True)
+        window, low = self._roll_slots * self.precision_ms, (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms
+        beyond = slots_ms - (write_ms + window)
+        is_roll = beyond >= 0
+        if is_roll.any():
+            is_last = beyond < self._roll_slots // 3 * self.precision_ms
+            step = np.where(is_last, self._roll_slots // 2 * self.precision_ms, window)
+            slots_ms = np.where(is_roll, write_ms + step, slots_ms)
+        return Places(np.maximum(slots_ms, write_ms - low), is_roll)
 
-    def can_add(self, place: Place) -> bool:
-        """Whether there is room: the slot is free of what waits a whole turn longer, and the disk keeps up."""
-        return self.log.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.wheel.is_taken(place.slot_ms)
+    def room_for(self, places: Places) -> int:
+        """How many of the messages can be added now, from the first on.
 
-    def add(self, place: Place, facts: TimerFacts, physical_offset: int, record_bytes: int, now_ms: int) -> None:
-        """Put a message into its slot."""
-        slot_ms = place.slot_ms
+        A slot may not be free of what waits a whole turn longer, and the disk may not keep up.
+        """
+        if self.log.unwritten_bytes >= UNWRITTEN_BYTES_MAX and not self.is_redoing:
+            return 0
+        taken = self.wheel.are_taken(places.slot_ms)
+        return int(taken.argmax()) if taken.any() else len(taken)
+
+    def add(self, places: Places, columns: Columns, now_ms: int) -> None:
+        """Put messages into their slots, in their order; `room_for` has said that there is room."""
+        done = 0
+        while done < len(columns.topic_hash):
+            count = min(self.log.room(), len(columns.topic_hash) - done)
+            part = slice(done, done + count)
+            self._add(places.part(part), columns.part(part), now_ms)
+            done += count
+        self.waiting += int(len(columns.is_delete) - 2 * columns.is_delete.sum())
+        self.read_ms = min(self.read_ms, int(places.slot_ms.min()))  # smaller after the clock was set back
+        first = int(places.slot_ms.min())
+        self._next_ms = first if self._next_ms is None else min(self._next_ms, first)
+
+    def _add(self, places: Places, columns: Columns, now_ms: int) -> None:
+        """The same for messages whose units fit into one file of the log."""
+        count = len(columns.topic_hash)
+        position = self.log.next_position()
+        positions = position + UNIT.size * np.arange(count, dtype=np.int64)
+        order = np.argsort(places.slot_ms, kind="stable")
+        slot_ms = places.slot_ms[order]
+        starts = np.flatnonzero(np.concatenate(([True], slot_ms[1:] != slot_ms[:-1])))
+        ends = np.concatenate((starts[1:], [count])) - 1
+        in_order = positions[order]
+        before = self.wheel.slots(slot_ms[starts])
+        previous = np.empty(count, np.int64)
+        previous[order[1:]] = in_order[:-1]
+        previous[order[starts]] = before.last
+        change = np.where(columns.is_delete, -1, 1)[order]
+        rolls = np.where(places.is_roll[order], change, 0)
+        first = np.where(before.last == NO_POSITION, in_order[starts], before.first)
+        messages = before.messages + np.add.reduceat(change, starts)
+        self.wheel.put(slot_ms[starts], first, in_order[ends], messages, np.add.reduceat(rolls, starts))
         write_ms = self.aligned(now_ms)
-        slot = self.wheel.slot(slot_ms)
-        magic = MAGIC_DEFAULT | (MAGIC_ROLL if place.is_roll else 0) | (MAGIC_DELETE if facts.is_delete else 0)
-        previous = NO_POSITION if slot is None else slot.last
-        position = self.log.append(
-            Unit(previous, magic, write_ms, slot_ms - write_ms, physical_offset, record_bytes, facts.topic_hash)
-        )
-        change = -1 if facts.is_delete else 1
-        first, messages = (position, 0) if slot is None else (slot.first, slot.messages)
-        self.wheel.put(Slot(slot_ms, first, position, messages + change), rolls=change if place.is_roll else 0)
-        self._count(facts.topic_hash, change)
-        self.read_ms = min(self.read_ms, slot_ms)  # smaller after the clock was set back
-        if self._next_ms is None or slot_ms < self._next_ms:
-            self._next_ms = slot_ms
+        units = np.zeros(count, UNIT_TYPE)
+        units["size"] = UNIT.size
+        units["previous"] = previous
+        units["magic"] = MAGIC_DEFAULT + MAGIC_ROLL * places.is_roll + MAGIC_DELETE * columns.is_delete
+        units["write_ms"] = write_ms
+        units["delay_ms"] = places.slot_ms - write_ms
+        units["physical_offset"] = columns.physical_offset
+        units["record_bytes"] = columns.record_bytes
+        units["topic_hash"] = columns.topic_hash
+        self.log.append_many(units.tobytes())
+        by_topic = self.waiting_by_topic
+        hashes, rows = np.unique(columns.topic_hash, return_inverse=True)
+        for topic, more in zip(hashes.tolist(), np.bincount(rows[order], weights=change).tolist(), strict=True):
+            by_topic[topic] = by_topic.get(topic, 0) + int(more)
 
     @property
     def is_redoing(self) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.schedule.timer.layout import SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
+from broker_core.schedule.timer.layout import NO_POSITION, SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
 from broker_core.store.disk import Disk
 
 PAGE_BYTES = 4096
@@ -30,6 +30,14 @@ class DirtyPages(NamedTuple):
     numbers: list[int]
     data: list[bytes]
     is_whole: bool
+
+
+class SlotColumns(NamedTuple):
+    """Slots, without their times."""
+
+    first: Int64s
+    last: Int64s
+    messages: Int64s
 
 
 class PendingSlots(NamedTuple):
@@ -73,21 +81,34 @@ class TimerWheel:
         found, first, last, messages, _magic = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)
         return Slot(tick * self.precision_ms, first, last, messages) if found == tick else None
 
-    def is_taken(self, time_ms: int) -> bool:
-        """Whether the slot of a time still holds units of another time, a whole turn of the wheel away."""
-        tick = time_ms // self.precision_ms
-        found: int = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)[0]
-        return found not in (0, tick)
+    def slots(self, times_ms: Int64s) -> SlotColumns:
+        """The slots of times; without units, the positions are -1."""
+        ticks = times_ms // self.precision_ms
+        found = self._slots[ticks % SLOTS_TOTAL]
+        is_empty = found["time"] != ticks
+        first, last, messages = (found[name].astype(np.int64) for name in ("first", "last", "count"))
+        first[is_empty] = last[is_empty] = NO_POSITION
+        messages[is_empty] = 0
+        return SlotColumns(first, last, messages)
 
-    def put(self, slot: Slot, *, rolls: int = 0) -> None:
-        """Set a slot; ``rolls`` more of its messages are only on the way to a later one."""
-        tick = slot.time_ms // self.precision_ms
-        row = tick % SLOTS_TOTAL
-        if not SLOT.unpack_from(self._memory, row * SLOT.size)[0]:
-            self._taken[row // _BLOCK_SLOTS] += 1
-        SLOT.pack_into(self._memory, row * SLOT.size, tick, slot.first, slot.last, slot.messages, 0)
-        self._rolls[row] += rolls
-        self._dirty.add(row * SLOT.size // PAGE_BYTES)
+    def are_taken(self, times_ms: Int64s) -> npt.NDArray[np.bool_]:
+        """Whether the slots of times still hold units of other times, a whole turn of the wheel away."""
+        ticks = times_ms // self.precision_ms
+        found = self._slots["time"][ticks % SLOTS_TOTAL]
+        return np.asarray((found != 0) & (found != ticks))
+
+    def put(self, times_ms: Int64s, first: Int64s, last: Int64s, messages: Int64s, rolls: Int64s) -> None:
+        """Set slots, each of them once; ``rolls`` more of its messages are only on the way to a later slot."""
+        ticks = times_ms // self.precision_ms
+        rows = ticks % SLOTS_TOTAL
+        new = rows[self._slots["time"][rows] == 0]
+        np.add.at(self._taken, new // _BLOCK_SLOTS, 1)
+        self._slots["time"][rows] = ticks
+        self._slots["first"][rows] = first
+        self._slots["last"][rows] = last
+        self._slots["count"][rows] = messages
+        self._rolls[rows] += rolls.astype(np.int32)
+        self._dirty.update((rows * SLOT.size // PAGE_BYTES).tolist())
 
     def clear(self, time_ms: int) -> None:
         """Empty the slot of a time."""
@@ -133,17 +154,6 @@ class TimerWheel:
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     # ---- the file ----
-
-    def fill(self, times_ms: Int64s, first: Int64s, last: Int64s, messages: Int64s, rolls: Int64s) -> None:
-        """Set many slots of an empty wheel; one row a slot."""
-        ticks = times_ms // self.precision_ms
-        rows = ticks % SLOTS_TOTAL
-        self._slots["time"][rows] = ticks
-        self._slots["first"][rows] = first
-        self._slots["last"][rows] = last
-        self._slots["count"][rows] = messages
-        self._rolls[rows] = rolls
-        self._taken += np.bincount(rows // _BLOCK_SLOTS, minlength=_BLOCKS)
 
     def dirty(self) -> DirtyPages:
         """Pages changed since the last call, copied; all with units until a `write` has succeeded."""

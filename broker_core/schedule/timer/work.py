@@ -15,10 +15,13 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from broker_core.errors import CodecError
 from broker_core.message.model import MessageToStore
 from broker_core.schedule.lateness import LatenessWindow
 from broker_core.schedule.timer.far_ahead import FarAhead
+from broker_core.schedule.timer.intake import take
 from broker_core.schedule.timer.layout import Unit
 from broker_core.schedule.timer.messages import (
     NEVER_ENQUEUED,
@@ -31,7 +34,7 @@ from broker_core.schedule.timer.messages import (
 )
 from broker_core.schedule.timer.precision import PrecisionHistory
 from broker_core.schedule.timer.redo import Redo
-from broker_core.schedule.timer.timer_store import TimerStore, WheelSource
+from broker_core.schedule.timer.timer_store import Columns, TimerStore, WheelSource
 from broker_core.store.results import PutResult, PutStatus
 
 UNITS_A_TURN = 256
@@ -167,31 +170,47 @@ class TimerWork:
             logger.warning("message %d of the wheel topic is not in its queue; it is passed over", store.queue_offset)
             self.figures.lost += 1
             store.queue_offset += 1
-        for physical, size in units:
-            if not self._take_in(store.queue_offset, physical, size, now_ms):
-                return
-            store.queue_offset += 1
+        rows: list[tuple[int, int, bool, int, int]] = []
+        slots: list[int] = []
+        offsets: list[int] = []
+        for queue_offset, (physical, size, facts) in enumerate(take(self._source, units), store.queue_offset):
+            if facts is None:
+                logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
+                self.figures.lost += 1
+                continue
+            slot_ms = self._history.slot_ms(facts.out_ms, queue_offset)
+            if self._redo.is_done(queue_offset, slot_ms, physical, size):
+                continue
+            slots.append(slot_ms)
+            offsets.append(queue_offset)
+            rows.append((facts.out_ms, facts.topic_hash, facts.is_delete, physical, size))
+        if self._put_in(slots, offsets, rows, now_ms):
+            store.queue_offset += len(units)
 
-    def _take_in(self, queue_offset: int, physical: int, size: int, now_ms: int) -> bool:
-        """Put one message into the wheel; returns False when that must be tried again later."""
-        record = self._source.record(physical, size)
-        properties = b"" if record is None else properties_of(record)
-        facts = facts_of(properties)
-        if record is None or facts is None:
-            logger.warning("message %d of the wheel topic at %d is no timer message; it is passed over", queue_offset, physical)
-            self.figures.lost += 1
+    def _put_in(self, slots: list[int], offsets: list[int], rows: list[tuple[int, int, bool, int, int]], now_ms: int) -> bool:
+        """Put messages into the wheel; returns False when some of them must be tried again later."""
+        if not slots:
             return True
-        slot_ms = self._history.slot_ms(facts.out_ms, queue_offset)
-        if self._redo.is_done(queue_offset, slot_ms, properties):
+        store = self.store
+        places = store.places(np.array(slots, np.int64), now_ms)
+        room = store.room_for(places)
+        out_ms, topic_hash, is_delete, physical, size = (list(column) for column in zip(*rows, strict=True))
+        if room:
+            places = places.part(slice(room))
+            columns = Columns(
+                np.array(topic_hash[:room], np.int64),
+                np.array(is_delete[:room], np.bool_),
+                np.array(physical[:room], np.int64),
+                np.array(size[:room], np.int64),
+            )
+            store.add(places, columns, now_ms)
+            for row in np.flatnonzero(places.is_roll).tolist():
+                self.far.add(out_ms[row], -1 if is_delete[row] else 1)
+        if room == len(slots):
             return True
-        place = self.store.place(slot_ms, now_ms)
-        if not self.store.can_add(place):
-            self._pause(now_ms, "the timer wheel waits for the disk")
-            return False
-        self.store.add(place, facts, physical, size, now_ms)
-        if place.is_roll:
-            self.far.add(facts.out_ms, -1 if facts.is_delete else 1)
-        return True
+        store.queue_offset = offsets[room]
+        self._pause(now_ms, "the timer wheel has no room, or waits for the disk")
+        return False
 
     # ---- out of the wheel ----
 
