@@ -21,12 +21,14 @@ from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.timer.accept import Fault, TimerLimits, TimerRefusal, slot_for
+from broker_core.schedule.timer.console import TimerConsole
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.schedule.timer.precision import PRECISION_FILE
 from broker_core.schedule.timer.recall_handle import RecallHandle, decode_handle
 from broker_core.schedule.timer.recovery import TimerSettings
 from broker_core.schedule.timer.service import TimerService
+from broker_core.schedule.timer.source import StoreSource
 from broker_core.store.results import PutResult, PutStatus
 
 RECALL_TAG = "_RECALL_TAG_"
@@ -67,6 +69,7 @@ class Timers:
         self._state = state
         self._choose = choose
         self.journal = journal
+        self._console: TimerConsole | None = None
         self._limits = TimerLimits(
             is_enabled=config.timer_wheel,
             precision_ms=config.timer_precision_ms,
@@ -120,6 +123,24 @@ class Timers:
         placed = to_internal_queue(draft, WHEEL_TOPIC, 0)
         placed.properties[OUT_MS] = str(out)
         return placed
+
+    @property
+    def console(self) -> TimerConsole | None:
+        """The timers, to look at and to act on; None until they are open."""
+        work = self.service.work
+        if work is None:
+            return None
+        if self._console is None:
+            self._console = TimerConsole(
+                work,
+                StoreSource(self._state.store),
+                put=self._state.store.put,
+                journal=self.journal,
+                clock=self._state.clock,
+                delay_max_ms=self._limits.delay_max_ms,
+                store_host=self._state.store_host,
+            )
+        return self._console
 
     def _congestion(self, slot_ms: int) -> int:
         work = self.service.work

@@ -17,6 +17,7 @@ from broker_core.errors import BugError, UsageError
 from broker_core.ipc.schema import (
     AbortAtomic,
     ActOnDelayed,
+    ActOnTimers,
     Answer,
     BrowseQueue,
     CheckTransaction,
@@ -24,10 +25,12 @@ from broker_core.ipc.schema import (
     Done,
     EndTransaction,
     FindOffset,
+    ForecastTimers,
     FoundOffset,
     ListAtomic,
     ListDelayed,
     ListMembers,
+    ListTimers,
     ListTransactions,
     Members,
     MessagePage,
@@ -58,6 +61,7 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
+from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
 
 THREADS = 2
@@ -130,6 +134,8 @@ class Queries:
                 return await self._answer_transactions(query)
             case ListAtomic() | AbortAtomic():
                 return await self._answer_atomic(query)
+            case ForecastTimers() | ListTimers() | ActOnTimers():
+                return await self._answer_on_timers(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
@@ -182,6 +188,17 @@ class Queries:
         if transactions is None:
             raise UsageError("the broker serves no transactions now: it is starting or stopping")
         return transactions
+
+    async def _answer_on_timers(self, query: ForecastTimers | ListTimers | ActOnTimers) -> Answer:
+        timers = self._engine.timers
+        if timers is None:
+            raise UsageError("this broker delivers no timer messages at the moment")
+        if isinstance(query, ForecastTimers):
+            return forecast(timers)
+        if isinstance(query, ActOnTimers):
+            return await act_on_timers(timers, query)
+        page = first_step(timers, query)
+        return pending_timers(page, await self._run(lambda: timers.describe(page.timers)))
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
