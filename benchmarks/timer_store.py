@@ -2,8 +2,9 @@
 
     python -m benchmarks.timer_store [MESSAGES]
 
-Seconds are those of the processor, as this machine may be busy. An insert is the put into the wheel topic and the way into wheel and timer log; the rate of normal puts is that of the same
-bytes to an ordinary topic, put in turns with them. Memory is the process's own (anonymous) pages, which the wheel and the unwritten log are part of.
+An insert is the put into the wheel topic and the way into wheel and timer log; normal puts are of the same bytes to an ordinary
+topic, in turns with them. Seconds are those of the processor, as the machine may be busy. Memory is the process's own
+(anonymous) pages, which the wheel and the unwritten log are part of.
 """
 
 from __future__ import annotations

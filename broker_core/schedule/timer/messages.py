@@ -34,9 +34,9 @@ NEVER_ENQUEUED = (1 << 63) - 1
 ADDED_BYTES = len(f"{ENQUEUE_MS}=,{DEQUEUE_MS}=,{ROLL_TIMES}=,") + 3 * len(str(NEVER_ENQUEUED))
 """Room that a message needs in its properties for what is added later."""
 
-_OUT = property_marker(OUT_MS)
-_TOPIC = property_marker(props.REAL_TOPIC)
-_DELETE = property_marker(DELETE_KEY)
+OUT_MARKER = property_marker(OUT_MS)
+TOPIC_MARKER = property_marker(props.REAL_TOPIC)
+DELETE_MARKER = property_marker(DELETE_KEY)
 _UNIQUE = property_marker(props.UNIQUE_KEY)
 _STAMPS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS)\x01[^\x02]*")
 _STAMPS_OUT_AND_ROLLS = re.compile(rb"(?:^|\x02)TIMER_(?:ENQUEUE_MS|DEQUEUE_MS|ROLL_TIMES|OUT_MS)\x01[^\x02]*")
@@ -44,8 +44,7 @@ _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
-_DIGITS_MAX = 19
-_ITEM_END = 2
+DIGITS_MAX = 19
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000
@@ -85,29 +84,15 @@ def timer_facts(record: memoryview) -> TimerFacts | None:
 
 def facts_of(properties: bytes) -> TimerFacts | None:
     """Facts of encoded properties; None when they are not those of a timer message in the wheel topic."""
-    return quick_facts(properties, 0, len(properties))
-
-
-def quick_facts(data: bytes, start: int, end: int) -> TimerFacts | None:
-    """`facts_of` for the part of some bytes that holds properties."""
-    out, topic = _value(data, _OUT, start, end), _value(data, _TOPIC, start, end)
-    if out is None or topic is None or not out.isdigit() or len(out) > _DIGITS_MAX:
+    out, topic = find_property_bytes(properties, OUT_MARKER), find_property_bytes(properties, TOPIC_MARKER)
+    if out is None or topic is None or not out.isdigit() or len(out) > DIGITS_MAX:
         return None
-    is_delete = data.find(_DELETE, start, end) >= 0 and _value(data, _DELETE, start, end) is not None
-    return TimerFacts(int(out), _hashes.get(topic) or _topic_hash(topic), is_delete)
+    is_delete = DELETE_MARKER in properties and find_property_bytes(properties, DELETE_MARKER) is not None
+    return TimerFacts(int(out), topic_hash(topic), is_delete)
 
 
-def _value(data: bytes, marker: bytes, start: int, end: int) -> bytes | None:
-    """Value of a property within a part of some bytes; the last of several wins."""
-    found = data.rfind(marker, start, end)
-    if found < 0 or (found > start and data[found - 1] != _ITEM_END):
-        return None if found < 0 else find_property_bytes(data[start:end], marker)
-    begin = found + len(marker)
-    stop = data.find(b"\x02", begin, end)
-    return data[begin : end if stop < 0 else stop] or find_property_bytes(data[start:end], marker)
-
-
-def _topic_hash(topic: bytes) -> int:
+def topic_hash(topic: bytes) -> int:
+    """Java's hash of a topic name."""
     found = _hashes.get(topic)
     if found is None:
         if len(_hashes) >= _HASHES_MAX:
@@ -118,7 +103,7 @@ def _topic_hash(topic: bytes) -> int:
 
 def cancel_key(record: memoryview) -> bytes | None:
     """``topic+UNIQ_KEY`` that a cancel names; early versions name the unique key alone."""
-    return find_property_bytes(properties_of(record), _DELETE)
+    return find_property_bytes(properties_of(record), DELETE_MARKER)
 
 
 def cancels(keys: set[bytes], properties: bytes) -> bool:
@@ -126,7 +111,7 @@ def cancels(keys: set[bytes], properties: bytes) -> bool:
     unique = find_property_bytes(properties, _UNIQUE)
     if unique is None:
         return False
-    return unique in keys or (find_property_bytes(properties, _TOPIC) or b"") + b"+" + unique in keys
+    return unique in keys or (find_property_bytes(properties, TOPIC_MARKER) or b"") + b"+" + unique in keys
 
 
 def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToStore:
@@ -137,7 +122,7 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
     """
     parts, properties = _split(record)
     queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
-    topic = find_property_bytes(properties, _TOPIC) or b""
+    topic = find_property_bytes(properties, TOPIC_MARKER) or b""
     text = _without(properties, _STAMPS, b"QUEUE_MS\x01") + _items((ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
     return _message(parts, record, topic.decode("utf-8", "replace"), int(queue) if queue.isdigit() else 0, text)
 
@@ -150,7 +135,7 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
     """
     parts, properties = _split(record)
     times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
-    text = _without(properties, _STAMPS_OUT_AND_ROLLS, _OUT) + _items(
+    text = _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items(
         (OUT_MS, out_ms),
         (ENQUEUE_MS, enqueue_ms),
         (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),

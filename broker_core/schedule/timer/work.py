@@ -180,12 +180,12 @@ class TimerWork:
                 logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
                 self.figures.lost += 1
                 continue
-            slot_ms = self._history.slot_ms(facts.out_ms, queue_offset)
+            slot_ms = self._history.slot_ms(facts[0], queue_offset)
             if self._redo.is_done(queue_offset, slot_ms, physical, size):
                 continue
             slots.append(slot_ms)
             offsets.append(queue_offset)
-            rows.append((facts.out_ms, facts.topic_hash, facts.is_delete, physical, size))
+            rows.append((*facts, physical, size))
         if self._put_in(slots, offsets, rows, now_ms):
             store.queue_offset += len(units)
 

@@ -167,7 +167,7 @@ def test_a_turn_does_a_bounded_amount_of_work(bench):
     for number in range(1_100):
         bench.send(f"k{number}", due)
     assert bench.work.turn(bench.clock()) == 0
-    assert bench.work.store.waiting == 1_024
+    assert bench.work.store.waiting == 1_000
     bench.turns()
     bench.clock.advance(5 * SECOND)
     taken = 0
