@@ -215,18 +215,19 @@ def test_what_is_due_or_gone_is_left_alone(bench, console):
 
 
 @pytest.mark.parametrize(
-    ("action", "places", "due_ms", "told"),
+    ("asked", "told"),
     [
-        ("explode", 1, -1, "there are deliver, cancel, move"),
-        ("cancel", 1_001, -1, "at most 1000"),
-        ("move", 1, -1, "timerMaxDelaySec"),
-        ("move", 1, 1 << 60, "timerMaxDelaySec"),
+        (("explode", 1, -1), "there are deliver, cancel, move"),
+        (("cancel", 1_001, -1), "at most 1000"),
+        (("move", 1, -1), "timerMaxDelaySec"),
+        (("move", 1, 1 << 60), "timerMaxDelaySec"),
     ],
 )
-def test_an_action_that_cannot_be_is_refused_unrecorded(console, journal, action, places, due_ms, told):
-    too_many = [Place(0, 0)] * places
+def test_an_action_that_cannot_be_is_refused_unrecorded(console, journal, asked, told):
+    action, count, due_ms = asked
+    places = [Place(0, 0)] * count
     with pytest.raises(UsageError, match=told):
-        act(console, action, too_many, due_ms=due_ms)
+        act(console, action, places, due_ms=due_ms)
     assert journal.entries == []
 
 
