@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
@@ -22,7 +23,7 @@ from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.timer.accept import Fault, TimerLimits, TimerRefusal, slot_for
 from broker_core.schedule.timer.console import TimerConsole
-from broker_core.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.schedule.timer.layout import WHEEL_TOPIC, java_hash
 from broker_core.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.schedule.timer.precision import PRECISION_FILE
 from broker_core.schedule.timer.recall_handle import RecallHandle, decode_handle
@@ -31,6 +32,7 @@ from broker_core.schedule.timer.service import TimerService
 from broker_core.schedule.timer.source import StoreSource
 from broker_core.store.results import PutResult, PutStatus
 
+METRICS_FILE = "timermetrics"
 RECALL_TAG = "_RECALL_TAG_"
 RECALL_BODY = b"0"
 _BORN_TIMESTAMP = "BORN_TIMESTAMP"
@@ -84,10 +86,12 @@ class Timers:
             delivered_to=lambda topic, size: state.counters.put(topic, 1, size),
             precisions=lambda: files.read(PRECISION_FILE),
             precisions_changed=lambda: files.mark(PRECISION_FILE),
+            written=lambda: files.mark(METRICS_FILE),
             clock=state.clock,
             flush_interval_ms=config.timer_flush_interval_ms,
         )
         files.serve(PRECISION_FILE, self.service.precisions_json)
+        files.serve(METRICS_FILE, self.metrics_json)
         dispatcher.rewrites.timer = self.rewrite
         dispatcher.extend({RequestCode.RECALL_MESSAGE: self.recall})
 
@@ -102,6 +106,16 @@ class Timers:
     async def stop(self) -> None:
         """End, with everything on disk."""
         await self.service.stop()
+
+    def metrics_json(self) -> dict[str, Any]:
+        """Content of ``timermetrics``: how many messages wait for each topic, less cancels."""
+        work, now_ms = self.service.work, self._state.clock()
+        waiting = {} if work is None else work.store.waiting_by_topic
+        counts = {topic: waiting.get(java_hash(topic), 0) for topic in self._state.topics.all()}
+        return {
+            "dataVersion": {"counter": 0 if work is None else work.store.writes, "stateVersion": 0, "timestamp": now_ms},
+            "timingCount": {topic: {"count": count, "timeStamp": now_ms} for topic, count in counts.items() if count},
+        }
 
     # ---- sends ----
 

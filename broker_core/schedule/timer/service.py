@@ -47,6 +47,7 @@ class TimerService:
         delivered_to: Told of each delivery: topic and bytes.
         precisions: Content of the precision file; called once.
         precisions_changed: Told when that file must be written.
+        written: Told when the timer files were written.
         clock: Time in ms since the epoch.
         flush_interval_ms: Between two writes.
         disk: The operating system.
@@ -66,6 +67,7 @@ class TimerService:
         delivered_to: Callable[[str, int], None],
         precisions: Callable[[], Mapping[str, Any]],
         precisions_changed: Callable[[], None],
+        written: Callable[[], None],
         clock: Callable[[], int],
         flush_interval_ms: int,
         disk: Disk | None = None,
@@ -77,6 +79,7 @@ class TimerService:
         self._delivered_to = delivered_to
         self._precisions = precisions
         self._precisions_changed = precisions_changed
+        self._written = written
         self._clock = clock
         self._flush_seconds = flush_interval_ms / 1_000
         self._disk = disk or Disk()
@@ -216,5 +219,6 @@ class TimerService:
     def _settle(self, work: TimerWork, flush: TimerFlush, *, done: bool) -> None:
         if done:
             work.store.written(flush)
+            self._written()
         else:
             work.store.not_written(flush)

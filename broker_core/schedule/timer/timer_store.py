@@ -291,6 +291,11 @@ class TimerStore:
 
     # ---- writing behind ----
 
+    @property
+    def writes(self) -> int:
+        """How often the files were written, over all starts."""
+        return self._checkpoint.counter
+
     def flush(self, now_ms: int) -> TimerFlush | None:
         """What is to be written now; None when nothing has changed."""
         pending, pages = self.log.unwritten(), self.wheel.dirty()

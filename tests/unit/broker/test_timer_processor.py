@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -117,6 +118,12 @@ def test_what_cannot_be_kept_is_refused_with_the_reason(bench, asked, told):
     assert bench.state.store.max_offset(WHEEL, 0) == 0
 
 
+def test_nobody_but_the_broker_writes_into_the_wheel_topic(bench):
+    response = send(bench, topic=WHEEL, REAL_TOPIC="Secret", REAL_QID=0, TIMER_OUT_MS=1_700_000_001_000)
+    assert response.code == R.NO_PERMISSION
+    assert bench.state.store.max_offset(WHEEL, 0) == 0
+
+
 def test_a_level_beside_the_time_wins(bench):
     message = stored(bench, send(bench, TIMER_DELAY_SEC=10, DELAY=2))
     assert message.topic == "SCHEDULE_TOPIC_XXXX"
@@ -216,6 +223,8 @@ def test_a_running_broker_delivers_by_its_clock_and_again_after_a_restart(tmp_pa
         timers_of(broker).service.turn_soon()
         await eventually(lambda: broker.store.max_offset("Orders", 3) == 1)
         await broker.stop()
+        metrics = json.loads((tmp_path / "store" / "config" / "timermetrics").read_text("utf-8"))
+        assert metrics["timingCount"] == {"Orders": {"count": 2, "timeStamp": clock()}}
         clock.advance(1_000)
         broker = EmbeddedBroker(config_for(tmp_path), clock=clock)
         await broker.start()
