@@ -17,7 +17,7 @@ from broker_core.store.message_store import MessageStore
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.shared import shared_dir
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
 
 VERSION = "5.3.3"
 TOPIC = "java-timers"
@@ -73,7 +73,7 @@ def send_timers(peer, tmp_path):
     def send(name_server: str, *, first_ms: int) -> None:
         options = [f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]
         arguments = [name_server, TOPIC, str(COUNT), str(first_ms), "700", str(RECALLED)]
-        done = subprocess.run(["java", *options, *arguments], capture_output=True, text=True, check=False, timeout=110)
+        done = subprocess.run(["java", *options, *arguments], capture_output=True, text=True, check=False, timeout=240)
         lines = done.stdout.splitlines()
         assert sum(line.startswith("sent SEND_OK ") for line in lines) == COUNT, done.stdout + done.stderr
         assert sum(line.startswith("recalled ") for line in lines) == 1, done.stdout + done.stderr
