@@ -128,18 +128,21 @@ class Queries:
                 return Done()
             case ListMembers(group):
                 return self._members(group)
-            case ListDelayed() | ActOnDelayed():
-                return await self._answer_delays(query)
+            case ListDelayed() | ActOnDelayed() | ForecastTimers() | ListTimers() | ActOnTimers():
+                return await self._answer_on_waiting(query)
             case ListTransactions() | ReadTransactionHistory() | EndTransaction() | CheckTransaction() | ResumeTransaction():
                 return await self._answer_transactions(query)
             case ListAtomic() | AbortAtomic():
                 return await self._answer_atomic(query)
-            case ForecastTimers() | ListTimers() | ActOnTimers():
-                return await self._answer_on_timers(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
+        if isinstance(query, ListDelayed | ActOnDelayed):
+            return await self._answer_delays(query)
+        return await self._answer_on_timers(query)
 
     async def _answer_delays(self, query: ListDelayed | ActOnDelayed) -> Answer:
         if isinstance(query, ActOnDelayed):
