@@ -205,6 +205,7 @@ def test_a_precision_that_no_file_tells_is_seen_in_the_wheel(tmp_path):
     bench.close()
     again = reopen(bench, precision_ms=1_000)
     assert again.precisions == {"changes": [{"fromOffset": 0, "precisionMs": 200}, {"fromOffset": 1, "precisionMs": 1_000}]}
+    again.close()
 
 
 @pytest.mark.parametrize("days", [6, 8, 15, 40])
