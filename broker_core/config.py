@@ -78,6 +78,13 @@ class StoreConfig:
     file_reserved_hours: int = _setting("fileReservedTime", 72, live=(0, 1_000_000))
     delete_batch_files: int = _setting("deleteFileBatchMax", 10, live=(1, 1_000))
     message_delay_level: str = _setting("messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+    timer_wheel: bool = _setting("timerWheelEnable", True)
+    timer_precision_ms: int = _setting("timerPrecisionMs", 1_000)
+    timer_max_delay_seconds: int = _setting("timerMaxDelaySec", 259_200)
+    timer_roll_window_slots: int = _setting("timerRollWindowSlot", 172_800)
+    timer_congest_messages: int = _setting("timerCongestNumEachSlot", (1 << 31) - 1)
+    timer_flush_interval_ms: int = _setting("timerFlushIntervalMs", 1_000)
+    timer_log_file_bytes: int = _setting("mappedFileSizeTimerLog", 100 * 1024 * 1024)
 
     @property
     def consume_queue_file_bytes_rounded(self) -> int:
@@ -112,6 +119,7 @@ class BrokerConfig:
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000, live=(1, 3_600_000))
     region_id: str = _setting("regionId", "DefaultRegion")
     atomic_transactions: bool = _setting("orbitAtomicTransactions", False)
+    recall_messages: bool = _setting("recallMessageEnable", False)
     acl_enabled: bool = _setting("aclEnable", False)
     acl_file: Path = _setting("aclFile", Path())
     tls_mode: TlsMode = _setting("tls.server.mode", "permissive")

@@ -33,6 +33,7 @@ class Collector:
         self._group_got_rate = SlidingRate()
         self._totals_rate = SlidingRate()
         self._delays = DelayFigures()
+        self._timer_rate = SlidingRate()
         self._recorded_ms: int | None = None
 
     def restarted(self) -> None:
@@ -41,6 +42,7 @@ class Collector:
         for rate in self._rates():
             rate.reset()
         self._delays.reset()
+        self._timer_rate.reset()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Take the set of things that the following snapshots measure.
@@ -122,7 +124,14 @@ class Collector:
             owners=snapshot.owners,
             totals=totals,
             delays=self._delays.derive(taken_ms, snapshot.delays),
+            timers=self._timers(taken_ms, snapshot.timers),
         )
+
+    def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:
+        if not figures:
+            return {}
+        (rate,) = self._timer_rate.add(taken_ms, np.array([int(figures["delivered"])], np.int64)).tolist()
+        return {**figures, "delivered_rate": rate}
 
     def _totals(self, snapshot: Snapshot, group_lag: Floats) -> dict[str, float]:
         unknown = float("nan")

@@ -55,3 +55,5 @@ class ClusterState:
     unflushed_bytes, process_cpu_percent (NaN unknown)."""
 
     delays: DelayState = field(default_factory=no_delays)
+    timers: dict[str, float] = field(default_factory=dict)
+    """As in `Snapshot.timers`, plus delivered_rate (messages/s, NaN unknown); empty while timers are not served."""

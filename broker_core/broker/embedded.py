@@ -36,6 +36,7 @@ from broker_core.broker.registration_link import RegistrationLink
 from broker_core.broker.send_processor import header_for_console
 from broker_core.broker.services import Service, broker_services
 from broker_core.broker.state import BrokerState
+from broker_core.broker.timer_processor import Timers
 from broker_core.broker.topic_table import TopicTable
 from broker_core.broker.transaction_service import TransactionService
 from broker_core.config import BrokerConfig, RemotingLimits
@@ -55,6 +56,7 @@ from broker_core.remoting.server import RemotingServer
 from broker_core.remoting.tls import own_client_tls, tls_server
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.schedule.delay_service import DelayService
+from broker_core.schedule.timer.console import TimerConsole
 from broker_core.store.message_store import MessageStore, wall_clock_ms
 from broker_core.store.reading import machine_memory_bytes
 from broker_core.store.results import PutStatus
@@ -344,6 +346,11 @@ class EmbeddedBroker:
     def held_pulls(self) -> int:
         """Pulls that wait for a message."""
         return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
+
+    @property
+    def timers(self) -> TimerConsole | None:
+        """The timer messages, to look at and to act on, while they are served."""
+        return next((service.console for service in self._services if isinstance(service, Timers)), None)
 
     @property
     def delays(self) -> DelayConsole | None:

@@ -26,6 +26,7 @@ HALF_TOPIC = topics.HALF_TOPIC
 OP_HALF_TOPIC = topics.OP_TOPIC
 CHECK_MAX_TIME_TOPIC = topics.DISCARD_TOPIC
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+WHEEL_TIMER_TOPIC = "rmq_sys_wheel_timer"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Stored, never listed, neither sent to nor read from outside."""
 
@@ -37,7 +38,16 @@ SYSTEM_TOPICS = frozenset(
 )  # fmt: skip
 
 NOT_SENDABLE_TOPICS = frozenset(
-    {ATOMIC_STATE_TOPIC, SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
+    {
+        ATOMIC_STATE_TOPIC,
+        SCHEDULE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_TOPIC,
+        WHEEL_TIMER_TOPIC,
+    }
 )
 """Written by the broker itself only."""
 

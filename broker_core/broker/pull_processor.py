@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -20,7 +23,9 @@ from broker_core.nameserver.registration import PERM_READ
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.fields import int_field, long_field, text_field
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.store.results import Arrival, GetResult, GetStatus
+from broker_core.store.results import Arrival, GetResult, GetStatus, Place
+
+logger = logging.getLogger(__name__)
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2
@@ -34,6 +39,9 @@ BEHIND_TICK_MS = 5_000
 
 PULL_MESSAGES_MAX = 10_000
 """Largest count that a client may ask for; the store's own limits are smaller as a rule."""
+
+COLD_READS_MAX = 16
+"""Reads of old messages by threads at a time; for one more pull the loop itself waits."""
 
 _PARSED_EXPRESSIONS = 4096
 
@@ -110,6 +118,7 @@ class PullProcessor:
         self._store = state.store
         self._counters = state.counters
         self._next_behind_ms = 0
+        self._cold_reads = 0
         self.holds = PullHolds()
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
@@ -128,7 +137,31 @@ class PullProcessor:
         code = _code(result.status, header.offset)
         if code == ResponseCode.PULL_NOT_FOUND and header.flags & FLAG_SUSPEND and self._hold(peer, pull):
             return None
+        if result.far_back and self._cold_reads < COLD_READS_MAX:
+            if not self._store.is_in_memory(result.far_back):
+                # Answered when a thread has read the records: the loop, and so the producers, do not wait for the disk.
+                self._read_in_thread(self._store.bring_to_memory, result, lambda: self._answer_again(peer, pull))
+                return None
+            if not self._store.is_ahead_in_memory(result.far_back):
+                self._read_in_thread(self._store.read_ahead, result, lambda: None)
         return self._answer(pull, result, code)
+
+    def _answer_again(self, peer: Peer, pull: _Pull) -> None:
+        """Read once more what is in memory now: only there can be seen whether units lead to records."""
+        result = self._read(pull)
+        peer.send(self._answer(pull, result, _code(result.status, pull.header.offset)))
+
+    def _read_in_thread(self, read: Callable[[Sequence[Place]], None], result: GetResult, then: Callable[[], object]) -> None:
+        def done(reading: asyncio.Future[None]) -> None:
+            self._cold_reads -= 1
+            if reading.cancelled():
+                return
+            if (error := reading.exception()) is not None:
+                logger.warning("old messages could not be read ahead: %s", error)
+            then()
+
+        self._cold_reads += 1
+        asyncio.get_running_loop().run_in_executor(None, read, result.far_back).add_done_callback(done)
 
     # ---- checks ----
 

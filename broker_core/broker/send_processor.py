@@ -31,6 +31,8 @@ from broker_core.message.sys_flag import HOST_V6_MASK, INNER_BATCH, NEED_UNWRAP,
 from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.remoting.codes import VERSION_TOPIC_MAPPING, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.schedule.timer.recall_handle import recall_fields
 from broker_core.store.results import PutResult, PutStatus
 
 logger = logging.getLogger(__name__)
@@ -127,7 +129,10 @@ class SendProcessor:
             self._counters.put_failed += 1
             return command.reply(_CODES[result.status], self.put_remark(result), self.extra_fields())
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
-        answer = command.reply(ext_fields=self.stored_fields(result, target.told_queue_id))
+        fields = self.stored_fields(result, target.told_queue_id)
+        if target.topic == WHEEL_TOPIC:
+            fields |= recall_fields(target.properties, self._state.config.broker_name)
+        answer = command.reply(ext_fields=fields)
         if self._durable is None or not target.wait:
             now = perf_counter()
             self._counters.put_took(now - started, now)
@@ -247,7 +252,7 @@ class SendProcessor:
         if not text:
             return self._own_properties_bytes
         # Clients put WAIT=true somewhere into every message: a plain replace takes 0.2 µs, the expression below 1.2.
-        text = text.replace("\x02WAIT\x01true\x02", "\x02")
+        text = text.replace("\x02WAIT\x01true\x02", "\x02").removesuffix("\x02WAIT\x01true")
         if "WAIT\x01" in text or "CLUSTER\x01" in text:
             text = _NOT_STORED.sub("", text).removeprefix("\x02")
         text = text.removesuffix("\x02")

@@ -12,6 +12,7 @@ from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.filter_file import FilterFile
 from broker_core.broker.slow_consumers import SlowConsumerGuard
 from broker_core.broker.state import BrokerState
+from broker_core.broker.timer_processor import Timers
 from broker_core.broker.transaction_service import TransactionService
 from broker_core.remoting.codes import RequestCode
 from broker_core.schedule.delay_service import DelayService
@@ -30,20 +31,22 @@ class Service(Protocol):
 
 def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
+    journal = ActionJournal(state.config.store.root / "config", clock=state.clock)
     return (
         dispatcher.maintenance,
         SlowConsumerGuard(state),
         FilterFile(dispatcher.filters, files),
-        _delays(state, dispatcher, files),
+        _delays(state, dispatcher, files, journal),
+        Timers(state, dispatcher, files, journal=journal),
         TransactionService(state, dispatcher),
     )
 
 
-def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> DelayService:
+def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal) -> DelayService:
     service = DelayService(
         state.store,
         files,
-        ActionJournal(state.config.store.root / "config", clock=state.clock),
+        journal,
         clock=state.clock,
         timers=LoopTimers(asyncio.get_running_loop()),
         save_interval_ms=state.config.flush_delay_offset_interval_ms,

@@ -104,6 +104,9 @@ class Snapshot:
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
     ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""
+    timers: dict[str, float] = field(default_factory=dict)
+    """pending, next_due_ms (-1 none), overdue_ms (0 none), delivered, cancelled, rolled, lost (since the start), late_p50_ms,
+    late_p99_ms (last minute, NaN none), not_yet_in_wheel; empty while timers are not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,39 @@ class ReadTransactionHistory:
 
     before: int = -1
     count: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTimers:
+    """How many timer messages are due when. Answer: `TimerForecast`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListTimers:
+    """Timer messages that wait, by the time they are due. Answer: `PendingTimers`.
+
+    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or as the page before said;
+    ``count`` is at most 1,000; ``topic`` empty means all.
+    """
+
+    slot_ms: int
+    position: int
+    count: int
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnTimers:
+    """Do something to timer messages that wait, at most 1,000. Answer: `TimersActed`.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `PendingTimers` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    slot_ms: list[int]
+    position: list[int]
+    due_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,6 +539,53 @@ class DelayedActed:
 
 
 @dataclass(frozen=True, slots=True)
+class TimerForecast:
+    """Messages due in each of the next 60 minutes and 48 hours, from ``taken_ms`` on, and on each day (UTC) until the last.
+
+    ``first_day`` counts days since the epoch. What is overdue is in the first of each.
+    """
+
+    taken_ms: int
+    minutes: list[int]
+    hours: list[int]
+    first_day: int
+    days: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTimers:
+    """Timer messages by time, within a second the last sent first; parallel lists. ``topic`` is where they will go.
+
+    ``due_ms`` is the time that was asked for, at the end of its second; ``slot_ms`` and ``position`` name the message to
+    `ActOnTimers`. A message that cannot be read has ``due_ms`` -1.
+    """
+
+    slot_ms: list[int]
+    position: list[int]
+    due_ms: list[int]
+    store_ms: list[int]
+    physical_offset: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_bytes: list[int]
+    is_cancelled: list[bool]
+    next_slot_ms: int
+    """-1 when there is nothing more."""
+    next_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimersActed:
+    """``done`` messages were changed; those in the slots ``gone`` no longer waited, or cannot be cancelled."""
+
+    done: int
+    gone: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -533,6 +616,9 @@ Query = (
     | ListMembers
     | ListDelayed
     | ActOnDelayed
+    | ForecastTimers
+    | ListTimers
+    | ActOnTimers
     | Shutdown
     | ListTransactions
     | EndTransaction
@@ -554,6 +640,9 @@ Answer = (
     | TransactionPage
     | TransactionHistory
     | AtomicPage
+    | TimerForecast
+    | PendingTimers
+    | TimersActed
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 from broker_core.errors import CodecError
 
-_HEAD = struct.Struct(">iiiii")
+MEMBER_HEAD = struct.Struct(">iiiii")
+"""Size, two numbers without use, flag, body bytes."""
+MEMBER_HEAD_BYTES = MEMBER_HEAD.size
 _PROPERTIES_LENGTH = struct.Struct(">h")
-_FRAME_BYTES = _HEAD.size + _PROPERTIES_LENGTH.size
+FRAME_BYTES = MEMBER_HEAD_BYTES + _PROPERTIES_LENGTH.size
+"""Bytes of a member besides its body and its properties."""
+assert FRAME_BYTES == 22
 
 
 class BatchMember(NamedTuple):
@@ -30,9 +34,9 @@ def encode_batch(members: Iterable[BatchMember]) -> bytes:
     """Body of a batch request."""
     parts: list[bytes] = []
     for member in members:
-        size = _FRAME_BYTES + len(member.body) + len(member.properties)
+        size = FRAME_BYTES + len(member.body) + len(member.properties)
         parts += (
-            _HEAD.pack(size, 0, 0, member.flag, len(member.body)),
+            MEMBER_HEAD.pack(size, 0, 0, member.flag, len(member.body)),
             member.body,
             _PROPERTIES_LENGTH.pack(len(member.properties)),
             member.properties,
@@ -59,13 +63,13 @@ def decode_batch(data: bytes | bytearray | memoryview) -> list[BatchMember]:
 
 def _decode_member(data: bytes, start: int, number: int) -> tuple[BatchMember, int]:
     try:
-        size, _, _, flag, body_bytes = _HEAD.unpack_from(data, start)
-        body_start = start + _HEAD.size
+        size, _, _, flag, body_bytes = MEMBER_HEAD.unpack_from(data, start)
+        body_start = start + MEMBER_HEAD.size
         (properties_bytes,) = _PROPERTIES_LENGTH.unpack_from(data, body_start + max(body_bytes, 0))
     except struct.error as error:
         raise CodecError(f"batch member {number} at byte {start} is cut off; the batch has {len(data)} bytes") from error
     end = start + size
-    if body_bytes < 0 or properties_bytes < 0 or size != _FRAME_BYTES + body_bytes + properties_bytes or end > len(data):
+    if body_bytes < 0 or properties_bytes < 0 or size != FRAME_BYTES + body_bytes + properties_bytes or end > len(data):
         raise CodecError(
             f"batch member {number} at byte {start} says {size} bytes with {body_bytes} of body and {properties_bytes} of "
             f"properties; the batch has {len(data)} bytes"

@@ -31,16 +31,14 @@ class HostAddress:
     port: int
     packed: bytes = field(init=False, repr=False, compare=False)
     """The bytes of BORNHOST or STOREHOST: address, then port as i32."""
+    is_v6: bool = field(init=False, repr=False, compare=False)
+    """Whether the address is IPv6."""
 
     def __post_init__(self) -> None:
         if len(self.ip) not in (_V4_BYTES, _V6_BYTES):
             raise CodecError(f"an address has 4 or 16 bytes, this one has {len(self.ip)}")
         object.__setattr__(self, "packed", self.ip + _PORT.pack(self.port))
-
-    @property
-    def is_v6(self) -> bool:
-        """Whether the address is IPv6."""
-        return len(self.ip) == _V6_BYTES
+        object.__setattr__(self, "is_v6", len(self.ip) == _V6_BYTES)
 
     @classmethod
     def from_packed(cls, packed: bytes) -> HostAddress:

@@ -42,6 +42,7 @@ FIXED_BYTES = 91
 """Bytes of a V1 record with two IPv4 hosts, without body, topic and properties."""
 SMALLEST_RECORD = FIXED_BYTES
 MAGIC_POSITION = 4
+BODY_CRC_POSITION = 8
 QUEUE_OFFSET_POSITION = 20
 PHYSICAL_OFFSET_POSITION = 28
 SYS_FLAG_POSITION = 36
@@ -109,9 +110,12 @@ class RecordParts(NamedTuple):
 
 def host_flags(message: MessageToStore) -> int:
     """SYSFLAG of the message with the host bits set as its addresses demand."""
-    born = BORN_HOST_V6 if len(message.born_host.ip) > 4 else 0
-    store = STORE_HOST_V6 if len(message.store_host.ip) > 4 else 0
-    return message.sys_flag & ~HOST_V6_MASK | born | store
+    sys_flag = message.sys_flag & ~HOST_V6_MASK
+    if len(message.born_host.ip) > 4:
+        sys_flag |= BORN_HOST_V6
+    if len(message.store_host.ip) > 4:
+        sys_flag |= STORE_HOST_V6
+    return sys_flag
 
 
 def topic_field(topic: bytes) -> TopicField:

@@ -55,4 +55,4 @@ def with_compression(sys_flag: int, compression: Compression) -> int:
 
 def enters_queue(sys_flag: int) -> bool:
     """Whether records of this kind enter the consume queue (prepared and rollback do not)."""
-    return sys_flag & TRANSACTION_MASK in (TransactionType.NONE, TransactionType.COMMIT)
+    return not sys_flag & TransactionType.PREPARED  # a rollback has this bit too; no tuple of enums is made for each put

@@ -19,7 +19,7 @@ from typing import cast
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
-from broker_core.remoting.frame import ONEWAY_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
+from broker_core.remoting.frame import ONEWAY_FLAG, RESPONSE_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
 from broker_core.remoting.frame_budget import FrameBudget
 from broker_core.remoting.signature import Credentials, sign
 
@@ -230,14 +230,14 @@ class Connection(asyncio.Protocol):
             self._on_open(self)
 
     def data_received(self, data: bytes) -> None:
-        self.last_active = self._loop.time()
+        now = self.last_active = self._loop.time()
         self._in_read = True
         if self._decoder.pending_bytes == 0:
-            self.partial_since = self.last_active
+            self.partial_since = now
         commands = self._decoder.feed(data)
         try:
             for command in commands:
-                self.partial_since = self.last_active
+                self.partial_since = now
                 self._take(command)
                 if self._unsent_body_bytes > self._limits.unsent_bytes_high or len(self._unsent) > _UNSENT_PARTS_MAX:
                     # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
@@ -317,7 +317,7 @@ class Connection(asyncio.Protocol):
     def _take(self, command: RemotingCommand) -> None:
         self.version = command.version
         self.serialize_type = command.serialize_type
-        if command.is_response:
+        if command.flag & RESPONSE_FLAG:
             answer = self._pending.pop(command.opaque, None)
             if answer is not None and not answer.done():
                 answer.set_result(command)
@@ -325,7 +325,7 @@ class Connection(asyncio.Protocol):
         self.language = command.language
         self.requests_in += 1
         response = self._serve(command)
-        if response is not None and not command.is_oneway:
+        if response is not None and not command.flag & ONEWAY_FLAG:
             self._send_response(command, response)
 
     def _serve(self, command: RemotingCommand) -> RemotingCommand | None:

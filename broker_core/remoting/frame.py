@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring as _quote
 from struct import Struct
 from struct import error as StructError  # noqa: N812  the module's own name is lower case
@@ -46,8 +47,21 @@ assert _PREFIX.size == 8
 _BINARY_FIXED = Struct(">hbhiii")
 _BINARY_INT = Struct(">i")
 _BINARY_KEY = Struct(">h")
+_JSON, _BINARY = int(SerializeType.JSON), int(SerializeType.ROCKETMQ)  # a comparison with an enum takes twice the time
 _LETTER_PAIR = Struct(">hBi")  # a pair up to its value, if its key is one byte long
 _ASCII_LETTERS = 128
+_SEND_TIME = b"\0\1g\0\0\0\x0d"
+"""Start of the field that follows what is alike in all sends of a producer: ``g``, a time of 13 digits."""
+_PULL_OFFSET = b"\0\x0bqueueOffset\0\0\0"
+"""Start of the field that follows what is alike in all pulls of a consumer from one queue."""
+_SEND_PROPERTIES = ord("i")
+_PULL_COMMIT = "commitOffset"
+"""The fields before the last ones of sends and pulls, which are alike in all of them, too."""
+_KNOWN_FIELDS: Final[dict[bytes, dict[str, str]]] = {}
+"""Fields by the bytes that mean them; only a memory, of a fixed size at most."""
+_KNOWN_FIELDS_MAX = 1024
+_LAST_FIELDS_BYTES_MAX = 256
+_KNOWN_FIELDS_BYTES_MAX = 1024
 assert _BINARY_FIXED.size + _BINARY_INT.size == 21
 
 _LANGUAGES = {str(language.name): language for language in LanguageCode}
@@ -123,16 +137,18 @@ class RemotingCommand:
         body_slices: Sequence[Buffer] = (),
     ) -> RemotingCommand:
         """Build the response to this request: same opaque, same header encoding."""
-        return RemotingCommand(
-            code,
-            ext_fields,
-            body,
-            body_slices=body_slices,
-            opaque=self.opaque,
-            flag=RESPONSE_FLAG,
-            remark=remark,
-            serialize_type=self.serialize_type,
-        )
+        response = _new_command(RemotingCommand)
+        response.code = code
+        response.ext_fields = {} if ext_fields is None else ext_fields
+        response.body = body
+        response.body_slices = body_slices
+        response.opaque = self.opaque
+        response.flag = RESPONSE_FLAG
+        response.remark = remark
+        response.language = LanguageCode.PYTHON
+        response.version = MQ_VERSION
+        response.serialize_type = self.serialize_type
+        return response
 
     def not_supported(self) -> RemotingCommand:
         """Build the response for a request code that nobody here serves (Source: spec remoting §1.10)."""
@@ -150,6 +166,10 @@ class RemotingCommand:
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     __hash__ = None  # type: ignore[assignment]  # mutable value
+
+
+_new_command = RemotingCommand.__new__
+"""For the hot path: ten values set one by one take half the time of a call with ten arguments."""
 
 
 class FrameDecoder:
@@ -197,11 +217,13 @@ class FrameDecoder:
         self.wanted_bytes = 0
         try:
             while available - position >= 4:
-                (total,) = _LENGTH.unpack_from(source, position)
+                # A length with its header's where both are there already: one look at the bytes, not two.
+                is_long = available - position >= _PREFIX.size
+                total, word = _PREFIX.unpack_from(source, position) if is_long else (*_LENGTH.unpack_from(source, position), 0)
                 if not 4 <= total <= self._frame_bytes_max:
                     raise FrameError(self._bad_total_text(total, position, available), total=total)
-                if available - position >= 8:
-                    self._check_header(source, position)
+                if word & 0xFFFFFF > self._header_bytes_max:
+                    raise self._long_header_error(word & 0xFFFFFF)
                 if available - position - 4 < total:
                     self.wanted_bytes = 4 + total
                     break
@@ -211,12 +233,9 @@ class FrameDecoder:
         finally:
             self._buffer = bytearray(source[position:]) if position or source is data else self._buffer
 
-    def _check_header(self, source: bytes | bytearray, position: int) -> None:
-        _, word = _PREFIX.unpack_from(source, position)
-        length = word & 0xFFFFFF
-        if length > self._header_bytes_max:
-            text = f"a header of {length:,} bytes is more than the {self._header_bytes_max:,} allowed"
-            raise FrameError(text, header_bytes=length)
+    def _long_header_error(self, length: int) -> FrameError:
+        text = f"a header of {length:,} bytes is more than the {self._header_bytes_max:,} allowed"
+        return FrameError(text, header_bytes=length)
 
     def _bad_total_text(self, total: int, position: int, available: int) -> str:
         at = self._total_bytes_in - (available - position)
@@ -237,17 +256,16 @@ def decode_frame(source: bytes | bytearray, position: int, total: int) -> Remoti
     Raises:
         FrameError: The header is longer than the frame or cannot be decoded.
     """
-    _, word = _PREFIX.unpack_from(source, position)
+    (word,) = _LENGTH.unpack_from(source, position + 4)
     header_length = word & 0xFFFFFF
     if header_length > total - 4:
         raise FrameError(f"a header of {header_length:,} bytes does not fit a frame of {total:,} bytes", total=total)
-    header_start = position + 8
-    body_start = header_start + header_length
-    header = bytes(source[header_start:body_start])
+    body_start = position + 8 + header_length
+    header = bytes(source[position + 8 : body_start])
     kind = word >> 24
-    if kind == SerializeType.JSON:
+    if kind == _JSON:
         command = _decode_json_header(header)
-    elif kind == SerializeType.ROCKETMQ:
+    elif kind == _BINARY:
         command = _decode_binary_header(header)
     else:
         raise FrameError(f"serialize type {kind} is unknown, known are 0 (JSON) and 1 (ROCKETMQ)", serialize_type=kind)
@@ -262,17 +280,17 @@ def encode_parts(command: RemotingCommand) -> list[Buffer]:
     Raises:
         FrameError: It would exceed what a peer accepts, or a value does not fit the binary header.
     """
-    if command.serialize_type == SerializeType.ROCKETMQ:
-        header = _encode_binary_header(command)
+    if command.serialize_type == _BINARY:
+        kind, header = _BINARY << 24, _encode_binary_header(command)
     else:
-        header = _encode_json_header(command)
+        kind, header = _JSON << 24, _encode_json_header(command)
     body_bytes = len(command.body)
-    for part in command.body_slices:
-        body_bytes += len(part)
+    if command.body_slices:
+        body_bytes += sum(map(len, command.body_slices))
     total = 4 + len(header) + body_bytes
     if total > FRAME_BYTES_MAX:
         raise FrameError(f"a frame of {total:,} bytes is more than the {FRAME_BYTES_MAX:,} that peers accept", total=total)
-    head = _PREFIX.pack(total, (command.serialize_type << 24) | len(header)) + header
+    head = _PREFIX.pack(total, kind | len(header)) + header
     if not body_bytes:
         return [head]
     parts: list[Buffer] = [head]
@@ -297,18 +315,23 @@ def _decode_json_header(header: bytes) -> RemotingCommand:
     get = fields.get
     language = get("language")
     remark = get("remark")
-    return RemotingCommand(
-        _integer(get("code", 0), "code"),
-        _text_fields(get("extFields")),
-        opaque=_integer(get("opaque", 0), "opaque"),
-        flag=_integer(get("flag", 0), "flag"),
-        version=_integer(get("version", 0), "version"),
-        language=_LANGUAGES.get(language, LanguageCode.OTHER) if type(language) is str else _language_of(language),
-        remark=remark if remark is None or type(remark) is str else _text(remark),
-    )
+    command = _new_command(RemotingCommand)
+    command.code = _integer(get("code", 0), "code")
+    command.ext_fields = _text_fields(get("extFields"))
+    command.body = _NO_BODY
+    command.body_slices = ()
+    command.opaque = _integer(get("opaque", 0), "opaque")
+    command.flag = _integer(get("flag", 0), "flag")
+    command.remark = remark if remark is None or type(remark) is str else _text(remark)
+    command.language = _LANGUAGES.get(language, LanguageCode.OTHER) if type(language) is str else _language_of(language)
+    command.version = _integer(get("version", 0), "version")
+    command.serialize_type = SerializeType.JSON
+    return command
 
 
 def _integer(value: object, name: str) -> int:
+    if type(value) is int and _INT32_MIN <= value <= _INT32_MAX:
+        return value
     if type(value) is str and len(value) <= 11:  # fastjson reads a number in quotes as a number
         try:
             value = int(value)
@@ -367,21 +390,26 @@ def _encode_json_header(command: RemotingCommand) -> bytes:
 def _decode_binary_header(header: bytes) -> RemotingCommand:
     try:
         code, language, version, opaque, flag, remark_length = _BINARY_FIXED.unpack_from(header)
-        remark, position = _binary_text(header, _BINARY_FIXED.size, remark_length)
+        position = _BINARY_FIXED.size
+        remark = ""
+        if remark_length:
+            remark, position = _binary_text(header, position, remark_length)
         (ext_length,) = _BINARY_INT.unpack_from(header, position)
         fields = _binary_fields(header, position + _BINARY_INT.size, ext_length)
     except (StructError, UnicodeDecodeError) as error:
         raise FrameError(f"the binary header cannot be read ({error}): {_excerpt(header)}") from error
-    return RemotingCommand(
-        code,
-        fields,
-        opaque=opaque,
-        flag=flag,
-        version=version,
-        language=_language_of(language),
-        remark=remark or None,
-        serialize_type=SerializeType.ROCKETMQ,
-    )
+    command = _new_command(RemotingCommand)
+    command.code = code
+    command.ext_fields = fields
+    command.body = _NO_BODY
+    command.body_slices = ()
+    command.opaque = opaque
+    command.flag = flag
+    command.remark = remark or None
+    command.language = _LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
+    command.version = version
+    command.serialize_type = SerializeType.ROCKETMQ
+    return command
 
 
 def _binary_text(header: bytes, position: int, length: int) -> tuple[str, int]:
@@ -396,6 +424,42 @@ def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
     if length < 0 or end > len(header):
         raise FrameError(f"ext fields of {length:,} bytes run out of a binary header of {len(header):,} bytes")
     fields: dict[str, str] = {}
+    varied = header.find(_SEND_TIME, position, end)
+    if varied < 0:
+        varied = header.find(_PULL_OFFSET, position, end)
+    # What a producer says before the time is the same in all its sends; the map of it is copied: 3 µs less a send.
+    if varied > 0 and _add_known(fields, header[position:varied]):
+        position = varied
+    _add_binary_fields(fields, header, position, end)
+    return fields
+
+
+def _add_known(fields: dict[str, str], part: bytes) -> bool:
+    """Add what is behind the properties of a send, where it is like that of another."""
+    known = _KNOWN_FIELDS.get(part)
+    if known is None:
+        known = _learn_fields(part)
+    if known is not None:
+        fields.update(known)
+    return known is not None
+
+
+def _learn_fields(part: bytes) -> dict[str, str] | None:
+    """Fields of a part of a header, kept for the next that has it; None where it is not whole pairs, or very long."""
+    if len(part) > _KNOWN_FIELDS_BYTES_MAX:
+        return None
+    fields: dict[str, str] = {}
+    try:
+        _add_binary_fields(fields, part, 0, len(part))
+    except (StructError, UnicodeDecodeError, FrameError):
+        return None  # the marker stood in a value; whoever reads the whole header will see
+    if len(_KNOWN_FIELDS) >= _KNOWN_FIELDS_MAX:
+        _KNOWN_FIELDS.clear()
+    _KNOWN_FIELDS[part] = fields
+    return fields
+
+
+def _add_binary_fields(fields: dict[str, str], header: bytes, position: int, end: int) -> None:
     text = header.decode("latin-1")  # one character a byte, so that positions stay what they are
     while position < end:
         # Sends name their fields by one letter: each then takes one unpack and one slice, 5 µs a send instead of 10.
@@ -406,20 +470,25 @@ def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
                 position = start + value_length
                 value = text[start:position]
                 fields[chr(letter)] = value if value.isascii() else header[start:position].decode()
+                is_last = letter == _SEND_PROPERTIES and 0 < end - position < _LAST_FIELDS_BYTES_MAX
+                if is_last and _add_known(fields, header[position:end]):
+                    return
                 continue
         (key_length,) = _BINARY_KEY.unpack_from(header, position)
         key, position = _binary_text(header, position + _BINARY_KEY.size, key_length)
         (value_length,) = _BINARY_INT.unpack_from(header, position)
         fields[key], position = _binary_text(header, position + _BINARY_INT.size, value_length)
+        is_last = key == _PULL_COMMIT and 0 < end - position < _LAST_FIELDS_BYTES_MAX
+        if is_last and _add_known(fields, header[position:end]):
+            return
         if len(fields) > FIELDS_MAX:
             raise _too_many_fields(len(fields))
     if position > end:
-        raise FrameError(f"ext fields of {length:,} bytes end in the middle of a pair")
-    return fields
+        raise FrameError(f"ext fields that end at {end:,} end in the middle of a pair")
 
 
 def _encode_binary_header(command: RemotingCommand) -> bytes:
-    remark = (command.remark or "").encode("utf-8", "replace")
+    remark = command.remark.encode("utf-8", "replace") if command.remark else _NO_BODY
     ext = _encode_binary_fields(command.ext_fields)
     try:
         fixed = _BINARY_FIXED.pack(command.code, command.language, command.version, command.opaque, command.flag, len(remark))
@@ -429,6 +498,25 @@ def _encode_binary_header(command: RemotingCommand) -> bytes:
 
 
 def _encode_binary_fields(fields: Mapping[str, str]) -> bytes:
+    # As one text of ASCII, with names and short lengths ready made: 1 µs for a send answer instead of 4.
+    texts: list[str] = []
+    for name, text in fields.items():
+        size = len(text)
+        if size >= _ASCII_LETTERS:
+            return _encode_long_fields(fields)
+        texts += (_name_text(name), chr(size), text)
+    whole = "".join(texts)
+    return whole.encode() if whole.isascii() else _encode_long_fields(fields)
+
+
+@lru_cache(maxsize=1024)
+def _name_text(name: str) -> str:
+    """A field's name with the length before it, and three of the four bytes of its value's length."""
+    size = len(name)
+    return f"{chr(size >> 8)}{chr(size & 0xFF)}{name}\0\0\0" if size <= 0x7FFF else "\x80"
+
+
+def _encode_long_fields(fields: Mapping[str, str]) -> bytes:
     parts: list[bytes] = []
     for name, text in fields.items():
         key, value = name.encode("utf-8", "replace"), text.encode("utf-8", "replace")

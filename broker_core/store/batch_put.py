@@ -6,19 +6,50 @@ Source: store specification §2.3, §2.9.
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+import sys
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from broker_core.errors import CodecError
 from broker_core.message.batch import BatchMember, decode_batch
 from broker_core.message.model import MessageToStore
-from broker_core.message.properties import DELAY, append_properties, find_property
+from broker_core.message.properties import DELAY, append_properties, find_property_bytes, property_marker
 from broker_core.message.record import CRC_MASK, HEAD_BYTES, HEADS, LENGTH_I16, TopicField, host_flags
 from broker_core.message.sys_flag import HOST_V6_MASK, TRANSACTION_MASK
-from broker_core.store.dispatch import DelayLevels, unit_tags_code
-from broker_core.store.results import Arrival
+from broker_core.store.consume_queue import UNIT
+from broker_core.store.dispatch import TagsOfPuts
+from broker_core.store.results import LaidOutBatch
+
+if TYPE_CHECKING:
+    from broker_core.store.batch_matrix import MatrixDraft
+
+_DELAY = property_marker(DELAY)
 
 _log = logging.getLogger(__name__)
+
+
+def draft_batch(
+    message: MessageToStore, topic: TopicField, max_bytes: int, *, one_by_one: bool = False
+) -> BatchDraft | MatrixDraft | None:
+    """A batch ready to be laid out; None where it may not be stored (see `legal_members`).
+
+    Args:
+        message: ``body`` is the framed batch.
+        topic: Its topic, in the form of records.
+        max_bytes: Size of the framed batch, at most.
+        one_by_one: Gives a `BatchDraft`, which knows the properties of each member.
+    """
+    if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK:
+        return None
+    if "numpy" in sys.modules and not one_by_one:
+        # It takes 0.2 s to load, which no put waits for: until the index has done so, members are taken one by one.
+        from broker_core.store.batch_matrix import matrix_draft  # noqa: PLC0415
+
+        matrix = matrix_draft(message, topic)
+        if matrix is not None:
+            return matrix
+    members = legal_members(message, max_bytes)
+    return None if members is None else BatchDraft(message, topic, members)
 
 
 def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] | None:
@@ -33,18 +64,18 @@ def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] 
     except CodecError as error:
         _log.warning("a batch for %s is refused: %s", message.topic, error)
         return None
-    if any(_is_delayed(member.properties) for member in members):
+    if _DELAY in bytes(message.body) and any(_is_delayed(member.properties) for member in members):
         return None
     more = message.properties
     return [BatchMember(flag, body, append_properties(properties, more)) for flag, body, properties in members]
 
 
 def _is_delayed(properties: bytes) -> bool:
-    return find_property(properties, DELAY) is not None
+    return find_property_bytes(properties, _DELAY) is not None
 
 
 class BatchDraft:
-    """A batch on its way into the log.
+    """A batch on its way into the log, its members of any kind.
 
     Args:
         message: What the members have in common.
@@ -60,35 +91,31 @@ class BatchDraft:
         families = (self._sys_flag & HOST_V6_MASK) >> 4
         self._head = HEADS[families]
         fixed = HEAD_BYTES[families] + len(topic.field) + LENGTH_I16.size
-        self._sizes = [fixed + len(member.body) + len(member.properties) for member in members]
+        self._sizes = [fixed + len(body) + len(properties) for _, body, properties in members]
+        self.count = len(members)
         self.total_bytes = sum(self._sizes)
+        self.properties_bytes_max = max(len(properties) for _, _, properties in members)
 
     @property
     def member_properties(self) -> list[bytes]:
         """Encoded properties of each member."""
         return [member.properties for member in self._members]
 
-    def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int, levels: DelayLevels) -> LaidOutBatch:
+    def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int) -> LaidOutBatch:
         """Units and records for the given place."""
         message, pack, (magic, topic) = self._message, self._head.pack, self._topic
-        born, store = message.born_host.packed, message.store_host.packed
-        arrivals: list[Arrival] = []
+        born, store, code_of, pack_unit = message.born_host.packed, message.store_host.packed, TagsOfPuts().code, UNIT.pack
         parts: list[bytes] = []
+        units: list[bytes] = []
+        offsets: list[int] = []
         for (flag, body, properties), size in zip(self._members, self._sizes, strict=True):
             head = pack(
                 size, magic, crc32(body) & CRC_MASK, message.queue_id, flag, queue_offset, physical_offset, self._sys_flag,
                 message.born_timestamp_ms, born, now_ms, store, message.reconsume_times, 0, len(body),
             )  # fmt: skip
             parts += (head, body, topic, LENGTH_I16.pack(len(properties)), properties)
-            code = unit_tags_code(message.topic, properties, now_ms, levels)
-            arrivals.append(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
+            units.append(pack_unit(physical_offset, size, code_of(properties)))
+            offsets.append(physical_offset)
             physical_offset += size
             queue_offset += 1
-        return LaidOutBatch(arrivals, b"".join(parts))
-
-
-class LaidOutBatch(NamedTuple):
-    """What goes to the queue, and what goes to the log."""
-
-    arrivals: list[Arrival]
-    block: bytes
+        return LaidOutBatch(b"".join(parts), b"".join(units), offsets)

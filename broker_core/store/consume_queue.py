@@ -32,7 +32,7 @@ PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
 
 KEPT_UNITS = 204
 """Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""
-UNWRITTEN_BYTES_MAX = 16 << 20
+UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
 """A queue with more than this in memory is written by the put that notices."""
 
 _ZERO_UNIT = bytes(UNIT_BYTES)
@@ -67,10 +67,8 @@ class ConsumeQueue:
         "_disk",
         "_mended",
         "_read_only",
-        "_tail",
         "_tail_start",
         "_unsynced",
-        "_written",
         "directory_is_new",
         "extension",
         "file_bytes",
@@ -79,7 +77,9 @@ class ConsumeQueue:
         "max_offset",
         "min_offset",
         "queue_id",
+        "tail",
         "topic",
+        "written_offset",
     )
 
     def __init__(
@@ -107,42 +107,47 @@ class ConsumeQueue:
         self._directory = directory
         self._disk = disk
         self._read_only = read_only
-        self._tail = bytearray()
+        self.tail = bytearray()
+        """The newest units; a put adds its own by itself, with ``max_offset``."""
         self._tail_start = 0
-        self._written = 0
+        self.written_offset = 0
+        """Offset up to which the files have the units."""
         self._unsynced: set[Path] = set()
         self._mended: dict[int, bytes] = {}
         """Read-only, units that take the place of those in the files."""
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
-    def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> None:
-        """Add the unit of the next message."""
-        self._tail += _pack_unit(physical_offset, record_bytes, tags_code)
-        self.max_offset += 1
+    def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> int:
+        """Add the unit of the next message; returns how many are in memory only."""
+        self.tail += _pack_unit(physical_offset, record_bytes, tags_code)
+        self.max_offset = end = self.max_offset + 1
+        return end - self.written_offset
 
-    def extend(self, units: bytes) -> None:
-        """Add the units of the next messages."""
-        self._tail += units
-        self.max_offset += len(units) // UNIT_BYTES
+    def extend(self, units: bytes) -> int:
+        """Add the units of the next messages; returns how many are in memory only."""
+        self.tail += units
+        self.max_offset = end = self.max_offset + len(units) // UNIT_BYTES
+        return end - self.written_offset
 
     def start_at(self, offset: int) -> None:
         """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
         units_in_file = self.file_bytes // UNIT_BYTES
         first = offset - offset % units_in_file
-        self._tail = bytearray(PRE_BLANK * (offset - first))
-        self._tail_start = self._written = first
+        self.tail = bytearray(PRE_BLANK * (offset - first))
+        self._tail_start = self.written_offset = first
         self.min_offset = self.max_offset = offset
 
     @property
     def unwritten_bytes(self) -> int:
         """Bytes in memory that the file does not have."""
-        return (self.max_offset - self._written) * UNIT_BYTES
+        return (self.max_offset - self.written_offset) * UNIT_BYTES
 
     def pending(self) -> PendingUnits:
         """Copy of what is to be written; taken under the store's lock."""
         extension = self.extension.pending() if self.extension is not None else None
-        return PendingUnits(self._written, bytes(self._tail[(self._written - self._tail_start) * UNIT_BYTES :]), extension)
+        start = (self.written_offset - self._tail_start) * UNIT_BYTES
+        return PendingUnits(self.written_offset, bytes(self.tail[start:]), extension)
 
     def write(self, pending: PendingUnits) -> None:
         """Write units to the files; called without the store's lock, by one thread at a time.
@@ -172,10 +177,10 @@ class ConsumeQueue:
         """Take note that `write` succeeded; called under the store's lock."""
         if pending.extension is not None and self.extension is not None:
             self.extension.written(pending.extension)
-        self._written = pending.start_offset + len(pending.data) // UNIT_BYTES
-        surplus = self._written - self._tail_start - KEPT_UNITS
+        self.written_offset = pending.start_offset + len(pending.data) // UNIT_BYTES
+        surplus = self.written_offset - self._tail_start - KEPT_UNITS
         if surplus > 0:
-            del self._tail[: surplus * UNIT_BYTES]
+            del self.tail[: surplus * UNIT_BYTES]
             self._tail_start += surplus
 
     @property
@@ -212,7 +217,7 @@ class ConsumeQueue:
         if offset < 0 or offset >= end:
             return b""
         in_memory = max(offset, min(end, self._tail_start))
-        tail = bytes(self._tail[(in_memory - self._tail_start) * UNIT_BYTES : (end - self._tail_start) * UNIT_BYTES])
+        tail = bytes(self.tail[(in_memory - self._tail_start) * UNIT_BYTES : (end - self._tail_start) * UNIT_BYTES])
         if in_memory == offset:
             return tail
         on_disk = self._read(offset, in_memory - offset)
@@ -276,7 +281,7 @@ class ConsumeQueue:
             self.max_offset = (base + valid_bytes) // UNIT_BYTES
             if valid_bytes < self.file_bytes:
                 break
-        self._tail_start = self._written = self.max_offset
+        self._tail_start = self.written_offset = self.max_offset
 
     def _valid_bytes(self, path: Path) -> int:
         """Bytes before the first unit of zeros.
@@ -307,18 +312,18 @@ class ConsumeQueue:
         self.max_offset = max(offset, 0)
         self.min_offset = min(self.min_offset, self.max_offset)
         if self.max_offset < self._tail_start:
-            self._tail = bytearray()
+            self.tail = bytearray()
             self._tail_start = self.max_offset
         else:
-            del self._tail[(self.max_offset - self._tail_start) * UNIT_BYTES :]
-        self._written = min(self._written, self.max_offset)
+            del self.tail[(self.max_offset - self._tail_start) * UNIT_BYTES :]
+        self.written_offset = min(self.written_offset, self.max_offset)
         self.clear_behind_end()
 
     def clear_behind_end(self) -> None:
         """Remove left-overs behind the last written unit from the files, unless read-only."""
         if self._read_only:
             return
-        end = self._written * UNIT_BYTES
+        end = self.written_offset * UNIT_BYTES
         for path, base in offset_files(self._directory):
             if base >= end:
                 path.unlink()
@@ -350,10 +355,10 @@ class ConsumeQueue:
         """
         position = (offset - self._tail_start) * UNIT_BYTES
         if position >= 0:
-            self._tail[position : position + UNIT_BYTES] = unit
+            self.tail[position : position + UNIT_BYTES] = unit
         if self._read_only:
             self._mended[offset] = unit
-        elif offset < self._written:
+        elif offset < self.written_offset:
             self.write(PendingUnits(offset, unit))
 
     def remove_before_min(self) -> int:
@@ -361,7 +366,7 @@ class ConsumeQueue:
         files = offset_files(self._directory)
         removed = 0
         for path, base in files[:-1]:
-            if base + self.file_bytes > min(self.min_offset, self._written) * UNIT_BYTES:
+            if base + self.file_bytes > min(self.min_offset, self.written_offset) * UNIT_BYTES:
                 break
             path.unlink()
             self._unsynced.discard(path)
@@ -375,8 +380,8 @@ class ConsumeQueue:
         if not self._read_only:
             for path, _ in offset_files(self._directory):
                 path.unlink()
-        self._tail = bytearray()
-        self._tail_start = self._written = self.min_offset = self.max_offset = 0
+        self.tail = bytearray()
+        self._tail_start = self.written_offset = self.min_offset = self.max_offset = 0
         self._unsynced.clear()
         self.is_damaged = False
 

@@ -67,8 +67,12 @@ class Disk:
 
     def read_at(self, path: Path, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of a file."""
-        with path.open("rb", buffering=0) as file:
-            return os.pread(file.fileno(), size, position)
+        # Not by a file object, which takes four times as long to make as the read itself.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(descriptor, size, position)
+        finally:
+            os.close(descriptor)
 
     def read_descriptor(self, descriptor: int, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of an open file; what was written through its mappings is seen."""

@@ -12,6 +12,7 @@ from broker_core.message.properties import (
     DELAY,
     INNER_MULTI_DISPATCH,
     INNER_MULTI_QUEUE_OFFSET,
+    ITEM_SEPARATOR,
     TAGS,
     find_property,
     find_property_bytes,
@@ -24,6 +25,8 @@ SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 LMQ_PREFIX = "%LMQ%"
 
 _TAGS = property_marker(TAGS)
+_ITEM_END = ITEM_SEPARATOR.encode()
+_ENDS_LEARNT_MAX = 16
 _DELAY = property_marker(DELAY)
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -69,6 +72,37 @@ def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, level
         if level is not None and level.isdigit() and int(level) > 0:
             return store_timestamp_ms + levels.delay_ms(int(level))
     return tags_code(find_property_bytes(properties, _TAGS))
+
+
+class TagsOfPuts:
+    """Tags codes of consecutive messages, mostly of one producer, which mostly end alike: ``… TAGS Name [more]``.
+
+    Properties that end as the last ones did from their TAGS on have the same tags, whatever lies before: 0.1 µs instead of 0.5.
+    """
+
+    __slots__ = ("_learnt", "end", "last_code")
+
+    def __init__(self) -> None:
+        self.end: bytes | tuple[()] = ()
+        """What properties end with that have ``last_code``."""
+        self.last_code = 0
+        self._learnt = 0
+
+    def code(self, properties: bytes) -> int:
+        """Hash of the tags in encoded properties, 0 where there are none."""
+        if properties.endswith(self.end):
+            return self.last_code
+        tags = find_property_bytes(properties, _TAGS)
+        if tags is None:
+            return 0
+        code = tags_code(tags)
+        if self._learnt < _ENDS_LEARNT_MAX:
+            # Bounded: where each message ends differently, learning would cost more than looking.
+            self._learnt += 1
+            start = properties.rfind(_ITEM_END + _TAGS + tags)
+            if start >= 0 and find_property_bytes(properties[start:], _TAGS) == tags:
+                self.end, self.last_code = properties[start:], code
+        return code
 
 
 def further_queues(queue_id: int, properties: bytes, *, light_only: bool = False) -> Iterator[tuple[str, int, int]]:

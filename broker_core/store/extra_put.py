@@ -31,7 +31,7 @@ from broker_core.message.record import FIXED_BYTES_OF, TopicField, host_flags
 from broker_core.message.sys_flag import enters_queue
 from broker_core.store.batch_put import BatchDraft
 from broker_core.store.commit_log import CommitLog
-from broker_core.store.consume_queue import ConsumeQueue
+from broker_core.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
 from broker_core.store.paths import is_topic_name
 from broker_core.store.queue_table import QueueKey, QueueTable
@@ -130,15 +130,17 @@ class ExtraPut:
                 return PutResult(PutStatus.SERVICE_NOT_AVAILABLE), []
             now_ms = self._clock()
             start = self._commit_log.make_room(draft.total_bytes)
-            arrivals, block = draft.lay_out(
-                physical_offset=start, queue_offset=queue.max_offset, now_ms=now_ms, levels=self._levels
-            )
+            first = queue.max_offset
+            block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=first, now_ms=now_ms)
             self._commit_log.append_block(block)
             self._writer.last_store_ms = now_ms
+            arrivals = [
+                Arrival(queue.topic, queue.queue_id, number, code, now_ms, offset, size)
+                for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), first)
+            ]
             for arrival, properties in zip(arrivals, draft.member_properties, strict=True):
                 self._append(queue, arrival, properties)
-        offsets = [arrival.physical_offset for arrival in arrivals]
-        result = PutResult(PutStatus.PUT_OK, start, len(block), arrivals[0].queue_offset, now_ms, len(arrivals), offsets)
+        result = PutResult(PutStatus.PUT_OK, start, len(block), first, now_ms, len(arrivals), offsets)
         return result, arrivals
 
     # ---- queues --------------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ class IndexService:
         while position < end:
             window, following = self._window(position, end)
             if window:
-                from broker_core.store.index_build import read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
+                from broker_core.store.index_keys import read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
 
                 keys = read_keys(window, position)
                 if len(keys):
@@ -271,7 +271,8 @@ class IndexService:
         if not window:
             self._position = following
             return
-        from broker_core.store.index_build import add_keys, read_keys  # noqa: PLC0415  numpy takes 0.2 s to load
+        from broker_core.store.index_build import add_keys  # noqa: PLC0415  numpy takes 0.2 s to load
+        from broker_core.store.index_keys import read_keys  # noqa: PLC0415
 
         keys = read_keys(window, self._position)
         done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))

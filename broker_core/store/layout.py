@@ -29,7 +29,6 @@ from broker_core.message.record import (
     MAGIC_V2,
     PHYSICAL_OFFSET_POSITION,
     STORE_TIMESTAMP_POSITION_V4,
-    SYS_FLAG_POSITION,
     V6_EXTRA_BYTES,
 )
 from broker_core.message.sys_flag import BORN_HOST_V6, HOST_V6_MASK, STORE_HOST_V6
@@ -59,12 +58,15 @@ _HEAD = np.dtype(
 """Fields before the hosts, whose lengths differ."""
 _TAIL = np.dtype([("reconsume", ">i4"), ("prepared_offset", ">i8"), ("body_bytes", ">i4")])
 """Fields between the hosts and the body."""
-_HEAD_V4 = np.dtype([*_HEAD.descr, ("hosts", "V24"), *_TAIL.descr])
-"""Whole head of a record with two IPv4 hosts; STORETIMESTAMP lies between these."""
+_HEAD_V4 = np.dtype([*_HEAD.descr, ("born_host", "V8"), ("store_ms", ">i8"), ("store_host", "V8"), *_TAIL.descr])
+"""Whole head of a record with two IPv4 hosts."""
+_HEAD_BYTES_V4 = np.dtype(("V", _HEAD_V4.itemsize))
 assert _HEAD_V4.itemsize == HEAD_BYTES[0]
 assert _HEAD.itemsize == HEAD_BYTES[0] - _TAIL.itemsize - 24  # two IPv4 hosts and STORETIMESTAMP lie between
 
 
+_NO_RECORD = np.zeros(HEAD_BYTES[0], dtype=np.uint8)
+"""Stands for a buffer that is too short for a head, where there is none to be read."""
 _MAGIC_FIRST_BYTE = MAGIC_V1 >> 24 & 0xFF
 
 
@@ -145,15 +147,46 @@ def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordH
     """
     data: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)[:end]
     stop = len(data) - FIXED_BYTES + 1
-    chunks = [
-        _columns(data, _candidates(data, base_offset, chunk, min(chunk + _CHUNK_BYTES, stop)))
-        for chunk in range(start, stop, _CHUNK_BYTES)
-    ] or [_columns(data, np.empty(0, dtype=np.int64))]
-    columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    taken = _Taken(_columns(data, np.empty(0, dtype=np.int64)))
+    for chunk in range(start, stop, _CHUNK_BYTES):
+        found = _columns(data, _candidates(data, base_offset, chunk, min(chunk + _CHUNK_BYTES, stop)))
+        taken.add(found, share=min(1.0, _CHUNK_BYTES / (stop - chunk)))
+    columns = taken.columns()
     inner = _overlapping(columns["position"], columns["size"])
     if len(inner):
         columns = {name: np.delete(column, inner) for name, column in columns.items()}
     return _with_ends(data, columns, start)
+
+
+class _Taken:
+    """Columns that grow chunk by chunk, in memory that is taken once where all chunks are alike.
+
+    New memory is what costs most here: keeping the chunks to join them in the end takes half as long again as everything else.
+    """
+
+    def __init__(self, none: dict[str, npt.NDArray[Any]]) -> None:
+        self._columns = none
+        self._count = self._room = 0
+
+    def add(self, found: dict[str, npt.NDArray[Any]], *, share: float) -> None:
+        """Add rows; ``share`` is how much of what is still to come they are."""
+        start, end = self._count, self._count + len(found["position"])
+        if end > self._room:
+            self._room = start + int((end - start) / share * 1.02)
+            self._columns = {name: _with_room(column[:start], self._room) for name, column in self._columns.items()}
+        for name, column in found.items():
+            self._columns[name][start:end] = column
+        self._count = end
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """All rows."""
+        return {name: column[: self._count] for name, column in self._columns.items()}
+
+
+def _with_room(column: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    larger = np.empty(room, dtype=column.dtype)
+    larger[: len(column)] = column
+    return larger
 
 
 def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
@@ -179,20 +212,18 @@ def _candidates(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
 def _columns(data: npt.NDArray[np.uint8], position: Int64s) -> dict[str, npt.NDArray[Any]]:
     """All columns, for those candidates whose parts lie in the buffer and add up to TOTALSIZE."""
     end = len(data)
-    if end < HEAD_BYTES[0]:
-        position = position[:0]
-    sys_flag = at_every_byte(data, ">i4")[position + SYS_FLAG_POSITION].astype(np.int32)
-    store_position = position + STORE_TIMESTAMP_POSITION_V4
+    if not len(position):
+        data, end = _NO_RECORD, len(_NO_RECORD)
+    # Copied as bytes without meaning, then seen as fields: 6 ns a head; a copy field by field takes 90.
+    head = tail = at_every_byte(data, _HEAD_BYTES_V4)[position].view(_HEAD_V4)
+    sys_flag = head["sys_flag"].astype(np.int32)
+    store_ms = head["store_ms"]
     body_position = position + HEAD_BYTES[0]
     if (sys_flag & HOST_V6_MASK).any():
         born_extra = np.where(sys_flag & BORN_HOST_V6, V6_EXTRA_BYTES, 0)
-        store_position += born_extra
+        store_ms = at_every_byte(data, ">i8")[np.minimum(position + STORE_TIMESTAMP_POSITION_V4 + born_extra, end - 8)]
         body_position += born_extra + np.where(sys_flag & STORE_HOST_V6, V6_EXTRA_BYTES, 0)
-        head = at_every_byte(data, _HEAD)[position]
         tail = at_every_byte(data, _TAIL)[np.minimum(body_position - _TAIL.itemsize, end - _TAIL.itemsize)]
-    else:
-        # One copy of whole heads costs half of what two copies of parts do.
-        head = tail = at_every_byte(data, _HEAD_V4)[position] if len(position) else np.empty(0, dtype=_HEAD_V4)
     record_end = position + head["size"]
     body_bytes = tail["body_bytes"].astype(np.int64)
     after_body = body_position + body_bytes
@@ -218,7 +249,7 @@ def _columns(data: npt.NDArray[np.uint8], position: Int64s) -> dict[str, npt.NDA
         "physical_offset": head["physical_offset"].astype(np.int64),
         "sys_flag": sys_flag,
         "born_ms": head["born_ms"].astype(np.int64),
-        "store_ms": at_every_byte(data, ">i8")[store_position].astype(np.int64),
+        "store_ms": store_ms.astype(np.int64),
         "reconsume": tail["reconsume"].astype(np.int32),
         "prepared_offset": tail["prepared_offset"].astype(np.int64),
         "body_position": body_position,

@@ -18,26 +18,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from broker_core.config import StoreConfig
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.message.model import MessageToStore
 from broker_core.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.message.record import TopicField, decode_record, host_flags, topic_field
-from broker_core.message.sys_flag import enters_queue
-from broker_core.store.batch_put import BatchDraft, legal_members
+from broker_core.message.sys_flag import HOST_V6_MASK, TransactionType
+from broker_core.store.batch_put import BatchDraft, draft_batch
 from broker_core.store.checkpoint import read_checkpoint
 from broker_core.store.cleanup import Cleaned, Cleaner
+from broker_core.store.cold_read import bring_to_memory, is_ahead_in_memory, is_in_memory, read_ahead
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
-from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_BYTES_MAX, ConsumeQueue
+from broker_core.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_UNITS_MAX, ConsumeQueue
 from broker_core.store.cut_tail import keep_what_is_cut
 from broker_core.store.disk import Disk
 from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
-from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, unit_tags_code
+from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, TagsOfPuts, unit_tags_code
 from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
@@ -60,7 +62,7 @@ from broker_core.store.reading import (
     units_to_scan,
 )
 from broker_core.store.recovery import Progress, Recovery
-from broker_core.store.results import Arrival, GetResult, PutResult, PutStatus, QueueUnit, StoreStats
+from broker_core.store.results import Arrival, GetResult, Place, PutResult, PutStatus, QueueUnit, StoreStats
 from broker_core.store.settings_check import check_settings
 from broker_core.store.visibility import Visibility, visible
 from broker_core.store.write_gate import Refusal, WriteGate
@@ -74,6 +76,15 @@ _KEPT_TOPICS = (SCHEDULE_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", LMQ_PREFIX)
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
+_PUT_OK = PutStatus.PUT_OK
+_NOT_IN_QUEUE = int(TransactionType.PREPARED)
+"""Bit of the transaction types that do not enter the queue; as a number, for an operation with an enum takes 0.1 µs more."""
+
+_NOT_HOST = ~HOST_V6_MASK
+
+_pack_unit = UNIT.pack
+_new_tuple = tuple.__new__
+"""Makes a named tuple without a call into Python: 0.15 µs less a put."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,11 +94,23 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _Queue(NamedTuple):
-    """A consume queue with what a put to it needs."""
+class _Queue:
+    """A consume queue with what a put to it needs.
 
-    queue: ConsumeQueue
-    topic: TopicField
+    Attributes:
+        queue: The queue.
+        topic: Its topic, in the form of records.
+        is_schedule: Units hold when messages are due, which the store time decides, not the hash of their tags.
+        tags: Finds the hash of a message's tags.
+    """
+
+    __slots__ = ("is_schedule", "queue", "tags", "topic")
+
+    def __init__(self, queue: ConsumeQueue, topic: TopicField, *, is_schedule: bool) -> None:
+        self.queue = queue
+        self.topic = topic
+        self.is_schedule = is_schedule
+        self.tags = TagsOfPuts()
 
 
 class MessageStore:
@@ -146,6 +169,7 @@ class MessageStore:
         )
         self._mender = QueueMender(self._commit_log, self._writer, self.delay_levels, self._lock)
         self._puts_have_extras = config.consume_queue_ext or config.multi_dispatch
+        self._dirty = self._writer.dirty
         self._cleaner = Cleaner(
             config, self._commit_log, self._queues, self._index, self._writer, memory_lock=self._lock, clock=clock
         )
@@ -289,12 +313,13 @@ class MessageStore:
         """Why puts are refused, in words for the user; empty while they are taken."""
         return self._gate.text
 
-    def put(self, message: MessageToStore) -> PutResult:
+    def put(self, message: MessageToStore) -> PutResult:  # noqa: C901  the hot path spares calls
         """Store one message.
 
         It is in the log and its queue when this returns, but durable only when `when_durable` says so. A status other than
         ``PUT_OK`` means that nothing was stored; for `PutStatus.SERVICE_NOT_AVAILABLE`, `write_refusal` says why.
         """
+        # Calls are spared here: each takes 0.05 to 0.1 µs of the two or three that a put has.
         target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
         if target is None:
             return _ILLEGAL
@@ -305,32 +330,34 @@ class MessageStore:
             return _ILLEGAL
         if self._puts_have_extras:
             return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
-        queue = target.queue
-        sys_flag = host_flags(message)
-        in_queue = enters_queue(sys_flag)
+        queue, tags = target.queue, target.tags
+        sys_flag = host_flags(message) if message.born_host.is_v6 or message.store_host.is_v6 else message.sys_flag & _NOT_HOST
+        code = tags.last_code if properties.endswith(tags.end) else tags.code(properties)
         with self._lock:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = self._clock()
-            queue_offset = queue.max_offset if in_queue else 0
+            queue_offset = 0 if sys_flag & _NOT_IN_QUEUE else queue.max_offset
             try:
                 physical_offset, size = self._commit_log.append(message, target.topic, sys_flag, queue_offset, now_ms)
             except OSError as error:
                 return self._no_space(error)
             self._writer.last_store_ms = now_ms
-            if in_queue:
-                code = unit_tags_code(message.topic, properties, now_ms, self.delay_levels)
-                queue.append(physical_offset, size, code)
+            if sys_flag & _NOT_IN_QUEUE == 0:
+                if target.is_schedule:
+                    code = unit_tags_code(message.topic, properties, now_ms, self.delay_levels)
+                queue.tail += _pack_unit(physical_offset, size, code)
+                queue.max_offset = queue_offset + 1
                 queue.last_store_ms = now_ms
-                self._writer.dirty.add(queue)
-        if self._gate.text:
+                self._dirty.add(queue)
+        if self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
-        if in_queue:
+        if sys_flag & _NOT_IN_QUEUE == 0:
             for listener in self._listeners:
                 listener(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
-            if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
                 self._write_ahead()
-        return PutResult(PutStatus.PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,))
+        return _new_tuple(PutResult, (_PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,)))
 
     def put_batch(self, message: MessageToStore) -> PutResult:
         """Store a batch: all of its messages, contiguous in one file, or none.
@@ -339,42 +366,41 @@ class MessageStore:
             message: ``body`` is the framed batch; ``properties`` are added to those of each member.
         """
         target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
-        members = legal_members(message, self.config.max_message_bytes)
-        if target is None or members is None:
+        extras = self._puts_have_extras
+        if target is None:
             return _ILLEGAL
-        if any(len(member.properties) > PROPERTIES_BYTES_MAX for member in members):
+        draft = draft_batch(message, target.topic, self.config.max_message_bytes, one_by_one=extras)
+        if draft is None:
+            return _ILLEGAL
+        if draft.properties_bytes_max > PROPERTIES_BYTES_MAX:
             return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
-        draft = BatchDraft(message, target.topic, members)
         if not self._commit_log.fits(draft.total_bytes):
             return _ILLEGAL
-        if self._puts_have_extras:
-            return self._finish_extra(target.queue, lambda: self._extra_put.put_batch(draft, target.queue))
+        if isinstance(draft, BatchDraft) and extras:
+            return self._finish_extra(target.queue, partial(self._extra_put.put_batch, draft, target.queue))
         queue = target.queue
         with self._lock:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = self._clock()
+            queue_offset = queue.max_offset
             try:
                 start = self._commit_log.make_room(draft.total_bytes)
             except OSError as error:
                 return self._no_space(error)
-            arrivals, block = draft.lay_out(
-                physical_offset=start, queue_offset=queue.max_offset, now_ms=now_ms, levels=self.delay_levels
-            )
+            block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=queue_offset, now_ms=now_ms)
             self._commit_log.append_block(block)
             self._writer.last_store_ms = queue.last_store_ms = now_ms
-            for arrival in arrivals:
-                queue.append(arrival.physical_offset, arrival.record_bytes, arrival.tags_code)
-            self._writer.dirty.add(queue)
-        if self._gate.text:
+            unwritten = queue.extend(units)
+            self._dirty.add(queue)
+        if self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
         for listener in self._listeners:
-            for arrival in arrivals:
-                listener(arrival)
-        if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
+                listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
+        if unwritten > UNWRITTEN_UNITS_MAX:
             self._write_ahead()
-        offsets = [arrival.physical_offset for arrival in arrivals]
-        return PutResult(PutStatus.PUT_OK, start, len(block), arrivals[0].queue_offset, now_ms, len(members), offsets)
+        return PutResult(PutStatus.PUT_OK, start, len(block), queue_offset, now_ms, draft.count, offsets)
 
     def _put_queue(self, message: MessageToStore) -> _Queue | None:
         """Queue of a first put to it; None if its name or number cannot be."""
@@ -382,7 +408,8 @@ class MessageStore:
         if not is_topic_name(topic) or not 0 <= message.queue_id < 1 << 31:
             return None
         with self._lock:
-            found = _Queue(self._queues.get_or_add(topic, message.queue_id), topic_field(topic.encode()))
+            queue = self._queues.get_or_add(topic, message.queue_id)
+            found = _Queue(queue, topic_field(topic.encode()), is_schedule=topic == SCHEDULE_TOPIC)
             self._put_queues[topic, message.queue_id] = found
             return found
 
@@ -392,12 +419,12 @@ class MessageStore:
         except OSError as error:
             with self._lock:
                 return self._no_space(error)
-        if result.status is PutStatus.PUT_OK and self._gate.text:
+        if result.status is PutStatus.PUT_OK and self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
         for listener in self._listeners:
             for arrival in arrivals:
                 listener(arrival)
-        if queue.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+        if queue.max_offset - queue.written_offset > UNWRITTEN_UNITS_MAX:
             self._write_ahead()
         return result
 
@@ -487,13 +514,18 @@ class MessageStore:
             if early is not None:
                 return early
             assert queue is not None
-            units = queue.units(offset, units_to_scan(max_count))
+            is_plain = accepts is None and matches is None
+            units = queue.units(offset, max_count if is_plain else units_to_scan(max_count))
         bytes_limit = self.config.max_transfer_bytes_in_memory if max_bytes is None else max_bytes
+        limits = self._limits.of_get(max_count, bytes_limit)
         damaged: list[int] = []
-        found = scan(
-            self._commit_log, queue, offset, units, self._limits, max_count=max_count, max_bytes=bytes_limit, accepts=accepts,
-            matches=matches, damaged=damaged,
-        )  # fmt: skip
+        found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
+        if is_plain and len(found.records) < found.next_offset - offset:
+            # Only where messages are gone does a get without a filter need more units than it may give messages.
+            with self._lock:
+                units = queue.units(offset, units_to_scan(max_count))
+            damaged = []
+            found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
         if damaged and self._mend(queue, damaged):
             return self.get_stored_messages(
                 topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
@@ -508,9 +540,37 @@ class MessageStore:
             return False
         return any(mended)
 
+    def is_in_memory(self, places: Sequence[Place]) -> bool:
+        """Whether the records at ``places`` (`GetResult.far_back`) can be touched without waiting for the disk."""
+        return not places or is_in_memory(self._commit_log, places)
+
+    def bring_to_memory(self, places: Sequence[Place]) -> None:
+        """Read the records at ``places`` from the disk, so that touching them does not wait; for a thread that may wait.
+
+        Raises:
+            OSError: The disk is broken, or the file was deleted meanwhile.
+        """
+        bring_to_memory(self._commit_log, places)
+
+    def is_ahead_in_memory(self, places: Sequence[Place]) -> bool:
+        """Whether what follows the records at ``places`` is in memory already."""
+        return is_ahead_in_memory(self._commit_log, places)
+
+    def read_ahead(self, places: Sequence[Place]) -> None:
+        """Have what follows the records at ``places`` brought to memory; for a thread that may wait a little.
+
+        Raises:
+            OSError: The file was deleted meanwhile.
+        """
+        read_ahead(self._commit_log, places)
+
     def record_at(self, physical_offset: int) -> memoryview | None:
         """The record that starts at an offset of the log, None where none does."""
         return self._commit_log.record(physical_offset)
+
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the log as they are, None where they are not, or not in one file."""
+        return self._commit_log.slice(physical_offset, size)
 
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
         """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.

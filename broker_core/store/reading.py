@@ -8,21 +8,43 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from broker_core.config import StoreConfig
 from broker_core.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
+from broker_core.store.cold_read import is_place_in_memory
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
 from broker_core.store.consume_queue_ext import is_address
-from broker_core.store.results import GetResult, GetStatus, QueueUnit
+from broker_core.store.results import GetResult, GetStatus, Place, QueueUnit
 
 TagsFilter = Callable[[int], bool]
 RecordFilter = Callable[[memoryview], bool]
+
+NEAR_BYTES = 64 * 1024 * 1024
+"""What lies no further back than this was just written, and is in memory as long as the machine has some to spare."""
+
+_PROBED_BYTES = 64 * 1024
+"""A far back record in memory speaks for those that begin within this behind it."""
 
 _SCANNED_UNITS_MIN = 800
 _UNITS_AT_A_TIME = 3276
 _IDENTITY = struct.Struct(">ii20xq")
 """TOTALSIZE, MAGICCODE and PHYSICALOFFSET of a record: whether a unit leads to one."""
+
+
+class GetLimits(NamedTuple):
+    """Bounds of one get; the first record is always given.
+
+    Attributes:
+        memory_reach_bytes: What lies further back in the log counts as on disk.
+        in_memory: Records and bytes at most, where the next record is in memory.
+        on_disk: The same, where it is on disk.
+    """
+
+    memory_reach_bytes: int
+    in_memory: tuple[int, int]
+    on_disk: tuple[int, int]
 
 
 class BatchLimits:
@@ -37,16 +59,14 @@ class BatchLimits:
         self._config = config
         self.memory_reach_bytes = memory_bytes * config.access_in_memory_max_ratio_percent // 100
 
-    def is_full(self, *, count: int, total_bytes: int, next_bytes: int, max_count: int, max_bytes: int, on_disk: bool) -> bool:
-        """Whether the next record must not be added; the first one always may."""
-        if not count:
-            return False
+    def of_get(self, max_count: int, max_bytes: int) -> GetLimits:
+        """Bounds of a get that asks for so many records and bytes at most."""
         config = self._config
-        if on_disk:
-            bytes_limit, count_limit = config.max_transfer_bytes_on_disk, config.max_transfer_count_on_disk
-        else:
-            bytes_limit, count_limit = config.max_transfer_bytes_in_memory, config.max_transfer_count_in_memory
-        return count >= min(max_count, count_limit) or total_bytes + next_bytes > min(bytes_limit, max_bytes)
+        return GetLimits(
+            self.memory_reach_bytes,
+            (min(max_count, config.max_transfer_count_in_memory), min(max_bytes, config.max_transfer_bytes_in_memory)),
+            (min(max_count, config.max_transfer_count_on_disk), min(max_bytes, config.max_transfer_bytes_on_disk)),
+        )
 
 
 def machine_memory_bytes() -> int:
@@ -77,15 +97,13 @@ def units_to_scan(max_count: int) -> int:
     return max(_SCANNED_UNITS_MIN, max_count)
 
 
-def scan(
+def scan(  # noqa: C901  the hot path spares calls
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,
     units: bytes,
-    limits: BatchLimits,
+    limits: GetLimits,
     *,
-    max_count: int,
-    max_bytes: int,
     accepts: TagsFilter | None,
     damaged: list[int],
     matches: RecordFilter | None = None,
@@ -99,42 +117,61 @@ def scan(
         return _nothing(GetStatus.OFFSET_FOUND_NULL, queue.next_file_offset(offset), queue)
     status = GetStatus.NO_MATCHED_MESSAGE
     records: list[memoryview] = []
-    total_bytes = consumed = last_physical = 0
+    far_back: list[Place] = []
+    total_bytes = consumed = count = last_physical = 0
     skip_until = -1
-    log_end, reach = log.end, limits.memory_reach_bytes
+    log_end, file_bytes, on_disk_before = log.end, log.file_bytes, log.end - limits.memory_reach_bytes
+    far_back_before = log_end - NEAR_BYTES
+    # One look at the log's table of files for many records: looking for each takes twice as long as all else here.
+    mapped: memoryview | None = None
+    base, probed_from, is_here = -file_bytes, -_PROBED_BYTES, False
     for physical, size, tags_code in UNIT.iter_unpack(units):
         last_physical = physical
         if physical < skip_until:
             consumed += 1
             continue
-        if limits.is_full(
-            count=len(records), total_bytes=total_bytes, next_bytes=size, max_count=max_count, max_bytes=max_bytes,
-            on_disk=log_end - physical > reach,
-        ):  # fmt: skip
+        count_limit, bytes_limit = limits.in_memory if physical >= on_disk_before else limits.on_disk
+        if count and (count >= count_limit or total_bytes + size > bytes_limit):
             break
         consumed += 1
         if accepts is not None and not _tag_is_wanted(queue, tags_code, accepts):
-            status = GetStatus.FOUND if records else GetStatus.NO_MATCHED_MESSAGE
+            status = GetStatus.FOUND if count else GetStatus.NO_MATCHED_MESSAGE
             continue
-        record = record_of_unit(log, physical, size)
-        if record is None:
-            if not records:
+        position = physical - base
+        if not 0 <= position < file_bytes:
+            base = physical - physical % file_bytes
+            mapped, position = log.map_at(base), physical - base
+        is_record = mapped is not None and _IDENTITY.size <= size <= file_bytes - position and physical + size <= log_end
+        if is_record and physical < far_back_before and not probed_from <= physical < probed_from + _PROBED_BYTES:
+            probed_from, is_here = physical, is_place_in_memory(log, physical)
+        if is_record and (physical >= far_back_before or is_here):
+            # Not where the disk would have to be waited for: then whoever brings it to memory reads again.
+            assert mapped is not None
+            total, magic, own_offset = _IDENTITY.unpack_from(mapped, position)
+            is_record = total == size and own_offset == physical and (magic in (MAGIC_V1, MAGIC_V2))
+        if mapped is None or not is_record:
+            if not count:
                 status = GetStatus.MESSAGE_WAS_REMOVING
             if is_gone(log, physical):
-                skip_until = physical - physical % log.file_bytes + log.file_bytes
+                skip_until = base + file_bytes
             elif size != PRE_BLANK_SIZE or physical:
                 damaged.append(offset + consumed - 1)
             continue
+        record = mapped[position : position + size]
         if matches is not None and not matches(record):
-            status = GetStatus.FOUND if records else GetStatus.NO_MATCHED_MESSAGE
+            status = GetStatus.FOUND if count else GetStatus.NO_MATCHED_MESSAGE
             continue
         records.append(record)
+        if physical < far_back_before:
+            far_back.append(Place(physical, size))
+        count += 1
         total_bytes += size
         status = GetStatus.FOUND
         skip_until = -1
     return GetResult(
-        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, log_end - last_physical > reach
-    )
+        status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, last_physical < on_disk_before,
+        far_back,
+    )  # fmt: skip
 
 
 def _tag_is_wanted(queue: ConsumeQueue, tags_code: int, accepts: TagsFilter) -> bool:

@@ -60,6 +60,13 @@ class GetStatus(Enum):
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 
+class Place(NamedTuple):
+    """Bytes of the log, within one file."""
+
+    physical_offset: int
+    size: int
+
+
 class GetResult(NamedTuple):
     """What a get found.
 
@@ -67,6 +74,7 @@ class GetResult(NamedTuple):
         records: Whole records as stored, slices of the mapped file; drop them soon, they hold its mapping.
         next_offset: Where to go on.
         suggest_slave: The rest lies further back than the memory reaches.
+        far_back: Places of the records that may not be in memory (`MessageStore.is_in_memory`), for they were written long ago.
     """
 
     status: GetStatus
@@ -76,6 +84,7 @@ class GetResult(NamedTuple):
     max_offset: int
     total_bytes: int
     suggest_slave: bool
+    far_back: Sequence[Place] = ()
 
 
 class Arrival(NamedTuple):
@@ -88,6 +97,20 @@ class Arrival(NamedTuple):
     store_timestamp_ms: int
     physical_offset: int
     record_bytes: int
+
+
+class LaidOutBatch(NamedTuple):
+    """A batch at its place.
+
+    Attributes:
+        block: Records, one behind the other, for the log.
+        units: Of each record, for the consume queue.
+        offsets: Physical offset of each record.
+    """
+
+    block: bytes
+    units: bytes
+    offsets: list[int]
 
 
 class QueueUnit(NamedTuple):

@@ -27,6 +27,8 @@ class WriteGate:
         self._reasons: dict[Refusal, str] = {}
         self.is_shut = False
         """Puts are refused without being tried."""
+        self.has_reasons = False
+        """There is a reason, which may be one that the next put tries to overcome."""
 
     def refuse(self, kind: Refusal, text: str) -> None:
         """Give a reason; it replaces an earlier one of its kind."""
@@ -51,4 +53,5 @@ class WriteGate:
         return reasons[min(reasons)] if reasons else ""
 
     def _judge(self) -> None:
+        self.has_reasons = bool(self._reasons)
         self.is_shut = any(kind is not Refusal.LOG_SPACE for kind in self._reasons)

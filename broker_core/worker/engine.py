@@ -13,6 +13,7 @@ from broker_core.broker.counters import Counters
 from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
 from broker_core.schedule.delay_console import DelayConsole
+from broker_core.schedule.timer.console import TimerConsole
 from broker_core.store.results import StoreStats
 from broker_core.worker.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
@@ -74,3 +75,6 @@ class EngineView(Protocol):
 
     @property
     def transactions(self) -> Transactions | None: ...
+
+    @property
+    def timers(self) -> TimerConsole | None: ...

@@ -17,6 +17,7 @@ from broker_core.errors import BugError, UsageError
 from broker_core.ipc.schema import (
     AbortAtomic,
     ActOnDelayed,
+    ActOnTimers,
     Answer,
     BrowseQueue,
     CheckTransaction,
@@ -24,10 +25,12 @@ from broker_core.ipc.schema import (
     Done,
     EndTransaction,
     FindOffset,
+    ForecastTimers,
     FoundOffset,
     ListAtomic,
     ListDelayed,
     ListMembers,
+    ListTimers,
     ListTransactions,
     Members,
     MessagePage,
@@ -58,6 +61,7 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
+from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
 
 THREADS = 2
@@ -124,8 +128,8 @@ class Queries:
                 return Done()
             case ListMembers(group):
                 return self._members(group)
-            case ListDelayed() | ActOnDelayed():
-                return await self._answer_delays(query)
+            case ListDelayed() | ActOnDelayed() | ForecastTimers() | ListTimers() | ActOnTimers():
+                return await self._answer_on_waiting(query)
             case ListTransactions() | ReadTransactionHistory() | EndTransaction() | CheckTransaction() | ResumeTransaction():
                 return await self._answer_transactions(query)
             case ListAtomic() | AbortAtomic():
@@ -134,6 +138,11 @@ class Queries:
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
+        if isinstance(query, ListDelayed | ActOnDelayed):
+            return await self._answer_delays(query)
+        return await self._answer_on_timers(query)
 
     async def _answer_delays(self, query: ListDelayed | ActOnDelayed) -> Answer:
         if isinstance(query, ActOnDelayed):
@@ -182,6 +191,17 @@ class Queries:
         if transactions is None:
             raise UsageError("the broker serves no transactions now: it is starting or stopping")
         return transactions
+
+    async def _answer_on_timers(self, query: ForecastTimers | ListTimers | ActOnTimers) -> Answer:
+        timers = self._engine.timers
+        if timers is None:
+            raise UsageError("this broker delivers no timer messages at the moment")
+        if isinstance(query, ForecastTimers):
+            return forecast(timers)
+        if isinstance(query, ActOnTimers):
+            return await act_on_timers(timers, query)
+        page = first_step(timers, query)
+        return pending_timers(page, await self._run(lambda: timers.describe(page.timers)))
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

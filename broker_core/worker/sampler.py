@@ -21,6 +21,7 @@ from broker_core.worker.atomic_views import atomic_totals
 from broker_core.worker.catalog import Inventory, take_inventory
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.engine import EngineView
+from broker_core.worker.timer_views import timer_figures
 from broker_core.worker.transactions import transaction_totals
 
 logger = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ class Sampler:
             owners=owners,
             totals=self._totals(),
             delays=delay_columns(self._engine.delays.figures() if self._engine.delays else []),
+            timers=timer_figures(self._engine.timers),
         )
 
     def events(self) -> list[Occurred]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # Needed for types only, and slow to import: the frame of the window is on screen before them.
     from broker_core.api import (
         ActOnDelayed,
+        ActOnTimers,
         AtomicPage,
         CheckTransaction,
         CreateTopic,
@@ -23,16 +24,20 @@ if TYPE_CHECKING:
         Done,
         EndTransaction,
         FoundOffset,
+        ListTimers,
         ListTransactions,
         Members,
         MessageDetail,
         MessagePage,
         Occurred,
         OrbitError,
+        PendingTimers,
         Ready,
         ResumeTransaction,
         SendMessage,
         SendReceipt,
+        TimerForecast,
+        TimersActed,
         TransactionHistory,
         TransactionPage,
     )
@@ -130,3 +135,9 @@ class ClusterSource(Protocol):
         """Abort an open atomic transaction; recorded in the journal of actions."""
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]: ...
+
+    def forecast_timers(self) -> Pending[TimerForecast]: ...
+
+    def list_timers(self, query: ListTimers) -> Pending[PendingTimers]: ...
+
+    def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]: ...

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from broker_core.api import (
     AbortAtomic,
     ActOnDelayed,
+    ActOnTimers,
     Answer,
     AtomicPage,
     BrowseQueue,
@@ -25,16 +26,19 @@ from broker_core.api import (
     Failure,
     Fatal,
     FindOffset,
+    ForecastTimers,
     FoundOffset,
     ListAtomic,
     ListDelayed,
     ListMembers,
+    ListTimers,
     ListTransactions,
     Members,
     MessageDetail,
     MessagePage,
     Occurred,
     OrbitError,
+    PendingTimers,
     Query,
     ReadMessage,
     ReadMessageById,
@@ -46,6 +50,8 @@ from broker_core.api import (
     SendReceipt,
     Snapshot,
     Stage,
+    TimerForecast,
+    TimersActed,
     TransactionHistory,
     TransactionPage,
     WorkerClient,
@@ -168,6 +174,15 @@ class EmbeddedSource:
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]:
         return self._ask(ReadTransactionHistory(before, count), TransactionHistory)
+
+    def forecast_timers(self) -> Pending[TimerForecast]:
+        return self._ask(ForecastTimers(), TimerForecast)
+
+    def list_timers(self, query: ListTimers) -> Pending[PendingTimers]:
+        return self._ask(query, PendingTimers)
+
+    def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]:
+        return self._ask(action, TimersActed)
 
     # ---- what the owner of the process tells ----
 

@@ -18,6 +18,7 @@ from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.schedule.delay_console import DelayConsole
+from broker_core.schedule.timer.console import TimerConsole
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutStatus
 from broker_core.worker.atomic_views import AtomicTransactions
@@ -45,6 +46,7 @@ class Engine:
         self.delays: DelayConsole | None = None
         self.transactions: Transactions | None = None
         self.atomic: AtomicTransactions | None = None
+        self.timers: TimerConsole | None = None
 
     def close(self) -> None:
         """Close the store."""

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from broker_core.api import (
     ActOnDelayed,
+    ActOnTimers,
     AtomicPage,
     Catalog,
     CheckTransaction,
@@ -26,16 +27,20 @@ from broker_core.api import (
     Done,
     EndTransaction,
     FoundOffset,
+    ListTimers,
     ListTransactions,
     Members,
     MessageDetail,
     MessagePage,
     Occurred,
     OrbitError,
+    PendingTimers,
     Ready,
     ResumeTransaction,
     SendMessage,
     SendReceipt,
+    TimerForecast,
+    TimersActed,
     TransactionHistory,
     TransactionPage,
     WorkerError,
@@ -411,6 +416,16 @@ class FakeSource:
 
     def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
         return self._answer("transaction_history", (before, count), fake_transaction_history())
+
+    def forecast_timers(self) -> FakePending[TimerForecast]:
+        return self._answer("forecast_timers", (), TimerForecast(0, [0] * 60, [0] * 48, 0, [0]))
+
+    def list_timers(self, query: ListTimers) -> FakePending[PendingTimers]:
+        nothing = PendingTimers([], [], [], [], [], [], [], [], [], [], [], [], -1, -1)
+        return self._answer("list_timers", (query,), nothing)
+
+    def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
+        return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))
 
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.store.file_map import map_file
-from broker_core.store.index_build import read_keys
+from broker_core.store.index_keys import read_keys
 from broker_core.store.index_layout import (
     HEADER_BYTES,
     ITEM_BYTES,

@@ -33,6 +33,8 @@ def test_what_became_durable_together_is_answered_in_one_turn_on_the_loop():
         loop.call_soon_threadsafe = lambda *a, **k: (calls.append(a), wake(*a, **k))[1]
         for number in range(100):
             durable.wait(number, lambda ok, number=number: answers.append((number, ok, threading.current_thread())))
+        await eventually(lambda: store.waiting)
+        assert [end for end, _ in store.waiting] == [99]
         store.report()
         await eventually(lambda: len(answers) == 100)
         assert [(number, ok) for number, ok, _ in answers] == [(number, True) for number in range(100)]

@@ -1,7 +1,11 @@
 """Pulls: codes of every status, filters, and waiting for a message."""
 
+import asyncio
+import logging
+
 import pytest
 
+from broker_core.broker import pull_processor
 from broker_core.broker.pull_processor import parse_pull_header
 from broker_core.message.record import decode_record
 from broker_core.nameserver.registration import TopicConfig
@@ -9,6 +13,7 @@ from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.frame import RemotingCommand
 from tests.support.broker_bench import RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
+from tests.support.remoting_peer import eventually
 
 COMMIT, SUSPEND, INLINE = 1, 2, 4
 
@@ -363,3 +368,76 @@ def test_the_broker_to_pull_from_is_that_of_the_group_where_slaves_are_read(tmp_
         bench.put()
         bench.answer(peer, Q.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body={"groupName": "CG", "brokerId": 3})
         assert bench.answer(peer, Q.PULL_MESSAGE, pull_fields()).ext_fields["suggestWhichBrokerId"] == suggested
+
+
+# ---- old messages ----
+
+
+@pytest.fixture
+def cold(bench, monkeypatch):
+    """A bench whose messages all lie far back, on a disk that a test lets be read; gives what was read."""
+    read = []
+    bench.put(body=b"old")
+    bench.put(body=b"older")
+    store = bench.state.store
+    monkeypatch.setattr("broker_core.store.reading.NEAR_BYTES", 0)
+    monkeypatch.setattr(store, "is_in_memory", lambda _places: False)
+    monkeypatch.setattr(store, "bring_to_memory", read.extend)
+    return read
+
+
+def test_messages_that_are_not_in_memory_are_read_by_a_thread_before_the_answer(bench, peer, cold):
+    async def scenario():
+        assert bench.ask(peer, Q.PULL_MESSAGE, pull_fields()) is None
+        assert peer.sent == []
+        await eventually(lambda: peer.sent)
+
+    asyncio.run(scenario())
+    assert bodies(peer.sent[0]) == [b"old", b"older"]
+    assert (peer.sent[0].code, peer.sent[0].opaque) == (R.SUCCESS, 7)
+    assert [place.physical_offset for place in cold] == [0, cold[0].size]
+
+
+def test_no_more_pulls_wait_for_the_disk_than_the_bound(bench, peer, cold, monkeypatch):
+    monkeypatch.setattr(pull_processor, "COLD_READS_MAX", 2)
+
+    async def scenario():
+        answers = [bench.ask(peer, Q.PULL_MESSAGE, pull_fields()) for _ in range(4)]
+        assert [answer is None for answer in answers] == [True, True, False, False]
+        await eventually(lambda: len(peer.sent) == 2)
+        assert bench.ask(peer, Q.PULL_MESSAGE, pull_fields()) is None
+        await eventually(lambda: len(peer.sent) == 3)
+
+    asyncio.run(scenario())
+
+
+def test_a_pull_is_answered_even_if_its_messages_could_not_be_read_ahead(bench, peer, cold, monkeypatch, caplog):
+    def fail(_places):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(bench.state.store, "bring_to_memory", fail)
+
+    async def scenario():
+        assert bench.ask(peer, Q.PULL_MESSAGE, pull_fields()) is None
+        await eventually(lambda: peer.sent)
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    assert bodies(peer.sent[0]) == [b"old", b"older"]
+    assert "could not be read ahead" in caplog.text
+
+
+def test_an_answer_from_memory_has_what_follows_read_ahead(bench, peer, cold, monkeypatch):
+    store, ahead = bench.state.store, []
+    monkeypatch.setattr(store, "is_in_memory", lambda _places: True)
+    monkeypatch.setattr(store, "is_ahead_in_memory", lambda _places: bool(ahead))
+    monkeypatch.setattr(store, "read_ahead", ahead.extend)
+
+    async def scenario():
+        assert bodies(bench.ask(peer, Q.PULL_MESSAGE, pull_fields())) == [b"old", b"older"]
+        await eventually(lambda: ahead)
+        assert bodies(bench.ask(peer, Q.PULL_MESSAGE, pull_fields())) == [b"old", b"older"]
+
+    asyncio.run(scenario())
+    assert len(ahead) == 2
+    assert (cold, peer.sent) == ([], [])

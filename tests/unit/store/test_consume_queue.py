@@ -75,7 +75,7 @@ def test_units_span_memory_and_disk_but_not_files(tmp_path):
     data = queue.units(0, 10_000)
     assert data == b"".join(struct.pack(">qiq", *unit(number)) for number in range(600))
     assert queue.units(0, 3) == data[:60]
-    assert len(queue._tail) == (KEPT_UNITS + 100) * 20
+    assert len(queue.tail) == (KEPT_UNITS + 100) * 20
 
 
 def test_blanks_fill_the_file_before_a_late_start(tmp_path):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker_core.config import StoreConfig
 from broker_core.errors import UsageError
 from broker_core.message.tags import tags_code
-from broker_core.store.dispatch import DelayLevels, further_queues, unit_tags_code
+from broker_core.store.dispatch import DelayLevels, TagsOfPuts, further_queues, unit_tags_code
 
 DEFAULT = DelayLevels(StoreConfig().message_delay_level)
 
@@ -19,6 +21,19 @@ def test_default_levels_are_rocketmqs(level, delay_ms):
 def test_other_delays_are_refused(text):
     with pytest.raises(UsageError, match="messageDelayLevel"):
         DelayLevels(text)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([b"TAGS\x01A", b"TAGS\x01B", b"TAGS\x01", b"XTAGS\x01A", b"K\x01v", b"", b"A"]), max_size=4),
+        max_size=30,
+    )
+)
+def test_tags_of_consecutive_puts_are_those_of_each_alone(messages):
+    tags = TagsOfPuts()
+    for items in messages:
+        for properties in (b"\x02".join(items), b"\x02".join(items) + b"\x02"):
+            assert tags.code(properties) == unit_tags_code("T", properties, 0, DEFAULT)
 
 
 def test_a_unit_holds_the_hash_of_the_tag():

@@ -103,21 +103,32 @@ def test_no_more_than_800_units_are_looked_at(bench):
 
 
 @pytest.mark.parametrize(
-    ("count", "total", "on_disk", "full"),
+    ("asked", "in_memory", "on_disk"),
     [
-        (0, 0, False, False),
-        (31, 0, False, False),
-        (32, 0, False, True),
-        (1, 262_144 - 100, False, False),
-        (1, 262_144 - 99, False, True),
-        (7, 0, True, False),
-        (8, 0, True, True),
-        (1, 65_536 - 100, True, False),
-        (1, 65_536 - 99, True, True),
+        ((100, 1 << 30), (32, 262_144), (8, 65_536)),
+        ((5, 1_000), (5, 1_000), (5, 1_000)),
     ],
 )
-def test_transfer_limits_are_those_of_the_settings(count, total, on_disk, full):
-    limits = BatchLimits(StoreConfig(), memory_bytes=1000)
-    assert limits.memory_reach_bytes == 400
-    found = limits.is_full(count=count, total_bytes=total, next_bytes=100, max_count=100, max_bytes=1 << 30, on_disk=on_disk)
-    assert found is full
+def test_transfer_limits_are_those_of_the_settings_unless_less_is_asked_for(asked, in_memory, on_disk):
+    assert BatchLimits(StoreConfig(), memory_bytes=1000).of_get(*asked) == (400, in_memory, on_disk)
+
+
+@pytest.mark.parametrize(("max_bytes", "count"), [(1, 1), (299, 2), (300, 3)])
+def test_a_get_ends_before_the_record_that_would_be_too_much_but_gives_one(bench, max_bytes, count):
+    store = bench.open()
+    sizes = {store.put(message(b"x")).wrote_bytes for _ in range(5)}
+    limit = max_bytes if max_bytes == 1 else max_bytes - 300 + 3 * sizes.pop()
+    assert len(store.get_messages("Orders", 0, 0, 10, max_bytes=limit).records) == count
+
+
+def test_without_a_filter_a_get_passes_over_removed_records_as_far_as_with_one(bench):
+    store = bench.open(consume_queue_file_bytes=20_000)
+    for number in range(200):
+        store.put(message(b"%d" % number))
+    bases = list(store._commit_log.bases)
+    assert len(bases) == 2
+    del store._commit_log.bases[0]
+    store._commit_log._maps.pop(bases[0])
+    plain = store.get_messages("Orders", 0, 0, 2)
+    assert plain == store.get_messages("Orders", 0, 0, 2, accepts=lambda _code: True)
+    assert (len(plain.records), plain.next_offset > 2) == (2, True)

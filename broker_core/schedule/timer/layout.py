@@ -1,0 +1,161 @@
+"""Byte layout of the timer files, as RocketMQ 5 writes them. Bytes only: no files, no clock.
+
+    timerwheel        slots of 32 bytes, 2 * 7 * 86400 of them whatever the precision
+        time / precision i64 | first unit's position i64 | last unit's position i64 | count i32 | magic i32
+    timerlog/<20 digits>    units of 52 bytes; a file ends in a filler
+        size i32 = 52 | position of the slot's unit before, or -1 i64 | magic i32 | write time i64 | slot time - write time i32
+        physical offset i64 | record size i32 | Java hash of the real topic i32 | reserved i64 = 0
+        filler: rest of the file i32 | 0 i64 | BLANK_MAGIC i32
+    config/timercheck
+        read time i64 | log flush position i64 | queue offset i64 | the master's queue offset i64
+        state version i64 | timestamp i64 | counter i64 | zeros up to 4096
+
+A position counts bytes from the start of the first timer log file ever made. A slot's count is its messages less its cancels.
+
+Source: store specification §14.1, broker specification §3.6.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+WHEEL_TOPIC = "rmq_sys_wheel_timer"
+
+SLOTS_TTL = 7 * 86_400
+"""Slots ahead that a unit may be put into."""
+SLOTS_TOTAL = 2 * SLOTS_TTL
+BLANK_SLOTS = 60
+
+NO_POSITION = -1
+
+SLOT = struct.Struct(">qqqii")
+UNIT = struct.Struct(">iqiqiqiiq")
+FILLER = struct.Struct(">iqi")
+CHECKPOINT = struct.Struct(">7q")
+assert SLOT.size == 32
+assert UNIT.size == 52
+assert FILLER.size == 16
+
+WHEEL_BYTES = SLOTS_TOTAL * SLOT.size
+CHECKPOINT_FILE_BYTES = 4096
+
+MAGIC_DEFAULT = 1
+MAGIC_ROLL = 2
+MAGIC_DELETE = 4
+MAGIC_MASK = 0xF
+BLANK_MAGIC = 0xCBD43194 - (1 << 32)
+
+SLOT_TYPE = np.dtype([("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("count", ">i4"), ("magic", ">i4")])
+UNIT_TYPE = np.dtype(
+    [
+        ("size", ">i4"), ("previous", ">i8"), ("magic", ">i4"), ("write_ms", ">i8"), ("delay_ms", ">i4"),
+        ("physical_offset", ">i8"), ("record_bytes", ">i4"), ("topic_hash", ">i4"), ("reserved", ">i8"),
+    ]
+)  # fmt: skip
+assert SLOT_TYPE.itemsize == SLOT.size
+assert UNIT_TYPE.itemsize == UNIT.size
+
+
+class Slot(NamedTuple):
+    """One slot of the wheel.
+
+    Attributes:
+        time_ms: Its time, a multiple of the precision.
+        first, last: Positions in the timer log.
+        messages: Messages less cancels.
+    """
+
+    time_ms: int
+    first: int
+    last: int
+    messages: int
+
+
+class Unit(NamedTuple):
+    """One unit of the timer log, without the fields that are always the same."""
+
+    previous: int
+    magic: int
+    write_ms: int
+    delay_ms: int
+    physical_offset: int
+    record_bytes: int
+    topic_hash: int
+
+    @property
+    def slot_ms(self) -> int:
+        """Time of the slot that it is in."""
+        return self.write_ms + self.delay_ms
+
+    @property
+    def was_late(self) -> bool:
+        """It was due before it came into the wheel."""
+        return self.delay_ms < 0
+
+    @property
+    def is_roll(self) -> bool:
+        """It is to be put into the wheel again, not delivered."""
+        return bool(self.magic & MAGIC_ROLL)
+
+    @property
+    def is_delete(self) -> bool:
+        """It cancels another message of its slot."""
+        return bool(self.magic & MAGIC_DELETE)
+
+    def pack(self) -> bytes:
+        """The 52 bytes."""
+        return UNIT.pack(
+            UNIT.size, self.previous, self.magic, self.write_ms, self.delay_ms, self.physical_offset, self.record_bytes,
+            self.topic_hash, 0,
+        )  # fmt: skip
+
+
+def unpack_unit(data: bytes | bytearray | memoryview, position: int = 0) -> Unit:
+    """The unit at a position of a buffer, unchecked."""
+    return Unit._make(UNIT.unpack_from(data, position)[1:8])
+
+
+@dataclass(frozen=True, slots=True)
+class TimerCheckpoint:
+    """How far the timer files have come. A broker without a master keeps both queue offsets equal.
+
+    Attributes:
+        read_ms: Slots before this time are done with.
+        flush_position: The timer log is on the disk up to here.
+        queue_offset: Messages of the wheel topic before this one are in the timer log, or done with.
+    """
+
+    read_ms: int = 0
+    flush_position: int = 0
+    queue_offset: int = 0
+    master_queue_offset: int = 0
+    state_version: int = 0
+    timestamp_ms: int = 0
+    counter: int = 0
+
+    def encode(self) -> bytes:
+        """The file."""
+        fields = CHECKPOINT.pack(
+            self.read_ms, self.flush_position, self.queue_offset, self.master_queue_offset, self.state_version,
+            self.timestamp_ms, self.counter,
+        )  # fmt: skip
+        return fields.ljust(CHECKPOINT_FILE_BYTES, b"\0")
+
+
+def decode_checkpoint(data: bytes) -> TimerCheckpoint:
+    """Checkpoint of a file's bytes; too few know nothing, early 5.x versions wrote four fields."""
+    if len(data) < CHECKPOINT.size:
+        data = data.ljust(CHECKPOINT.size, b"\0") if len(data) >= 32 else bytes(CHECKPOINT.size)
+    return TimerCheckpoint(*CHECKPOINT.unpack_from(data))
+
+
+def java_hash(text: str) -> int:
+    """``String.hashCode`` of a topic name, which has no characters beyond 16 bits."""
+    value = 0
+    for character in text:
+        value = (value * 31 + ord(character)) & 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value

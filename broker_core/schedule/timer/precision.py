@@ -1,0 +1,72 @@
+"""With which precision the waiting messages were aligned, so that none comes early after the setting was changed.
+
+``TIMER_OUT_MS`` is the asked-for time rounded down to the precision of that moment: the message is due one such precision
+later. `timerPrecision.json` remembers from which queue offset on which precision holds; a store without it only ever had one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PRECISION_FILE = "timerPrecision.json"
+_CHANGES_MAX = 100
+
+
+@dataclass(slots=True)
+class PrecisionHistory:
+    """Precisions by queue offset of the wheel topic.
+
+    Attributes:
+        current_ms: That of the setting.
+        changes: First queue offset and precision of each, ascending by offset.
+    """
+
+    current_ms: int
+    changes: list[tuple[int, int]]
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any], *, current_ms: int, found_ms: int | None) -> PrecisionHistory:
+        """The history of a store.
+
+        Args:
+            content: Of the file; empty where there is none.
+            current_ms: The setting.
+            found_ms: Precision that the timer files were written with, where they tell.
+        """
+        rows = content.get("changes", [])
+        changes = [(int(row["fromOffset"]), int(row["precisionMs"])) for row in rows if int(row["precisionMs"]) > 0]
+        return cls(current_ms, changes or [(0, found_ms or current_ms)])
+
+    @property
+    def last_ms(self) -> int:
+        """The precision that was used last."""
+        return self.changes[-1][1]
+
+    def begin(self, queue_offset: int) -> bool:
+        """Have the current precision hold from an offset on; returns whether that is a change."""
+        if self.last_ms == self.current_ms:
+            return False
+        self.changes = [change for change in self.changes if change[0] < queue_offset]
+        self.changes = [*self.changes[-_CHANGES_MAX + 1 :], (queue_offset, self.current_ms)]
+        return True
+
+    def slot_ms(self, out_ms: int, queue_offset: int) -> int:
+        """Slot of a message: the first whose end is not before the message is due."""
+        precision = self.current_ms
+        if len(self.changes) == 1 and self.last_ms == precision:
+            return out_ms - out_ms % precision
+        made_with = next((ms for first, ms in reversed(self.changes) if first <= queue_offset), self.changes[0][1])
+        return self.after_change(out_ms, made_with)
+
+    def after_change(self, slot_ms: int, made_with_ms: int) -> int:
+        """Slot of what was in a slot of another precision."""
+        if made_with_ms == self.current_ms:
+            return slot_ms - slot_ms % self.current_ms
+        due = slot_ms + made_with_ms
+        return -(-due // self.current_ms) * self.current_ms - self.current_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of the file."""
+        return {"changes": [{"fromOffset": offset, "precisionMs": ms} for offset, ms in self.changes]}

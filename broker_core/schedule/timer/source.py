@@ -1,0 +1,44 @@
+"""The message store as the timers see it."""
+
+from __future__ import annotations
+
+from broker_core.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.store.message_store import MessageStore
+
+
+class StoreSource:
+    """`WheelSource` over a message store.
+
+    Args:
+        store: Open.
+
+    Attributes:
+        log_end: Physical offset behind the last record when this was made: no unit of the timer log can name one behind it.
+    """
+
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self.log_end = store.commit_log_max_offset
+
+    @property
+    def log_min(self) -> int:
+        """Physical offset of the first byte that is kept."""
+        return self._store.commit_log_min_offset
+
+    def queue_bounds(self) -> tuple[int, int]:
+        """Min and max offset of the wheel topic's queue."""
+        return self._store.min_offset(WHEEL_TOPIC, 0), self._store.max_offset(WHEEL_TOPIC, 0)
+
+    def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
+        """Physical offset and size of messages of the wheel topic."""
+        units = self._store.queue_units(WHEEL_TOPIC, 0, offset, count)
+        return [(unit.physical_offset, unit.record_bytes) for unit in units]
+
+    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
+        """Bytes of the log, None where they are not, or not in one file."""
+        return self._store.bytes_at(physical_offset, size)
+
+    def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
+        """A whole record, None where it is not."""
+        record = self._store.record_at(physical_offset)
+        return record if record is not None and len(record) == record_bytes else None

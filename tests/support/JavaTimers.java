@@ -1,0 +1,34 @@
+import java.nio.charset.StandardCharsets;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.message.Message;
+
+/**
+ * The official Java client of 5.3 with messages that have a time of their own.
+ *
+ * <pre>
+ *   JavaTimers NAME_SERVER TOPIC COUNT FIRST_DELAY_MS STEP_MS RECALLED
+ * </pre>
+ *
+ * Sends COUNT messages, then recalls the one with the number RECALLED. Every line of result begins with "sent" or "recalled".
+ */
+public final class JavaTimers {
+    public static void main(String[] args) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer("PG-TIMERS");
+        producer.setNamesrvAddr(args[0]);
+        producer.setSendMsgTimeout(10_000);
+        producer.start();
+        String recalled = null;
+        for (int number = 0; number < Integer.parseInt(args[2]); number++) {
+            Message message = new Message(args[1], "TagA", "key-" + number, ("timer-" + number).getBytes(StandardCharsets.UTF_8));
+            message.setDelayTimeMs(Long.parseLong(args[3]) + number * Long.parseLong(args[4]));
+            SendResult result = producer.send(message);
+            System.out.println("sent " + result.getSendStatus() + " " + result.getMsgId() + " " + result.getRecallHandle());
+            if (number == Integer.parseInt(args[5])) {
+                recalled = result.getRecallHandle();
+            }
+        }
+        System.out.println("recalled " + producer.recallMessage(args[1], recalled));
+        System.exit(0);
+    }
+}
