@@ -27,7 +27,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from broker_core.atomic.model import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
 from broker_core.client.producer import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
@@ -71,6 +71,7 @@ class AtomicProducer:
         group: Producer group, as records of the broker show it.
         config: Times and bounds.
         limits: Bounds of each connection.
+        security: TLS and credentials.
         clock: Milliseconds since the epoch.
     """
 
@@ -83,12 +84,13 @@ class AtomicProducer:
         group: str = "orbit-atomic",
         config: ClientConfig | None = None,
         limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.transactional_id = transactional_id
         self._timeout_ms = timeout_ms
         self._group = group
-        self._instance = ClientInstance(name_servers, config=config, limits=limits)
+        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._clock = clock
         self._unique_ids: UniqueIdGenerator | None = None
         self._identity = Identity(-1, -1)

@@ -7,9 +7,11 @@ Source: spec broker §6.6.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Self
 
-from broker_core.client.instance import ClientInstance, ClientSecurity
+from broker_core.atomic.model import Refusal
+from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets
 from broker_core.client.pulling import Puller, PullResult, number
@@ -22,6 +24,7 @@ from broker_core.remoting.json_body import MessageQueue
 
 DEFAULT_PULL_MESSAGES = 32
 _PLAIN_PULL_TIMEOUT_MS = 10_000
+_UNSTABLE_SECONDS = 0.02
 
 
 class PullConsumer:
@@ -81,6 +84,7 @@ class PullConsumer:
         wanted: Wanted = ALL_TAGS,
         messages_max: int = DEFAULT_PULL_MESSAGES,
         block: bool = False,
+        uncommitted: bool = False,
     ) -> PullResult:
         """Pull once.
 
@@ -90,14 +94,20 @@ class PullConsumer:
             wanted: Tags, or a `Sql` filter.
             messages_max: Most messages.
             block: Wait up to ``lite_pull_suspend_ms`` for a message when there is none.
+            uncommitted: Get messages of open and aborted atomic transactions as well; does not wait. Orbit's broker only.
 
         Raises:
             CodecError: The answer holds no records.
         """
         subscription = subscribe(queue.topic, wanted, 0)
-        if not block:
+        if not block or uncommitted:
             return await self._puller.pull(
-                queue, offset, subscription, messages_max=messages_max, timeout_ms=_PLAIN_PULL_TIMEOUT_MS
+                queue,
+                offset,
+                subscription,
+                messages_max=messages_max,
+                timeout_ms=_PLAIN_PULL_TIMEOUT_MS,
+                uncommitted=uncommitted,
             )
         suspend_ms = self._instance.config.lite_pull_suspend_ms
         return await self._puller.pull(queue, offset, subscription, messages_max=messages_max, suspend_ms=suspend_ms)
@@ -105,6 +115,20 @@ class PullConsumer:
     async def committed(self, queue: MessageQueue) -> int | None:
         """The group's offset in a queue; None when it has none."""
         return await self._offsets.read(queue)
+
+    async def stable(self, queue: MessageQueue) -> int | None:
+        """As `committed`, once no open atomic transaction can change it any more: waits for that. Orbit's broker only."""
+        fields = {"consumerGroup": self.group, "topic": queue.topic, "queueId": str(queue.queue_id)}
+        address = await self._instance.address_of(queue)
+        while True:
+            command = RemotingCommand(RequestCode.STABLE_OFFSET, dict(fields))
+            response = await self._instance.request(address, command)
+            if response.code == ResponseCode.SUCCESS:
+                offset = number(response, "offset", address)
+                return None if offset < 0 else offset
+            if response.code != Refusal.UNSTABLE_OFFSET:
+                raise answer_error(address, command.code, response)
+            await asyncio.sleep(_UNSTABLE_SECONDS)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Store the group's offset in a queue; it is stored when this returns."""

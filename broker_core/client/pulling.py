@@ -80,6 +80,7 @@ class Puller:
         suspend_ms: int = 0,
         commit_offset: int = 0,
         timeout_ms: int | None = None,
+        uncommitted: bool = False,
     ) -> PullResult:
         """Pull once.
 
@@ -91,6 +92,7 @@ class Puller:
             suspend_ms: How long the broker may wait for a message when there is none.
             commit_offset: The group's offset to store with the pull, if greater than 0.
             timeout_ms: For the answer; default ``pull_timeout_ms``.
+            uncommitted: Get messages of open and aborted atomic transactions as well; never waits. Orbit's broker only.
 
         Raises:
             RemoteError: The broker refuses, or is not known.
@@ -112,7 +114,7 @@ class Puller:
             "expressionType": subscription.expression_type,
         }
         address = await self._instance.address_of(queue)
-        command = RemotingCommand(RequestCode.PULL_MESSAGE, fields)
+        command = RemotingCommand(RequestCode.PULL_UNCOMMITTED if uncommitted else RequestCode.PULL_MESSAGE, fields)
         limit_ms = self._instance.config.pull_timeout_ms if timeout_ms is None else timeout_ms
         response = await self._instance.request(address, command, limit_ms)
         status = _STATUS.get(ResponseCode(response.code)) if response.code in _STATUS else None

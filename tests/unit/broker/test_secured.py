@@ -10,6 +10,10 @@ import pytest
 import trustme
 
 from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.client.atomic_producer import AtomicProducer
+from broker_core.client.instance import ClientSecurity
+from broker_core.client.message import Message
+from broker_core.client.pull_consumer import PullConsumer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import NetworkError, UsageError
 from broker_core.remoting.client import ConnectionPool
@@ -112,6 +116,28 @@ def test_access_control_guards_broker_and_name_server(tmp_path):
                 assert (await admin.request(broker.broker_address, short)).code == R.UPDATE_AND_CREATE_ACL_CONFIG_FAILED
             async with client(credentials=Credentials("new-user", "new-secret")) as new_user:
                 assert (await send(new_user, broker, "other")).code == R.SUCCESS
+
+    asyncio.run(scenario())
+
+
+def test_our_client_signs_and_encrypts(tmp_path, certificates):
+    settings = {"tls_mode": "enforcing", "atomic_transactions": True, **with_accounts(tmp_path)}
+    security = ClientSecurity(client_tls(certificates / "authority.pem"), ADMIN)
+
+    async def scenario():
+        async with running(config_for(tmp_path, certificates, **settings)) as broker:
+            async with AtomicProducer(broker.name_server_address, "shop", security=security) as producer:
+                await producer.create_topic("orders", queues=1)
+                producer.begin()
+                await producer.send(Message("orders", b"open"))
+                async with PullConsumer(broker.name_server_address, "shop", security=security) as consumer:
+                    (queue,) = await consumer.queues("orders")
+                    assert (await consumer.pull(queue, 0)).messages == []
+                    (message,) = (await consumer.pull(queue, 0, uncommitted=True)).messages
+                    assert message.body == b"open"
+                    await producer.commit()
+                    (message,) = (await consumer.pull(queue, 0)).messages
+                    assert message.body == b"open"
 
     asyncio.run(scenario())
 

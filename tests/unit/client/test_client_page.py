@@ -30,7 +30,7 @@ async def run(example, name_server):
 def test_every_example_runs_and_prints_something(tmp_path):
     async def scenario():
         store = StoreConfig(root=tmp_path, commit_log_file_bytes=1 << 22, disk_warning_percent=100)
-        broker = EmbeddedBroker(BrokerConfig(name_server_port=0, listen_port=0, store=store))
+        broker = EmbeddedBroker(BrokerConfig(name_server_port=0, listen_port=0, store=store, atomic_transactions=True))
         await broker.start()
         try:
             async with Producer(broker.name_server_address) as producer:
