@@ -125,19 +125,21 @@ def test_our_client_signs_and_encrypts(tmp_path, certificates):
     security = ClientSecurity(client_tls(certificates / "authority.pem"), ADMIN)
 
     async def scenario():
-        async with running(config_for(tmp_path, certificates, **settings)) as broker:
-            async with AtomicProducer(broker.name_server_address, "shop", security=security) as producer:
-                await producer.create_topic("orders", queues=1)
-                producer.begin()
-                await producer.send(Message("orders", b"open"))
-                async with PullConsumer(broker.name_server_address, "shop", security=security) as consumer:
-                    (queue,) = await consumer.queues("orders")
-                    assert (await consumer.pull(queue, 0)).messages == []
-                    (message,) = (await consumer.pull(queue, 0, uncommitted=True)).messages
-                    assert message.body == b"open"
-                    await producer.commit()
-                    (message,) = (await consumer.pull(queue, 0)).messages
-                    assert message.body == b"open"
+        async with (
+            running(config_for(tmp_path, certificates, **settings)) as broker,
+            AtomicProducer(broker.name_server_address, "shop", security=security) as producer,
+            PullConsumer(broker.name_server_address, "shop", security=security) as consumer,
+        ):
+            await producer.create_topic("orders", queues=1)
+            producer.begin()
+            await producer.send(Message("orders", b"open"))
+            (queue,) = await consumer.queues("orders")
+            assert (await consumer.pull(queue, 0)).messages == []
+            (message,) = (await consumer.pull(queue, 0, uncommitted=True)).messages
+            assert message.body == b"open"
+            await producer.commit()
+            (message,) = (await consumer.pull(queue, 0)).messages
+            assert message.body == b"open"
 
     asyncio.run(scenario())
 
