@@ -7,6 +7,7 @@ from typing import Any
 
 from broker_core.errors import CodecError
 
+OFFSETS_FILE = "consumerOffset.json"
 SEPARATOR = "@"
 
 

@@ -17,6 +17,7 @@ from broker_core.broker.live_settings import LiveSettings
 from broker_core.broker.maintenance_processor import MaintenanceProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
+from broker_core.broker.pop.pop_family import PopFamily
 from broker_core.broker.pull_processor import PullProcessor
 from broker_core.broker.put_rewrites import PutRewrites
 from broker_core.broker.query_processor import QueryProcessor
@@ -54,6 +55,7 @@ class Dispatcher:
         info: Runtime figures; others may add theirs.
         send: Also used for sends from the console.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
+        pop: Serves pops; run by its service.
         clients: Notifies members of groups.
         filters: SQL92 filters of consumer groups.
         topics: Also used for topics made in the console.
@@ -74,6 +76,7 @@ class Dispatcher:
         self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
+        self.pop = PopFamily(state, memory_bytes=memory_bytes)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)
         self._send_back = SendBackProcessor(state, durable, self.rewrites)
@@ -123,10 +126,12 @@ class Dispatcher:
         """Forget a connection that ended."""
         self.send.forget(peer)
         self.pull.forget(peer)
+        self.pop.forget(peer)
         self.clients.disconnected(peer)
 
     def _table(self) -> dict[RequestCode, Serve]:
         return {
+            **self.pop.table(),
             RequestCode.SEND_MESSAGE: self.send.handle,
             RequestCode.SEND_MESSAGE_V2: self.send.handle,
             RequestCode.SEND_BATCH_MESSAGE: self.send.handle,

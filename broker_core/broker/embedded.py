@@ -24,7 +24,7 @@ from broker_core.broker.atomic_service import OFFSETS_ENTRY, AtomicService
 from broker_core.broker.binding import check_binding
 from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.config_files import ConfigFiles
-from broker_core.broker.consumer_offsets import ConsumerOffsets
+from broker_core.broker.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
 from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
@@ -67,7 +67,6 @@ Progress = Callable[[str, int, int], None]
 
 TOPICS_FILE = "topics.json"
 GROUPS_FILE = "subscriptionGroup.json"
-OFFSETS_FILE = "consumerOffset.json"
 KV_FILE = "kvConfig.json"
 NAME_SERVER_FILE = "namesrv.properties"
 

@@ -7,9 +7,11 @@ from typing import Protocol
 
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
+from broker_core.broker.consumer_offsets import OFFSETS_FILE
 from broker_core.broker.delay_processor import DelayProcessor
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.filter_file import FilterFile
+from broker_core.broker.pop.pop_family import PopService
 from broker_core.broker.slow_consumers import SlowConsumerGuard
 from broker_core.broker.state import BrokerState
 from broker_core.broker.timer_processor import Timers
@@ -39,6 +41,7 @@ def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFil
         _delays(state, dispatcher, files, journal),
         Timers(state, dispatcher, files, journal=journal),
         TransactionService(state, dispatcher),
+        PopService(state, dispatcher.pop, files, offsets_file=OFFSETS_FILE),
     )
 
 

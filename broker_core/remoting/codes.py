@@ -159,7 +159,7 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """How a request ended. Names of RocketMQ 4.9 where 5.x reuses a number (209 to 211)."""
+    """How a request ended. 5.x reuses 209 and 210; both of its names are aliases of those of 4.9."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -197,6 +197,8 @@ class ResponseCode(IntEnum):
     NO_MESSAGE = 208
     UPDATE_AND_CREATE_ACL_CONFIG_FAILED = 209
     DELETE_ACL_CONFIG_FAILED = 210
+    POLLING_FULL = 209
+    POLLING_TIMEOUT = 210
     UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED = 211
     BROKER_DISPATCH_NOT_COMPLETE = 212
     BROADCAST_CONSUMPTION = 213

@@ -21,7 +21,7 @@ OFFSET_NAME_DIGITS = 20
 
 _OFFSET_NAME = re.compile(r"\d{20}")
 _QUEUE_ID = re.compile(r"\d{1,9}")
-_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_+-]+")
 TOPIC_CHARACTERS_MAX = 255
 
 
@@ -42,7 +42,7 @@ def offset_files(directory: Path) -> list[tuple[Path, int]]:
 
 
 def is_topic_name(topic: str) -> bool:
-    """Whether a topic name may become a directory name: letters, digits, ``%``, ``|``, ``_`` and ``-``."""
+    """Whether a topic name may become a directory name: letters, digits, ``%``, ``|``, ``_``, ``-`` and ``+``."""
     return len(topic) <= TOPIC_CHARACTERS_MAX and _TOPIC.fullmatch(topic) is not None
 
 

@@ -1,0 +1,200 @@
+"""What a pop or a notification asks for, read and checked (Source: spec remoting §2.6.1, broker §6.7; remarks of 5.3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NoReturn
+
+from broker_core.broker.names import FAQ_URL
+from broker_core.broker.peer import Peer
+from broker_core.broker.pop.handle import FLAG_RETRY_V1, pop_retry_topic
+from broker_core.broker.state import BrokerState
+from broker_core.broker.subscription import Subscription, parse_subscription
+from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.nameserver.registration import PERM_READ, TopicConfig
+from broker_core.remoting.codes import ResponseCode
+from broker_core.remoting.fields import bool_field, int_field, long_field, text_field
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.store.paths import TOPIC_CHARACTERS_MAX
+
+MESSAGES_MAX = 32
+POLL_MS_MAX = 300_000
+INVISIBLE_MS_MAX = 7 * 24 * 3_600_000
+"""Longest time that a message may be out of sight."""
+
+LATE_MS = 500
+"""A request that came so much later than its poll time is over: its client has given up."""
+
+ANY_QUEUE = -1
+INIT_MIN = 0
+
+_PARSED_EXPRESSIONS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PopRequest:
+    """A pop that passed all checks.
+
+    Attributes:
+        queue_id: Queue wanted, -1 for any.
+        count_max: Messages at most.
+        from_min: A group without an offset begins with the oldest message, else with the newest.
+        accepts: Test of a message's tags code; None lets everything pass.
+        attempt_id: The same one again repeats an orderly pop.
+    """
+
+    command: RemotingCommand
+    group: str
+    topic: str
+    queue_id: int
+    count_max: int
+    invisible_ms: int
+    deadline_ms: int
+    from_min: bool
+    order: bool
+    attempt_id: str | None
+    accepts: Callable[[int], bool] | None
+
+
+def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
+    """Read and check a pop.
+
+    Raises:
+        RequestRefusedError: It cannot be served; code and remark as 5.3.3 gives them.
+    """
+    fields = command.ext_fields
+    group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
+    queue_id, count = int_field(fields, "queueId"), int_field(fields, "maxMsgNums")
+    invisible_ms = long_field(fields, "invisibleTime")
+    deadline_ms = _deadline(state, command, "pop")
+    host = state.config.advertised_host
+    _check_readable(state)
+    if not 0 < count <= MESSAGES_MAX:
+        what = f"greater than {MESSAGES_MAX}" if count > 0 else f"{count}, allowed are 1 to {MESSAGES_MAX}"
+        _refuse(ResponseCode.INVALID_PARAMETER, f"the broker[{host}] pop message's num is {what}")
+    if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
+        remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
+        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+    check_queue(state, peer, group, topic, queue_id)
+    subscription = _subscription(topic, fields.get("exp"), fields.get("expType"))
+    return PopRequest(
+        command=command,
+        group=group,
+        topic=topic,
+        queue_id=max(queue_id, ANY_QUEUE),
+        count_max=count,
+        invisible_ms=invisible_ms,
+        deadline_ms=deadline_ms,
+        from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
+        order=bool_field(fields, "order"),
+        attempt_id=fields.get("attemptId") or None,
+        accepts=subscription.accepts(),
+    )
+
+
+def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
+    """Read and check the question whether there is a message to pop.
+
+    Raises:
+        RequestRefusedError: As for `parse_pop`.
+    """
+    fields = command.ext_fields
+    group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
+    queue_id = int_field(fields, "queueId")
+    deadline_ms = _deadline(state, command, "notification")
+    _check_readable(state)
+    check_queue(state, peer, group, topic, queue_id)
+    return PopRequest(
+        command=command,
+        group=group,
+        topic=topic,
+        queue_id=max(queue_id, ANY_QUEUE),
+        count_max=1,
+        invisible_ms=0,
+        deadline_ms=deadline_ms,
+        from_min=True,
+        order=bool_field(fields, "order"),
+        attempt_id=fields.get("attemptId") or None,
+        accepts=_subscription(topic, fields.get("exp"), fields.get("expType")).accepts(),
+    )
+
+
+def check_queue(state: BrokerState, peer: Peer, group: str, topic: str, queue_id: int) -> None:
+    """Check that a group may read a topic's queue.
+
+    Raises:
+        RequestRefusedError: It may not.
+    """
+    config = find_topic(state, topic)
+    if not config.permission & PERM_READ:
+        _refuse(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
+    if queue_id >= config.read_queues:
+        _refuse(ResponseCode.INVALID_PARAMETER, queue_remark(config, queue_id, peer))
+    group_config = state.groups.find(group)
+    if group_config is None:
+        _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
+    if not group_config.consume_enabled:
+        _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+    if len(pop_retry_topic(group, topic, flag=FLAG_RETRY_V1)) > TOPIC_CHARACTERS_MAX:
+        remark = f"group and topic have {len(group) + len(topic)} characters; the retry topic made of both would be too long"
+        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+
+
+def find_topic(state: BrokerState, topic: str) -> TopicConfig:
+    """The config of a topic.
+
+    Raises:
+        RequestRefusedError: There is none.
+    """
+    config = state.topics.get(topic)
+    if config is None:
+        remark = f"topic[{topic}] not exist, apply first please! See {FAQ_URL} for further details."
+        _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
+    return config
+
+
+def queue_remark(config: TopicConfig, queue_id: int, peer: Peer) -> str:
+    """What is said of a queue that a topic does not have."""
+    return (
+        f"queueId[{queue_id}] is illegal, topic:[{config.name}] topicConfig.readQueueNums:[{config.read_queues}] "
+        f"consumer:[/{peer.remote_address}]"
+    )
+
+
+def _deadline(state: BrokerState, command: RemotingCommand, what: str) -> int:
+    fields = command.ext_fields
+    now_ms = state.clock()
+    poll_ms = min(max(long_field(fields, "pollTime", 0), 0), POLL_MS_MAX)
+    born_ms = long_field(fields, "bornTime", 0) or now_ms
+    if now_ms - born_ms - poll_ms > LATE_MS:
+        _refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
+    # Counted from now: the clocks of client and broker need not agree, and a client waits longer than its poll time.
+    return now_ms + poll_ms if poll_ms else 0
+
+
+def _check_readable(state: BrokerState) -> None:
+    if not state.config.permission & PERM_READ:
+        _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
+
+
+def _subscription(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
+    try:
+        subscription = _parsed(topic, expression, expression_type)
+    except CodecError as error:
+        remark = f"parse the consumer's subscription failed: {error.message}"
+        raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED) from error
+    if not subscription.is_tag:
+        remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
+        _refuse(ResponseCode.SYSTEM_ERROR, remark)
+    return subscription
+
+
+@lru_cache(maxsize=_PARSED_EXPRESSIONS)
+def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
+    return parse_subscription(topic, expression, expression_type=expression_type)
+
+
+def _refuse(code: ResponseCode, remark: str) -> NoReturn:
+    raise RequestRefusedError(remark, code=code)
