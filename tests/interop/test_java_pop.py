@@ -1,0 +1,121 @@
+"""The official Java client of 5.x as a POP consumer, against our broker; needs Java, Maven, and Maven's repository or its cache."""
+
+import asyncio
+import contextlib
+import signal
+
+import pytest
+
+from broker_core.client.admin import AdminClient
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from tests.support.broker_process import running_broker
+from tests.support.java_program import ADMIN_TOOL, JavaProgram
+from tests.support.remoting_peer import eventually
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory):
+    return JavaProgram.compile("PopClient.java", "5.3.3", tmp_path_factory.mktemp("java-pop"))
+
+
+def send(name_server, topic, numbers):
+    async def produce():
+        async with Producer(name_server) as producer:
+            for number in numbers:
+                tag = f"Tag{'AB'[number % 2]}"
+                await producer.send(Message(topic, b"body-%d" % number, tags=tag, keys=(f"key-{number}",)))
+
+    asyncio.run(produce())
+
+
+def pop_by_default(java, broker, topic, group):
+    """Have the broker divide the topic's queues among the group, which pops them."""
+    mode = ["-t", topic, "-g", group, "-m", "POP", "-q", 0]
+    said = java.run(ADMIN_TOOL, "setConsumeMode", "-n", broker.name_server, "-b", broker.broker, *mode)
+    assert "success" in "\n".join(said)
+
+
+def got(lines):
+    """Key and number of earlier attempts of each message."""
+    rows = [line.split() for line in lines if line.startswith("got ")]
+    return [(row[4], int(row[5])) for row in rows]
+
+
+def keys(numbers):
+    return [(f"key-{number}", 0) for number in numbers]
+
+
+@pytest.mark.parametrize("mode", ["ack", "orderly"])
+def test_it_pops_every_message_once(java, tmp_path, mode):
+    with running_broker(tmp_path / "store") as broker:
+        send(broker.name_server, "popped", range(COUNT))
+        pop_by_default(java, broker, "popped", "CG-POP")
+        lines = java.run("PopClient", broker.name_server, "popped", "CG-POP", "*", COUNT, mode)
+        assert sorted(got(lines)) == sorted(keys(range(COUNT)))
+        again = java.run("PopClient", broker.name_server, "popped", "CG-OTHER", "TagA", COUNT // 2, "ack")
+        assert sorted(got(again)) == sorted(keys(range(0, COUNT, 2)))
+
+
+def test_what_a_killed_client_had_comes_to_another_and_survives_a_killed_broker(java, tmp_path):
+    store = tmp_path / "store"
+    with contextlib.suppress(AssertionError), running_broker(store) as broker:
+        ports = {
+            "name_server_port": int(broker.name_server.rpartition(":")[2]),
+            "port": int(broker.broker.rpartition(":")[2]),
+        }
+        send(broker.name_server, "kept", range(8))
+        pop_by_default(java, broker, "kept", "CG-KEEP")
+        client = java.start("PopClient", broker.name_server, "kept", "CG-KEEP", "*", 4, "keep")
+        try:
+            taken = [next(line for line in client.stdout if line.startswith("got ")) for _ in range(4)]
+        finally:
+            client.kill()
+            client.wait()
+            client.stdout.close()
+        assert len(set(taken)) == 4
+        broker.process.send_signal(signal.SIGKILL)
+        broker.process.wait()
+        # The exit code of the killed process fails the context; that is expected here.
+    with running_broker(store, **ports) as broker:
+        lines = java.run("PopClient", broker.name_server, "kept", "CG-KEEP", "*", 8, "ack")
+    assert {key for key, _ in got(lines)} == {f"key-{number}" for number in range(8)}
+
+
+def test_what_it_fails_to_consume_comes_again_and_then_becomes_a_dead_letter(java, tmp_path):
+    with running_broker(tmp_path / "store") as broker:
+        send(broker.name_server, "failing", range(3))
+        pop_by_default(java, broker, "failing", "CG-FAIL")
+        group = ["-b", broker.broker, "-g", "CG-FAIL", "-r", 1]
+        java.run(ADMIN_TOOL, "updateSubGroup", "-n", broker.name_server, *group)
+        lines = java.run("PopClient", broker.name_server, "failing", "CG-FAIL", "*", 6, "fail")
+        assert sorted(got(lines)) == sorted((f"key-{number}", times) for number in range(3) for times in (0, 1))
+        assert asyncio.run(dead_letters(broker.name_server, "%DLQ%CG-FAIL", 3)) == ["body-0", "body-1", "body-2"]
+
+
+async def dead_letters(name_server, topic, count):
+    bodies = []
+
+    async def has_topic():
+        async with AdminClient(name_server) as admin:
+            return topic in await admin.topics()
+
+    for _ in range(300):
+        if await has_topic():
+            break
+        await asyncio.sleep(0.1)
+    consumer = PushConsumer(
+        name_server,
+        "CG-DEAD",
+        {topic: "*"},
+        lambda messages: bodies.extend(message.body.decode() for message in messages),
+        consume_from=ConsumeFrom.FIRST_OFFSET,
+    )
+    async with consumer:
+        await eventually(lambda: len(bodies) >= count, seconds=60)
+    return sorted(bodies)

@@ -1,0 +1,68 @@
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.MessageExt;
+
+/**
+ * The official Java client of 5.x as a POP consumer: the broker divides the queues and hands out messages for a time.
+ *
+ * <pre>
+ *   PopClient NAME_SERVER TOPIC GROUP EXPRESSION COUNT MODE
+ * </pre>
+ *
+ * MODE is ack, orderly, fail (every message is wanted again), or keep (it says what it has, does not finish, and waits to be
+ * killed). Prints one line "got QUEUE OFFSET TAG KEY TIMES WORDS" per message.
+ */
+public final class PopClient {
+    public static void main(String[] args) throws Exception {
+        String mode = args[5];
+        CountDownLatch left = new CountDownLatch(Integer.parseInt(args[4]));
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(args[2]);
+        consumer.setNamesrvAddr(args[0]);
+        consumer.setClientRebalance(false);
+        consumer.setPopInvisibleTime(5_000);
+        consumer.setConsumeThreadMin(4);
+        consumer.setConsumeThreadMax(4);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe(args[1], args[3]);
+        if (mode.equals("orderly")) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                take(messages.get(0), left);
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                take(messages.get(0), left);
+                if (mode.equals("keep")) {
+                    try {
+                        Thread.sleep(Long.MAX_VALUE);
+                    } catch (InterruptedException error) {
+                        Thread.currentThread().interrupt();
+                    }
+                }
+                context.setDelayLevelWhenNextConsume(1);
+                return mode.equals("fail") ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+            });
+        }
+        consumer.start();
+        left.await(90, TimeUnit.SECONDS);
+        Thread.sleep(mode.equals("keep") ? 60_000 : 500); // the last acks are on their way
+        consumer.shutdown();
+        System.exit(0);
+    }
+
+    private static synchronized void take(MessageExt message, CountDownLatch left) {
+        String words = new String(message.getBody(), StandardCharsets.UTF_8).replace(".", "");
+        System.out.println(
+                "got " + message.getQueueId() + " " + message.getQueueOffset() + " " + message.getTags() + " "
+                        + message.getKeys() + " " + message.getReconsumeTimes() + " " + words);
+        System.out.flush();
+        left.countDown();
+    }
+}
