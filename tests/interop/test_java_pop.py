@@ -1,4 +1,4 @@
-"""The official Java client of 5.x as a POP consumer, against our broker; needs Java, Maven, and Maven's repository or its cache."""
+"""The official Java client of 5.x as a POP consumer, against our broker; needs Java, Maven, and its repository or cache."""
 
 import asyncio
 import contextlib
@@ -10,6 +10,10 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from broker_core.remoting.client import connect
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import emit
 from tests.support.broker_process import running_broker
 from tests.support.java_program import ADMIN_TOOL, JavaProgram
 from tests.support.remoting_peer import eventually
@@ -34,11 +38,21 @@ def send(name_server, topic, numbers):
     asyncio.run(produce())
 
 
-def pop_by_default(java, broker, topic, group):
+def ask(broker, code, body):
+    async def request():
+        connection = await connect(broker.broker)
+        answer = await connection.request(RemotingCommand(code, {}, emit(body)))
+        connection.close()
+        await connection.wait_closed()
+        return answer.code
+
+    assert asyncio.run(request()) == ResponseCode.SUCCESS
+
+
+def pop_by_default(broker, topic, group):
     """Have the broker divide the topic's queues among the group, which pops them."""
-    mode = ["-t", topic, "-g", group, "-m", "POP", "-q", 0]
-    said = java.run(ADMIN_TOOL, "setConsumeMode", "-n", broker.name_server, "-b", broker.broker, *mode)
-    assert "success" in "\n".join(said)
+    mode = {"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 0}
+    ask(broker, RequestCode.SET_MESSAGE_REQUEST_MODE, mode)
 
 
 def got(lines):
@@ -55,11 +69,20 @@ def keys(numbers):
 def test_it_pops_every_message_once(java, tmp_path, mode):
     with running_broker(tmp_path / "store") as broker:
         send(broker.name_server, "popped", range(COUNT))
-        pop_by_default(java, broker, "popped", "CG-POP")
+        tool = ["-n", broker.name_server, "-b", broker.broker, "-t", "popped", "-g", "CG-POP", "-m", "POP", "-q", 0]
+        assert "success" in "\n".join(java.run(ADMIN_TOOL, "setConsumeMode", *tool))
         lines = java.run("PopClient", broker.name_server, "popped", "CG-POP", "*", COUNT, mode)
         assert sorted(got(lines)) == sorted(keys(range(COUNT)))
-        again = java.run("PopClient", broker.name_server, "popped", "CG-OTHER", "TagA", COUNT // 2, "ack")
-        assert sorted(got(again)) == sorted(keys(range(0, COUNT, 2)))
+
+
+def test_it_pulls_by_default_and_pops_by_tag(java, tmp_path):
+    with running_broker(tmp_path / "store") as broker:
+        send(broker.name_server, "tagged", range(COUNT))
+        for number, group in enumerate(("CG-PULL", "CG-TAG")):
+            if number:
+                pop_by_default(broker, "tagged", group)
+            lines = java.run("PopClient", broker.name_server, "tagged", group, "TagA", COUNT // 2, "ack")
+            assert sorted(got(lines)) == sorted(keys(range(0, COUNT, 2)))
 
 
 def test_what_a_killed_client_had_comes_to_another_and_survives_a_killed_broker(java, tmp_path):
@@ -70,7 +93,7 @@ def test_what_a_killed_client_had_comes_to_another_and_survives_a_killed_broker(
             "port": int(broker.broker.rpartition(":")[2]),
         }
         send(broker.name_server, "kept", range(8))
-        pop_by_default(java, broker, "kept", "CG-KEEP")
+        pop_by_default(broker, "kept", "CG-KEEP")
         client = java.start("PopClient", broker.name_server, "kept", "CG-KEEP", "*", 4, "keep")
         try:
             taken = [next(line for line in client.stdout if line.startswith("got ")) for _ in range(4)]
@@ -90,9 +113,8 @@ def test_what_a_killed_client_had_comes_to_another_and_survives_a_killed_broker(
 def test_what_it_fails_to_consume_comes_again_and_then_becomes_a_dead_letter(java, tmp_path):
     with running_broker(tmp_path / "store") as broker:
         send(broker.name_server, "failing", range(3))
-        pop_by_default(java, broker, "failing", "CG-FAIL")
-        group = ["-b", broker.broker, "-g", "CG-FAIL", "-r", 1]
-        java.run(ADMIN_TOOL, "updateSubGroup", "-n", broker.name_server, *group)
+        pop_by_default(broker, "failing", "CG-FAIL")
+        ask(broker, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {"groupName": "CG-FAIL", "retryMaxTimes": 1})
         lines = java.run("PopClient", broker.name_server, "failing", "CG-FAIL", "*", 6, "fail")
         assert sorted(got(lines)) == sorted((f"key-{number}", times) for number in range(3) for times in (0, 1))
         assert asyncio.run(dead_letters(broker.name_server, "%DLQ%CG-FAIL", 3)) == ["body-0", "body-1", "body-2"]

@@ -140,5 +140,3 @@ def restart(bench: PopBench, offsets: dict[str, object] | None = None) -> PopBen
         again.state.groups.put(group)
     again.dispatcher.pop.load()
     return again
-
-

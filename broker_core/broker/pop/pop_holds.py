@@ -104,10 +104,6 @@ class PopHolds:
         """Requests whose time is over."""
         return [held for held in self._all if held.deadline_ms <= now_ms]
 
-    def holds(self, held: HeldPop) -> bool:
-        """Whether a request still waits."""
-        return held in self._all
-
     def release(self, held: HeldPop) -> None:
         """Let go of a request; nothing happens when it does not wait."""
         if held not in self._all:

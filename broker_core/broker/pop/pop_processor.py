@@ -21,7 +21,7 @@ from broker_core.broker.pop.request import (
 )
 from broker_core.broker.state import BrokerState
 from broker_core.errors import RequestRefusedError
-from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import int_field, text_field
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.results import Arrival, GetStatus
@@ -55,7 +55,9 @@ class PopProcessor:
         self._reader = reader
         self._chance = chance
         config = state.config
-        self.holds = PopHolds(per_queue_max=config.pop_polling_size, holds_max=config.pop_polling_size_total)
+        limits = {"per_queue_max": config.pop_polling_size, "holds_max": config.pop_polling_size_total}
+        self.holds = PopHolds(**limits)
+        self.notices = PopHolds(**limits)
 
     # ---- pop ----
 
@@ -69,7 +71,7 @@ class PopProcessor:
         if answer.records:
             return self._found(request, answer)
         if request.deadline_ms and not answer.is_behind and not self._outstanding.ledger.is_full:
-            if self._hold(peer, request, answer.free_ms):
+            if self._hold(peer, request, answer.free_ms, self.holds):
                 return None
             return self._empty(request, answer, ResponseCode.POLLING_FULL)
         if self._outstanding.ledger.is_full:
@@ -140,7 +142,7 @@ class PopProcessor:
             return _notified(request, has_message=True)
         if not request.deadline_ms:
             return _notified(request, has_message=False)
-        if self._hold(peer, request, 0):
+        if self._hold(peer, request, 0, self.notices):
             return None
         return _notified(request, has_message=False, full=True)
 
@@ -163,24 +165,27 @@ class PopProcessor:
 
     # ---- holding ----
 
-    def _hold(self, peer: Peer, request: PopRequest, retry_ms: int) -> bool:
+    def _hold(self, peer: Peer, request: PopRequest, retry_ms: int, holds: PopHolds) -> bool:
         topics = (request.topic,) if request.order else (request.topic, *self._retry_topics(request))
-        return self.holds.hold(
+        return holds.hold(
             HeldPop(
                 peer, request.group, topics, request.queue_id, request.deadline_ms, request.accepts, request, retry_ms=retry_ms
             )
         )
 
     def arrived(self, arrival: Arrival) -> None:
-        """Serve the requests that wait for this message, inside of its put."""
+        """Serve the requests that wait for this message, inside of its put; first those that leave it where it is."""
+        for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
+            self._notify(held)
         for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._try(held)
 
     def freed(self, topic: str, group: str) -> None:
         """Serve the requests of a group that wait for a queue: one that was blocked is free."""
+        for held in self.notices.waiting(topic, group):
+            self._notify(held)
         for held in self.holds.waiting(topic, group):
-            if self.holds.holds(held):
-                self._try(held)
+            self._try(held)
 
     def tick(self) -> None:
         """Answer the requests whose time is over, and try those again whose queue is free now."""
@@ -188,43 +193,45 @@ class PopProcessor:
         for held in self.holds.to_try(now_ms):
             held.retry_ms = 0
             self._try(held)
+        for held in self.notices.late(now_ms):
+            self._answer(self.notices, held, _notified(held.request, has_message=False))
         for held in self.holds.late(now_ms):
             self._give_up(held)
 
     def forget(self, peer: Peer) -> None:
         """Drop the requests of a connection that ended."""
+        self.notices.drop_peer(peer)
         self.holds.drop_peer(peer)
 
     def answer_all(self) -> None:
         """Answer every held request: the broker stops."""
+        for held in self.notices:
+            self._answer(self.notices, held, _notified(held.request, has_message=False))
         for held in self.holds:
             self._give_up(held)
 
+    def _notify(self, held: HeldPop) -> None:
+        if self._has_message(held.request):
+            self._answer(self.notices, held, _notified(held.request, has_message=True))
+
     def _try(self, held: HeldPop) -> None:
         request: PopRequest = held.request
-        if request.command.code == RequestCode.NOTIFICATION:
-            if self._has_message(request):
-                self._answer(held, _notified(request, has_message=True))
-            return
-
         answer = self._collect(request)
         if answer.records:
-            self._answer(held, self._found(request, answer))
+            self._answer(self.holds, held, self._found(request, answer))
         elif answer.is_behind:
-            self._answer(held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
+            self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
         else:
             held.retry_ms = answer.free_ms
 
     def _give_up(self, held: HeldPop) -> None:
         request: PopRequest = held.request
-        if request.command.code == RequestCode.NOTIFICATION:
-            self._answer(held, _notified(request, has_message=False))
-            return
         answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
-        self._answer(held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
+        self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
 
-    def _answer(self, held: HeldPop, response: RemotingCommand) -> None:
-        self.holds.release(held)
+    @staticmethod
+    def _answer(holds: PopHolds, held: HeldPop, response: RemotingCommand) -> None:
+        holds.release(held)
         held.peer.send(response)
 
 
