@@ -16,8 +16,8 @@ import org.apache.rocketmq.common.message.MessageExt;
  *   PopClient NAME_SERVER TOPIC GROUP EXPRESSION COUNT MODE
  * </pre>
  *
- * MODE is ack, orderly, fail (every message is wanted again), or keep (it says what it has, does not finish, and waits to be
- * killed). Prints one line "got QUEUE OFFSET TAG KEY TIMES WORDS" per message.
+ * MODE is ack, orderly, keep (it says what it has, does not finish, and waits to be killed), or fail (every message is wanted
+ * again, and when it has come again it is not finished either). Prints one line "got QUEUE OFFSET TAG KEY TIMES WORDS" per message.
  */
 public final class PopClient {
     public static void main(String[] args) throws Exception {
@@ -39,15 +39,15 @@ public final class PopClient {
         } else {
             consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
                 take(messages.get(0), left);
-                if (mode.equals("keep")) {
+                boolean failsFirst = mode.equals("fail") && messages.get(0).getReconsumeTimes() == 0;
+                if (!failsFirst && !mode.equals("ack")) {
                     try {
                         Thread.sleep(Long.MAX_VALUE);
                     } catch (InterruptedException error) {
                         Thread.currentThread().interrupt();
                     }
                 }
-                context.setDelayLevelWhenNextConsume(1);
-                return mode.equals("fail") ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+                return failsFirst ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             });
         }
         consumer.start();

@@ -153,6 +153,11 @@ class Ledger:
             if not held:
                 del self._unsafe[queue]
 
+    @property
+    def is_unsynced(self) -> bool:
+        """Whether something waits for the log to be synced."""
+        return bool(self._unsafe or self._finished)
+
     def held_offsets(self) -> dict[QueueOf, int]:
         """Queues whose written offset must not pass the one given."""
         return {queue: min(key.start_offset for key in held) for queue, held in self._unsafe.items()}

@@ -132,6 +132,7 @@ class PopService:
         self._timer: asyncio.TimerHandle | None = None
         self._written_order_changes = 0
         self._next_order_ms = 0
+        self._next_sync_ms = 0
 
     def start(self) -> None:
         """Read the files and the revive topic, and begin."""
@@ -165,6 +166,10 @@ class PopService:
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
         self._pop.tick()
         now_ms = self._state.clock()
+        if now_ms >= self._next_sync_ms and self._pop.outstanding.ledger.is_unsynced:
+            # Or the offset file would lag behind for as long as the log may, ten seconds.
+            self._next_sync_ms = now_ms + PROGRESS_MS
+            self._state.store.when_durable(self._state.store.commit_log_max_offset, _ignore)
         if now_ms >= self._next_order_ms:
             self._next_order_ms = now_ms + ORDER_FILE_MS
             self._clean()
@@ -179,3 +184,7 @@ class PopService:
         self._pop.orders.clean({pair for pair in pairs if pair[0] in topics and groups.get(pair[1]) is not None})
         if self._pop.modes.clean(lambda topic: topic in topics):
             self._files.mark(MODES_FILE)
+
+
+def _ignore(_durable: bool) -> None:
+    """What was synced is seen at the next tick."""

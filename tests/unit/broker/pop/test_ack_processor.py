@@ -56,7 +56,8 @@ def batch(messages, **more):
         bits |= 1 << message.handle.offset - first.start_offset
     entry = {
         "b": base64.b64encode(bits.to_bytes(8, "little")).decode(), "c": "CG", "it": first.invisible_ms,
-        "pt": first.pop_time_ms, "q": first.queue_id, "r": first.flag, "rq": first.revive_queue, "so": first.start_offset, "t": "T",
+        "pt": first.pop_time_ms, "q": first.queue_id, "r": first.flag, "rq": first.revive_queue, "so": first.start_offset,
+        "t": "T",
     }  # fmt: skip
     return {"acks": [entry | more], "brokerName": "broker-a"}
 
