@@ -94,7 +94,8 @@ class PopMachine(RuleBasedStateMachine):
         response = self.bench.postpone(message, invisible_ms)
         self.stale.append(message)
         if response.code == ResponseCode.NO_MESSAGE:
-            assert until_ms <= self.clock()
+            # In memory only, it was lost with the broker: the message comes again at once, as the offset was not written.
+            assert until_ms <= self.clock() or body in self.may_repeat
             return
         assert response.code == ResponseCode.SUCCESS
         handle, fields = message.handle, response.ext_fields
