@@ -246,3 +246,22 @@ def test_a_notification_does_not_take_the_message_from_a_held_pop(bench):
     bench.put("T", 0, b"one")
     assert [response.ext_fields["hasMsg"] for response in peers[0].sent] == ["true"]
     assert [message.body for message in popped(peers[1].sent[0], "T")] == [b"one"]
+
+
+def test_a_reset_of_the_offset_is_followed(bench):
+    for number in range(3):
+        bench.put("T", 0, b"%d" % number)
+    for message in bench.pop():
+        bench.ack(message)
+    fields = {"consumerGroup": "CG", "topic": "T", "queueId": 0, "commitOffset": 1}
+    assert bench.answer(bench.peer, RequestCode.UPDATE_CONSUMER_OFFSET, fields).code == ResponseCode.SUCCESS
+    assert bench.bodies() == [b"1", b"2"]
+
+
+def test_two_pops_from_one_place_in_one_millisecond_do_not_mix(bench):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.offsets.commit("CG", "T", 0, 0)
+    assert bench.bodies() == []
+    bench.clock.advance(1)
+    assert bench.bodies() == [b"one"]
