@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from broker_core.broker.pop.handle import ReceiptHandle, parse_handle
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.message.model import StoredMessage
+from broker_core.message.receipt_handle import ReceiptHandle, parse_handle
 from broker_core.message.record import decode_record
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.remoting.codes import RequestCode, ResponseCode

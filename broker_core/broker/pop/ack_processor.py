@@ -9,12 +9,13 @@ from typing import Any, NoReturn
 
 from broker_core.broker.peer import Peer
 from broker_core.broker.pop.checkpoint import MESSAGES_MAX, Checkpoint, CheckpointKey
-from broker_core.broker.pop.handle import ORDER_REVIVE_QUEUE, QueueOf, ReceiptHandle, parse_handle, real_topic
+from broker_core.broker.pop.handle import QueueOf
 from broker_core.broker.pop.order_info import OrderInfo
 from broker_core.broker.pop.outstanding import Outstanding
 from broker_core.broker.pop.request import INVISIBLE_MS_MAX, find_topic, queue_remark
 from broker_core.broker.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.message.receipt_handle import ORDER_REVIVE_QUEUE, ReceiptHandle, parse_handle, real_topic
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import int_field, long_field, text_field
 from broker_core.remoting.frame import RemotingCommand

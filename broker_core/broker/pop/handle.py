@@ -1,33 +1,18 @@
-"""How a popped message is named: receipt handles, retry topics, and the lists of offsets in a pop's answer.
+"""Queues as a group sees them, topics of pops, and the lists of offsets in a pop's answer.
 
-    handle            <start offset> <pop time> <invisible ms> <revive queue> <flag> <broker> <queue id> <offset>
     startOffsetInfo   <flag> <queue id> <first offset>;…
     msgOffsetInfo     <flag> <queue id> <offset>,<offset>…;…
     orderCountInfo    <flag> <queue id> <times>;<flag> qo<queue id>%<offset> <times>;…
 
-The flag says where the message lies: 0 in its topic, 1 and 2 in the group's retry topic of that topic, old and new name.
-
-Source: spec remoting §2.6.1; 5.3.3 gives the same bytes.
+Source: spec remoting §2.6.1; 5.3.3 gives the same bytes. Receipt handles are in `broker_core.message.receipt_handle`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from broker_core.broker.names import RETRY_PREFIX
-from broker_core.errors import CodecError
-
-ORDER_REVIVE_QUEUE = 999
-"""Revive queue of an orderly pop: it has no checkpoint."""
-
-FLAG_NORMAL = "0"
-FLAG_RETRY_V1 = "1"
-FLAG_RETRY_V2 = "2"
-_FLAGS = (FLAG_NORMAL, FLAG_RETRY_V1, FLAG_RETRY_V2)
-_TOKENS = 8
-_TEXT_MAX = 200
+from broker_core.message.receipt_handle import FLAG_NORMAL, FLAG_RETRY_V1, FLAG_RETRY_V2, RETRY_PREFIX
 
 
 class QueueOf(NamedTuple):
@@ -38,70 +23,9 @@ class QueueOf(NamedTuple):
     queue_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptHandle:
-    """What a consumer gives back to name one delivery of one message.
-
-    Attributes:
-        start_offset: First offset of the pop in that queue.
-        pop_time_ms: Time of the pop, ms since the epoch.
-        invisible_ms: For how long nobody else gets the message.
-        revive_queue: Queue of the revive topic that holds the checkpoint.
-        flag: Where the message lies, see the module.
-    """
-
-    start_offset: int
-    pop_time_ms: int
-    invisible_ms: int
-    revive_queue: int
-    flag: str
-    broker_name: str
-    queue_id: int
-    offset: int
-
-    @property
-    def is_order(self) -> bool:
-        return self.revive_queue == ORDER_REVIVE_QUEUE
-
-    def __str__(self) -> str:
-        return (
-            f"{self.start_offset} {self.pop_time_ms} {self.invisible_ms} {self.revive_queue} {self.flag} {self.broker_name} "
-            f"{self.queue_id} {self.offset}"
-        )
-
-
-def parse_handle(text: str) -> ReceiptHandle:
-    """Read a receipt handle.
-
-    Raises:
-        CodecError: It has not eight words, or one is not what it should be.
-    """
-    words = text.split(" ")
-    if len(words) != _TOKENS or words[4] not in _FLAGS:
-        raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: those have {_TOKENS} words, the fifth is 0, 1 or 2")
-    try:
-        start, pop_time, invisible, revive, queue_id, offset = (int(words[place]) for place in (0, 1, 2, 3, 6, 7))
-    except ValueError as error:
-        raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: it holds text where a number belongs") from error
-    return ReceiptHandle(start, pop_time, invisible, revive, words[4], words[5], queue_id, offset)
-
-
 def revive_topic(cluster_name: str) -> str:
     """The topic of checkpoints and acks."""
     return f"rmq_sys_REVIVE_LOG_{cluster_name}"
-
-
-def pop_retry_topic(group: str, topic: str, *, flag: str = FLAG_RETRY_V1) -> str:
-    """The topic of a group's messages of a topic that come again."""
-    separator = "+" if flag == FLAG_RETRY_V2 else "_"
-    return f"{RETRY_PREFIX}{group}{separator}{topic}"
-
-
-def real_topic(group: str, topic: str, flag: str) -> str:
-    """The topic in which a message lies, from the one it was sent to and the flag of its handle."""
-    if flag == FLAG_NORMAL or topic.startswith(RETRY_PREFIX):
-        return topic
-    return pop_retry_topic(group, topic, flag=flag)
 
 
 def flag_of(group: str, topic: str) -> str:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from broker_core.broker.peer import Peer
-from broker_core.broker.pop.handle import FLAG_RETRY_V1, FLAG_RETRY_V2, QueueOf, pop_retry_topic
+from broker_core.broker.pop.handle import QueueOf
 from broker_core.broker.pop.outstanding import Outstanding
 from broker_core.broker.pop.pop_holds import HeldPop, PopHolds
 from broker_core.broker.pop.queue_reader import PopAnswer, QueueReader, revive_queue_of
@@ -21,6 +21,7 @@ from broker_core.broker.pop.request import (
 )
 from broker_core.broker.state import BrokerState
 from broker_core.errors import RequestRefusedError
+from broker_core.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import int_field, text_field
 from broker_core.remoting.frame import RemotingCommand

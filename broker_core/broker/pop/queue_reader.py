@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from broker_core.broker.pop import handle as names
 from broker_core.broker.pop.checkpoint import Checkpoint, CheckpointKey
-from broker_core.broker.pop.handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, QueueOf, ReceiptHandle
+from broker_core.broker.pop.handle import QueueOf
 from broker_core.broker.pop.order_info import OrderInfo, OrderRecord
 from broker_core.broker.pop.outstanding import Outstanding
 from broker_core.broker.pop.request import PopRequest
 from broker_core.broker.state import BrokerState
 from broker_core.message import properties as props
 from broker_core.message.model import MessageToStore
+from broker_core.message.receipt_handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, ReceiptHandle
 from broker_core.message.record import decode_record, encode_record, read_head
 from broker_core.remoting.frame import Buffer
 from broker_core.store.results import GetResult, GetStatus

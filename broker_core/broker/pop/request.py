@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from broker_core.broker.names import FAQ_URL
 from broker_core.broker.peer import Peer
-from broker_core.broker.pop.handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.broker.state import BrokerState
 from broker_core.broker.subscription import Subscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.message.receipt_handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.nameserver.registration import PERM_READ, TopicConfig
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import bool_field, int_field, long_field, text_field

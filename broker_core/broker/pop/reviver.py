@@ -12,7 +12,6 @@ import logging
 
 from broker_core.broker.names import DLQ_PREFIX, RETRY_PREFIX
 from broker_core.broker.pop.checkpoint import Checkpoint
-from broker_core.broker.pop.handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.broker.pop.outstanding import Outstanding
 from broker_core.broker.pop.queue_reader import FIRST_POP_TIME
 from broker_core.broker.state import BrokerState
@@ -20,6 +19,7 @@ from broker_core.errors import RequestRefusedError
 from broker_core.message import properties as props
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import MessageToStore, StoredMessage
+from broker_core.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.message.record import decode_record
 from broker_core.store.results import PutStatus
 

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from broker_core.broker.pop.handle import parse_handle
+from broker_core.message.receipt_handle import parse_handle
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from tests.support.broker_bench import RecordingPeer
 from tests.support.pop_bench import Popped, handle_fields, pop_bench, pop_fields

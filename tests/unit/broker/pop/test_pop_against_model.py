@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker_core.broker.group_table import GroupConfig
-from broker_core.broker.pop.handle import parse_handle
+from broker_core.message.receipt_handle import parse_handle
 from broker_core.remoting.codes import ResponseCode
 from tests.support.clock import ManualClock
 from tests.support.pop_bench import Popped, pop_bench, restart

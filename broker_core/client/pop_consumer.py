@@ -1,0 +1,255 @@
+"""A consumer that asks for messages, gets them for a time, and says of each that it is done: POP over remoting.
+
+No queues are divided and no offsets are kept: the broker hands each message to one consumer of the group and brings it again
+when it is not acked in time. Needs a broker that serves POP_MESSAGE: Orbit's, or RocketMQ 5. Asyncio; all on one loop.
+
+Source: spec remoting §2.6.1, §2.6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Self
+
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.message import ReceivedMessage
+from broker_core.client.names import check_group, check_topic
+from broker_core.client.producer import wall_clock_ms
+from broker_core.client.route import PERMISSION_READ
+from broker_core.config import ClientConfig, RemotingLimits
+from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.message.model import StoredMessage
+from broker_core.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+ANY_QUEUE = -1
+MESSAGES_MAX = 32
+ANSWER_SLACK_MS = 5_000
+"""For the answer to a pop, beyond the time that the broker may wait for a message."""
+
+_HANDLE_PROPERTY = "POP_CK"
+_NOTHING = (ResponseCode.POLLING_TIMEOUT, ResponseCode.POLLING_FULL, ResponseCode.PULL_NOT_FOUND)
+
+
+class PoppedMessage(ReceivedMessage):
+    """A message that is this consumer's for a time.
+
+    Attributes:
+        handle: Names this delivery; a change of the invisible time replaces it.
+    """
+
+    __slots__ = ("_topic", "handle")
+
+    def __init__(self, stored: StoredMessage, queue: MessageQueue, topic: str, handle: ReceiptHandle) -> None:
+        super().__init__(stored, queue)
+        self._topic = topic
+        self.handle = handle
+        self.attempts = stored.reconsume_times
+
+    @property
+    def topic(self) -> str:
+        """The topic it was asked for."""
+        return self._topic
+
+
+class PopConsumer:
+    """Pops messages for a group. Use it as an async context manager, or call `start` and `close`.
+
+    Args:
+        name_servers: ``host:port``, several with ``;`` between them.
+        group: Consumer group.
+        from_first: A group without an offset begins with the oldest message, else with the newest.
+        config: Times and bounds.
+        limits: Bounds of each connection.
+        clock: Milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str,
+        *,
+        from_first: bool = True,
+        config: ClientConfig | None = None,
+        limits: RemotingLimits | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.group = check_group(group)
+        self._from_first = from_first
+        self._clock = clock
+        self._instance = ClientInstance(name_servers, config=config, limits=limits)
+        self._turn = 0
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Connect to a name server; raises `NetworkError` when none can be reached."""
+        await self._instance.start()
+
+    async def close(self) -> None:
+        """End all connections. What is not acked comes again when its time is over. Safe to call again."""
+        await self._instance.close()
+
+    async def receive(
+        self,
+        topic: str,
+        *,
+        max_messages: int = MESSAGES_MAX,
+        invisible_ms: int = 60_000,
+        wait_ms: int = 15_000,
+        expression: str = "*",
+    ) -> list[PoppedMessage]:
+        """Ask for messages; they are this consumer's until they are acked or ``invisible_ms`` is over.
+
+        Args:
+            topic: Where from.
+            max_messages: 1 to 32.
+            invisible_ms: For how long nobody else gets them.
+            wait_ms: How long the broker waits for a first message; 0 for not at all.
+            expression: Tags with ``||`` between them, or ``*``.
+
+        Returns:
+            The messages, none when none came in time.
+
+        Raises:
+            RemoteError: The topic is unknown, or the broker refuses.
+            NetworkError: Not reachable, lost, or no answer in time.
+            UsageError: ``max_messages`` is not 1 to 32.
+        """
+        if not 1 <= max_messages <= MESSAGES_MAX:
+            raise UsageError(f"a pop gets 1 to {MESSAGES_MAX} messages, asked for are {max_messages}")
+        broker, address = await self._next_broker(check_topic(topic))
+        fields = {
+            "consumerGroup": self.group,
+            "topic": topic,
+            "queueId": str(ANY_QUEUE),
+            "maxMsgNums": str(max_messages),
+            "invisibleTime": str(invisible_ms),
+            "pollTime": str(wait_ms),
+            "bornTime": str(self._clock()),
+            "initMode": "0" if self._from_first else "1",
+            "exp": expression,
+            "expType": "TAG",
+            "order": "false",
+        }
+        command = RemotingCommand(RequestCode.POP_MESSAGE, fields)
+        response = await self._instance.request(address, command, wait_ms + ANSWER_SLACK_MS)
+        if response.code in _NOTHING:
+            return []
+        if response.code != ResponseCode.SUCCESS:
+            raise answer_error(address, command.code, response)
+        return _messages(response, topic, broker)
+
+    async def ack(self, message: PoppedMessage) -> None:
+        """Say that a message is consumed; it does not come again.
+
+        Raises:
+            RemoteError: The broker refuses.
+            NetworkError: Not reachable, lost, or no answer in time.
+        """
+        await self._settle(RequestCode.ACK_MESSAGE, message, {})
+
+    async def change_invisible(self, message: PoppedMessage, invisible_ms: int) -> None:
+        """Have a message come again after ``invisible_ms`` from now; 0 gives it back at once.
+
+        Raises:
+            RemoteError: The broker refuses; NO_MESSAGE when the message is not this consumer's any more.
+            NetworkError: Not reachable, lost, or no answer in time.
+        """
+        more = {"invisibleTime": str(invisible_ms)}
+        response = await self._settle(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, message, more)
+        fields = response.ext_fields
+        message.handle = replace(
+            message.handle,
+            start_offset=message.handle.start_offset if message.handle.is_order else message.handle.offset,
+            pop_time_ms=_number(fields, "popTime"),
+            invisible_ms=_number(fields, "invisibleTime"),
+            revive_queue=_number(fields, "reviveQid"),
+        )
+
+    async def _settle(self, code: RequestCode, message: PoppedMessage, more: dict[str, str]) -> RemotingCommand:
+        handle = message.handle
+        route = await self._instance.route(message.topic)
+        address = None if route is None else route.address_of(handle.broker_name)
+        if address is None:
+            text = f"broker {handle.broker_name} has left topic {message.topic}; its message comes again elsewhere or never"
+            raise RemoteError(text, code=int(ResponseCode.TOPIC_NOT_EXIST), topic=message.topic)
+        fields = {
+            "consumerGroup": self.group,
+            "topic": real_topic(self.group, message.topic, handle.flag),
+            "queueId": str(handle.queue_id),
+            "offset": str(handle.offset),
+            "extraInfo": str(handle),
+        }
+        return await self._instance.call(address, RemotingCommand(code, fields | more))
+
+    async def _next_broker(self, topic: str) -> tuple[str, str]:
+        """The brokers of a topic in turn: name and address."""
+        route = await self._instance.route(topic) or await self._instance.route(topic, fresh=True)
+        names = [] if route is None else sorted(d.broker_name for d in route.queues if d.permission & PERMISSION_READ)
+        if route is None or not names:
+            raise RemoteError(f"no broker serves topic {topic}: create it first", code=int(ResponseCode.TOPIC_NOT_EXIST))
+        self._turn += 1
+        name = names[self._turn % len(names)]
+        address = route.address_of(name)
+        if address is None:
+            raise RemoteError(f"broker {name} of topic {topic} has no address", code=int(ResponseCode.TOPIC_NOT_EXIST))
+        return name, address
+
+
+def _messages(response: RemotingCommand, topic: str, broker: str) -> list[PoppedMessage]:
+    """Messages of an answer with their handles: those that come again carry theirs, others follow from the lists."""
+    fields = response.ext_fields
+    starts = _starts(fields.get("startOffsetInfo", ""))
+    body = bytes(response.body)
+    found: list[PoppedMessage] = []
+    position = 0
+    while position < len(body):
+        stored = decode_record(body, position)
+        position += stored.store_size
+        text = stored.properties.get(_HANDLE_PROPERTY)
+        if text is not None:
+            handle = parse_handle(text)
+        else:
+            handle = ReceiptHandle(
+                start_offset=starts.get(stored.queue_id, stored.queue_offset),
+                pop_time_ms=_number(fields, "popTime"),
+                invisible_ms=_number(fields, "invisibleTime"),
+                revive_queue=_number(fields, "reviveQid"),
+                flag=FLAG_NORMAL,
+                broker_name=broker,
+                queue_id=stored.queue_id,
+                offset=stored.queue_offset,
+            )
+        found.append(PoppedMessage(stored, MessageQueue(stored.topic, broker, stored.queue_id), topic, handle))
+    return found
+
+
+def _starts(text: str) -> dict[int, int]:
+    """Queue id → first offset of the pop, for the queues of the topic itself."""
+    starts = {}
+    for item in filter(None, text.split(";")):
+        words = item.split(" ")
+        try:
+            flag, queue_id, offset = words[0], int(words[1]), int(words[2])
+        except (IndexError, ValueError) as error:
+            raise CodecError(f"the broker answers a pop with startOffsetInfo “{text[:200]}”, which cannot be read") from error
+        if flag == FLAG_NORMAL:
+            starts[queue_id] = offset
+    return starts
+
+
+def _number(fields: dict[str, str], name: str) -> int:
+    try:
+        return int(fields[name])
+    except (KeyError, ValueError) as error:
+        raise CodecError(f"the broker answers a pop without a number {name}") from error

@@ -1,0 +1,100 @@
+"""Our POP consumer against our broker, over loopback."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.client.message import Message
+from broker_core.client.pop_consumer import PopConsumer
+from broker_core.client.producer import Producer
+from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.errors import RemoteError, UsageError
+from broker_core.remoting.codes import ResponseCode
+from tests.support.broker_bench import SMALL_FILES
+
+
+@asynccontextmanager
+async def popping(root, *, bodies=()):
+    broker = EmbeddedBroker(
+        BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root / "store", **SMALL_FILES))
+    )
+    await broker.start()
+    try:
+        async with Producer(broker.name_server_address) as producer:
+            for number, body in enumerate(bodies):
+                await producer.send(Message("orders", body, tags="AB"[number % 2]))
+            async with PopConsumer(broker.name_server_address, "CG") as consumer:
+                yield consumer, producer
+    finally:
+        await broker.stop()
+
+
+async def receive(consumer, count, **more):
+    """So many messages; a pop need not give all that there are."""
+    found = []
+    while len(found) < count:
+        messages = await consumer.receive("orders", wait_ms=10_000, **more)
+        assert messages, f"only {len(found)} messages of {count} came"
+        found += messages
+    return found
+
+
+def test_messages_are_received_and_acked(tmp_path):
+    async def scenario():
+        async with popping(tmp_path, bodies=[b"%d" % number for number in range(40)]) as (consumer, _):
+            messages = await receive(consumer, 40, max_messages=10)
+            assert sorted(int(message.body) for message in messages) == list(range(40))
+            assert {message.topic for message in messages} == {"orders"}
+            for message in messages:
+                await consumer.ack(message)
+            assert await consumer.receive("orders", wait_ms=0) == []
+
+    asyncio.run(scenario())
+
+
+def test_tags_are_chosen_by_the_broker(tmp_path):
+    async def scenario():
+        async with popping(tmp_path, bodies=[b"0", b"1", b"2", b"3"]) as (consumer, _):
+            assert sorted(message.body for message in await receive(consumer, 2, expression="B")) == [b"1", b"3"]
+
+    asyncio.run(scenario())
+
+
+def test_a_message_given_back_comes_again_and_can_be_acked(tmp_path):
+    async def scenario():
+        async with popping(tmp_path, bodies=[b"one"]) as (consumer, _):
+            (message,) = await receive(consumer, 1)
+            await consumer.change_invisible(message, 600_000)
+            await consumer.change_invisible(message, 0)
+            (again,) = await receive(consumer, 1)
+            assert (again.body, again.topic, again.attempts) == (b"one", "orders", 1)
+            await consumer.ack(again)
+            with pytest.raises(RemoteError) as refused:
+                await consumer.change_invisible(again, 1_000)
+            assert refused.value.context["code"] == ResponseCode.NO_MESSAGE
+
+    asyncio.run(scenario())
+
+
+def test_a_waiting_consumer_gets_a_message_as_it_is_sent(tmp_path):
+    async def scenario():
+        async with popping(tmp_path, bodies=[b"first"]) as (consumer, producer):
+            await receive(consumer, 1)
+            waiting = asyncio.create_task(consumer.receive("orders", wait_ms=20_000))
+            await producer.send(Message("orders", b"second"))
+            assert [message.body for message in await waiting] == [b"second"]
+
+    asyncio.run(scenario())
+
+
+def test_what_cannot_be_asked_is_refused(tmp_path):
+    async def scenario():
+        async with popping(tmp_path) as (consumer, _):
+            with pytest.raises(UsageError, match="1 to 32"):
+                await consumer.receive("orders", max_messages=33)
+            with pytest.raises(RemoteError, match="no broker serves topic unknown"):
+                await consumer.receive("unknown")
+
+    asyncio.run(scenario())
