@@ -14,7 +14,7 @@ from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import emit
 from tests.support.broker_process import running_broker
-from tests.support.java_program import ADMIN_TOOL, JavaProgram
+from tests.support.java_tools import ADMIN_TOOL, JavaProgram
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
 
