@@ -27,6 +27,9 @@ from broker_core.remoting.fields import int_field, text_field
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.results import Arrival, GetStatus
 
+LOOK_MS = 800
+"""Between two looks for messages that became visible, where that can be (``popLongPollingForceNotifyInterval``)."""
+
 _NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Fields of a refusal: a Java client reads them whatever the code is."""
 
@@ -59,6 +62,7 @@ class PopProcessor:
         limits = {"per_queue_max": config.pop_polling_size, "holds_max": config.pop_polling_size_total}
         self.holds = PopHolds(**limits)
         self.notices = PopHolds(**limits)
+        self._next_look_ms = 0
 
     # ---- pop ----
 
@@ -194,6 +198,14 @@ class PopProcessor:
         for held in self.holds.to_try(now_ms):
             held.retry_ms = 0
             self._try(held)
+        if self._state.store.visibility is not None and now_ms >= self._next_look_ms:
+            # Messages that become visible do not arrive once more.
+            self._next_look_ms = now_ms + LOOK_MS
+            for held in self.notices:
+                self._notify(held)
+            for held in self.holds:
+                if self._has_message(held.request):
+                    self._try(held)
         for held in self.notices.late(now_ms):
             self._answer(self.notices, held, _notified(held.request, has_message=False))
         for held in self.holds.late(now_ms):

@@ -265,3 +265,35 @@ def test_two_pops_from_one_place_in_one_millisecond_do_not_mix(bench):
     assert bench.bodies() == []
     bench.clock.advance(1)
     assert bench.bodies() == [b"one"]
+
+
+class Curtain:
+    """Hides what comes after the first message of each queue, until it is lifted."""
+
+    ends = 1
+
+    def end(self, topic, _queue_id):
+        return self.ends if topic == "T" else None
+
+    def hides(self, _topic, _queue_id, _offset):
+        return False
+
+    def hides_record(self, _record):
+        return False
+
+
+def test_messages_whose_fate_is_open_are_not_popped_and_wake_when_they_are_visible(bench):
+    bench.state.store.visibility = curtain = Curtain()
+    for number in range(2):
+        bench.put("T", 0, b"%d" % number)
+    (first,) = bench.pop()
+    bench.ack(first)
+    peers = RecordingPeer(), RecordingPeer()
+    assert held(bench, peers[0]) is None
+    assert notification(bench, peers[1], 15_000) is None
+    bench.pass_time(1_000)
+    assert [peer.sent for peer in peers] == [[], []]
+    curtain.ends = None
+    bench.pass_time(1_000)
+    assert [message.body for message in popped(peers[0].sent[0], "T")] == [b"1"]
+    assert [response.ext_fields["hasMsg"] for response in peers[1].sent] == ["true"]
