@@ -109,20 +109,6 @@ class PopMachine(RuleBasedStateMachine):
     def wait(self, milliseconds):
         self.bench.pass_time(milliseconds)
 
-    @rule(sync=st.booleans())
-    def write_offsets(self, sync):
-        """The offsets file is written now and then, never ahead of what the log says on the disk."""
-        if sync:
-            self.bench.state.store.flush()
-        self.written = self.offsets()
-
-    @rule()
-    def kill(self):
-        """What is in memory is lost, the offsets are those of the last write: much may come again, nothing may be lost."""
-        self.may_repeat.update(self.sent)
-        self.clock.advance(1)  # within one millisecond the handles of both lives would be the same
-        self.bench = restart(self.bench, self.written)
-
     @invariant()
     def nothing_is_unknown(self):
         assert set(self.held) <= set(self.sent)
@@ -143,11 +129,39 @@ class PopMachine(RuleBasedStateMachine):
         assert len(self.bench.dispatcher.pop.outstanding.ledger) == 0
 
 
+class KilledPopMachine(PopMachine):
+    """With kills: what was sent before one may come more than once."""
+
+    @rule(sync=st.booleans())
+    def write_offsets(self, sync):
+        """The offsets file is written now and then, never ahead of what the log says on the disk."""
+        if sync:
+            self.bench.state.store.flush()
+        self.written = self.offsets()
+
+    @rule()
+    def kill(self):
+        """What is in memory is lost, the offsets are those of the last write: much may come again, nothing may be lost."""
+        self.may_repeat.update(self.sent)
+        self.clock.advance(1)  # within one millisecond the handles of both lives would be the same
+        self.bench = restart(self.bench, self.written)
+
+
 class BufferedPopMachine(PopMachine):
     buffered = True
 
 
+class BufferedKilledPopMachine(KilledPopMachine):
+    buffered = True
+
+
+SETTINGS = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
 TestPop = PopMachine.TestCase
-TestPop.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestPop.settings = SETTINGS
 TestBufferedPop = BufferedPopMachine.TestCase
-TestBufferedPop.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestBufferedPop.settings = SETTINGS
+TestKilledPop = KilledPopMachine.TestCase
+TestKilledPop.settings = SETTINGS
+TestBufferedKilledPop = BufferedKilledPopMachine.TestCase
+TestBufferedKilledPop.settings = SETTINGS
