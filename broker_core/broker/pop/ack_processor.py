@@ -133,7 +133,7 @@ class AckProcessor:
         while ledger.get(CheckpointKey(*queue, offset, pop_time_ms)) is not None:
             pop_time_ms += 1
         new = Checkpoint(CheckpointKey(*queue, offset, pop_time_ms), invisible_ms, (offset,), old.revive_queue)
-        if not self._outstanding.hand_out(new):
+        if not self._outstanding.hand_out(new, replaces=old):
             remark = (
                 f"the new invisible time cannot be stored: {self._state.store.write_refusal or 'too many messages are out'}"
             )

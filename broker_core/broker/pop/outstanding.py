@@ -37,14 +37,21 @@ class Outstanding:
         self._leaving: list[tuple[int, int, CheckpointKey]] = []
         self._count = 0
 
-    def hand_out(self, checkpoint: Checkpoint) -> bool:
-        """Note messages that a consumer gets now; False when that cannot be kept, and they must not be given."""
+    def hand_out(self, checkpoint: Checkpoint, *, replaces: Checkpoint | None = None) -> bool:
+        """Note messages that a consumer gets now; False when that cannot be kept, and they must not be given.
+
+        Args:
+            checkpoint: A new one.
+            replaces: The one that had its message so far. Where that is in the log the new one goes there as well: the offset
+                file may say already that the message was given out, and its ack is about to be written.
+        """
         now_ms = self._state.clock()
         if self.ledger.is_full or self.ledger.get(checkpoint.key) is not None:
             return False
         checkpoint.due_ms = checkpoint.revive_time_ms
         self.ledger.add(checkpoint, now_ms)
-        if self._may_buffer(checkpoint):
+        in_log = replaces is not None and replaces.log_offset >= 0
+        if not in_log and self._may_buffer(checkpoint):
             self._buffer(checkpoint)
         elif not self.log.write_checkpoint(checkpoint):
             self.ledger.finish(checkpoint, 0)

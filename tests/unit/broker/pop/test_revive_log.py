@@ -150,6 +150,19 @@ def test_a_killed_broker_gives_buffered_pops_out_again(tmp_path):
         assert restart(bench).bodies() == [b"one"]
 
 
+def test_a_changed_time_is_written_where_the_pop_was(tmp_path):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        bench.put("T", 0, b"one")
+        (message,) = bench.pop(invisibleTime=2_000)
+        bench.state.store.flush()
+        offsets = bench.dispatcher.pop.outstanding.offsets_to_write(bench.state.offsets)
+        assert offsets["offsetTable"]["T@CG"]["0"] == 1
+        bench.postpone(message, 60_000)
+        again = restart(bench, offsets)
+        again.pass_time(60_001)  # counted from the change, which is later than the pop by a millisecond at least
+        assert again.bodies() == [b"one"]
+
+
 def foreign(bench, tag, body, *, enqueued=True):
     """A record as RocketMQ's timer delivers it."""
     properties = {"TAGS": tag, "TIMER_DELIVER_MS": str(bench.clock())}
