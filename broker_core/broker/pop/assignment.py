@@ -12,7 +12,7 @@ from typing import Any
 from broker_core.broker.names import RETRY_PREFIX
 from broker_core.broker.peer import Peer
 from broker_core.broker.state import BrokerState
-from broker_core.client.allocation import Strategy, allocate_average, allocate_by_circle
+from broker_core.client.allocation import Strategy, allocate_average, allocate_by_circle, allocate_by_consistent_hash
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
@@ -25,7 +25,11 @@ ALL_QUEUES = -1
 SETTINGS_MAX = 100_000
 """Bound on the modes that are set."""
 
-_STRATEGIES: dict[str, Strategy] = {"AVG": allocate_average, "AVG_BY_CIRCLE": allocate_by_circle}
+_STRATEGIES: dict[str, Strategy] = {
+    "AVG": allocate_average,
+    "AVG_BY_CIRCLE": allocate_by_circle,
+    "CONSISTENT_HASH": allocate_by_consistent_hash(),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,14 @@ class PopProcessor:
         topics = (request.topic,) if request.order else (request.topic, *self._retry_topics(request))
         return holds.hold(
             HeldPop(
-                peer, request.group, topics, request.queue_id, request.deadline_ms, request.accepts, request, retry_ms=retry_ms
+                peer,
+                request.group,
+                topics,
+                request.queue_id,
+                request.deadline_ms,
+                request.wanted.accepts,
+                request,
+                retry_ms=retry_ms,
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from broker_core.broker.message_filter import EVERYTHING
 from broker_core.broker.pop import handle as names
 from broker_core.broker.pop.checkpoint import Checkpoint, CheckpointKey
 from broker_core.broker.pop.handle import QueueOf
@@ -131,10 +132,12 @@ class QueueReader:
 
     def _find(self, request: PopRequest, queue: QueueOf, offset: int, answer: PopAnswer) -> tuple[GetResult, int]:
         """Read on until something is found or the end is reached; the offset follows what is passed over."""
-        accepts = request.accepts if queue.topic == request.topic else None
+        filtered = request.wanted if queue.topic == request.topic else EVERYTHING
         for _ in range(SCANS_MAX):
             wanted = request.count_max - len(answer.records)
-            result = self._store.get_messages(queue.topic, queue.queue_id, offset, wanted, accepts=accepts)
+            result = self._store.get_messages(
+                queue.topic, queue.queue_id, offset, wanted, accepts=filtered.accepts, matches=filtered.matches
+            )
             if result.status in _MOVED or result.status in _SKIPPED:
                 if result.next_offset == offset:
                     break

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
+from broker_core.broker.consumer_filters import SQL92
+from broker_core.broker.message_filter import MessageFilter, sql_filter, tag_filter
 from broker_core.broker.names import FAQ_URL
 from broker_core.broker.peer import Peer
+from broker_core.broker.pull_processor import filter_off_remark
 from broker_core.broker.state import BrokerState
-from broker_core.broker.subscription import Subscription, parse_subscription
+from broker_core.broker.subscription import TAG, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.filter.evaluator import compile_filter
 from broker_core.message.receipt_handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.nameserver.registration import PERM_READ, TopicConfig
 from broker_core.remoting.codes import ResponseCode
@@ -41,7 +44,7 @@ class PopRequest:
         queue_id: Queue wanted, -1 for any.
         count_max: Messages at most.
         from_min: A group without an offset begins with the oldest message, else with the newest.
-        accepts: Test of a message's tags code; None lets everything pass.
+        wanted: Which messages.
         attempt_id: The same one again repeats an orderly pop.
     """
 
@@ -55,7 +58,7 @@ class PopRequest:
     from_min: bool
     order: bool
     attempt_id: str | None
-    accepts: Callable[[int], bool] | None
+    wanted: MessageFilter
 
 
 def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -78,7 +81,6 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
         _refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
-    subscription = _subscription(topic, fields.get("exp"), fields.get("expType"))
     return PopRequest(
         command=command,
         group=group,
@@ -90,7 +92,7 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
         order=bool_field(fields, "order"),
         attempt_id=fields.get("attemptId") or None,
-        accepts=subscription.accepts(),
+        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
     )
 
 
@@ -117,7 +119,7 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
         from_min=True,
         order=bool_field(fields, "order"),
         attempt_id=fields.get("attemptId") or None,
-        accepts=_subscription(topic, fields.get("exp"), fields.get("expType")).accepts(),
+        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
     )
 
 
@@ -179,21 +181,28 @@ def _check_readable(state: BrokerState) -> None:
         _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
 
 
-def _subscription(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
+def _wanted(state: BrokerState, topic: str, expression: str | None, expression_type: str | None) -> MessageFilter:
+    kind = expression_type or TAG
+    if kind not in (TAG, SQL92):
+        raise _parse_failed(f"there is no filter type {kind[:40]}; write TAG or SQL92")
+    if kind == SQL92 and not state.config.property_filter:
+        _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
-        subscription = _parsed(topic, expression, expression_type)
+        return _parsed(topic, expression, kind)
     except CodecError as error:
-        remark = f"parse the consumer's subscription failed: {error.message}"
-        raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED) from error
-    if not subscription.is_tag:
-        remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
-        _refuse(ResponseCode.SYSTEM_ERROR, remark)
-    return subscription
+        raise _parse_failed(error.message) from error
 
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)
-def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
-    return parse_subscription(topic, expression, expression_type=expression_type)
+def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
+    # Every pop brings its expression along.
+    if kind == SQL92:
+        return sql_filter(compile_filter(expression or ""))
+    return tag_filter(topic, parse_subscription(topic, expression))
+
+
+def _parse_failed(why: str) -> RequestRefusedError:
+    return RequestRefusedError(f"parse the consumer's subscription failed: {why}", code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
 
 
 def _refuse(code: ResponseCode, remark: str) -> NoReturn:

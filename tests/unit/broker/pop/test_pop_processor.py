@@ -297,3 +297,25 @@ def test_messages_whose_fate_is_open_are_not_popped_and_wake_when_they_are_visib
     bench.pass_time(1_000)
     assert [message.body for message in popped(peers[0].sent[0], "T")] == [b"1"]
     assert [response.ext_fields["hasMsg"] for response in peers[1].sent] == ["true"]
+
+
+def test_sql_chooses_messages_where_it_is_switched_on(tmp_path):
+    with pop_bench(tmp_path / "store", property_filter=True) as bench:
+        for number in range(4):
+            bench.put("T", 0, b"%d" % number, f"price\x01{number}")
+        assert bench.bodies(expType="SQL92", exp="price > 1") == [b"2", b"3"]
+        peer = RecordingPeer()
+        assert held(bench, peer, expType="SQL92", exp="price > 1") is None
+        bench.put("T", 0, b"cheap", "price\x010")
+        assert peer.sent == []
+        bench.put("T", 0, b"dear", "price\x019")
+        assert [message.body for message in popped(peer.sent[0], "T")] == [b"dear"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "on", "code"), [("SQL92", "a > 1", False, 1), ("SQL92", "a >", True, 23), ("LUA", "x", True, 23)]
+)
+def test_other_filters_are_refused(tmp_path, kind, expression, on, code):
+    with pop_bench(tmp_path / "store", property_filter=on) as bench:
+        fields = pop_fields(bench.clock(), expType=kind, exp=expression)
+        assert bench.answer(bench.peer, RequestCode.POP_MESSAGE, fields).code == code
