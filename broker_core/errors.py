@@ -3,6 +3,7 @@
     OrbitError                     anything Orbit says on purpose
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
+    │   └── FilterError            a message filter that cannot be read
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
     │   ├── ForeignStoreError      the directory is not a RocketMQ store
@@ -79,6 +80,10 @@ class UsageError(OrbitError):
     """An argument or a setting cannot be used."""
 
     exit_code = 2
+
+
+class FilterError(UsageError):
+    """A message filter cannot be read; ``context`` has ``position`` and ``length`` of the place, in characters."""
 
 
 class StoreError(OrbitError):

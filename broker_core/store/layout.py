@@ -189,6 +189,27 @@ def _with_room(column: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     return larger
 
 
+def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:  # noqa: ANN401  mmap has no type
+    """Heads of the records at given positions of one commit log file; where there is none, that position is left out.
+
+    Args:
+        buffer: The file, as mmap or bytes.
+        base_offset: Physical offset of the buffer's first byte.
+        positions: Where records are said to start, ascending.
+
+    Returns:
+        Records in the order of their positions. There may be others between them, so no damage is named.
+    """
+    data: Bytes = np.frombuffer(buffer, dtype=np.uint8)
+    positions = positions[(positions >= 0) & (positions <= len(data) - FIXED_BYTES)]
+    magic = at_every_byte(data, ">i4")[positions + MAGIC_POSITION]
+    found: npt.NDArray[np.bool_] = (magic == MAGIC_V1) | (magic == MAGIC_V2)
+    found &= at_every_byte(data, ">i8")[positions + PHYSICAL_OFFSET_POSITION] == positions + base_offset
+    columns: dict[str, Any] = dict(_columns(data, positions[found]))
+    position, size = columns["position"], columns["size"]
+    return RecordHeads(**columns, end=int(position[-1] + size[-1]) if len(position) else 0, ended_by_filler=False)
+
+
 def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
     """Every position of a buffer seen as the start of one item: a view with a stride of one byte."""
     item = np.dtype(dtype)

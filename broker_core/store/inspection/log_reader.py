@@ -35,6 +35,8 @@ class LogWindow:
     """Consecutive good records of one file; positions in ``heads`` count from the start of ``data``, the whole file."""
 
     data: Bytes
+    buffer: mmap.mmap
+    """The same, with the search of bytes."""
     heads: RecordHeads
 
 
@@ -44,9 +46,11 @@ class LogReader:
 
     Args:
         root: Store directory.
+        window_bytes: How much is looked at in one go, but for larger records.
     """
 
     root: Path
+    window_bytes: int = _WINDOW_BYTES
     findings: list[Finding] = field(default_factory=list)
     """Inconsistencies met by `windows` since they were last taken out."""
     notes: list[Finding] = field(default_factory=list)
@@ -72,19 +76,27 @@ class LogReader:
         """Let all files go."""
         self._mapped.clear()
 
-    def windows(self) -> Iterator[LogWindow]:
-        """All readable records in order of physical offset."""
-        self._check_files()
-        self.end = self.min_offset
+    def windows(self, start: int = 0, end: int | None = None, *, check_bodies: bool = True) -> Iterator[LogWindow]:
+        """All readable records in order of physical offset.
+
+        Args:
+            start: Physical offset of the first record; 0 for the oldest.
+            end: Records from here on are left out; None for all there are.
+            check_bodies: Leave out records whose body does not have its checksum, and name them.
+        """
+        files = [(path, base) for path, base in self.files if base + self.file_bytes > start and (end is None or base < end)]
+        self._check_files(files)
+        self.end = max(start, self.min_offset)
         self._last_base = next((base for _, base in reversed(self.files) if self._is_begun(base)), self.min_offset)
-        for path, base in self.files:
-            mapped = self._map(base)
+        for path, base in files:
+            mapped = self.mapped(base)
             if mapped is None and path == self.files[-1][0]:
                 self.notes.append(Finding(str(path.relative_to(self.root)), 0, "made and not used yet: it has no bytes"))
             elif mapped is None:
-                self._find(path, 0, f"the file has no bytes; others have {self.file_bytes:,}")
+                self._find(path, 0, f"the file is gone or has no bytes; others have {self.file_bytes:,}")
             else:
-                yield from self._windows_of(path, base, mapped)
+                limit = len(mapped) if end is None else min(len(mapped), end - base)
+                yield from self._windows_of(path, base, mapped, max(0, start - base), limit, check_bodies=check_bodies)
                 _let_go(mapped, 0, len(mapped))
 
     def _find(self, path: Path, position: int, text: str) -> None:
@@ -94,21 +106,24 @@ class LogReader:
         head = self.record(base, FILLER.size)
         return head is not None and any(head)
 
-    def _check_files(self) -> None:
-        for index, (path, base) in enumerate(self.files):
-            size = path.stat().st_size
+    def _check_files(self, files: list[tuple[Path, int]]) -> None:
+        for index, (path, base) in enumerate(files):
+            size = path.stat().st_size if path.exists() else 0
             if size != self.file_bytes and (size or path != self.files[-1][0]):
                 self._find(path, size, f"the file has {size:,} bytes; {self.files[0][0].name} has {self.file_bytes:,}")
             if self.file_bytes and base % self.file_bytes:
                 self._find(path, 0, f"the file starts at {base:,}, no multiple of the file size {self.file_bytes:,}")
-            expected = self.files[index - 1][1] + self.file_bytes if index else base
+            expected = files[index - 1][1] + self.file_bytes if index else base
             if base != expected:
                 self._find(path, 0, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
 
-    def _windows_of(self, path: Path, base: int, mapped: mmap.mmap) -> Iterator[LogWindow]:
+    def _windows_of(
+        self, path: Path, base: int, mapped: mmap.mmap, start: int, limit: int, *, check_bodies: bool
+    ) -> Iterator[LogWindow]:
         data = np.frombuffer(mapped, dtype=np.uint8)
-        start, reach = 0, _WINDOW_BYTES
-        limit = _end_of_data(path)
+        reach = self.window_bytes
+        is_whole = limit == len(data)
+        limit = data_end = _end_of_data(path) if is_whole else limit
         while True:
             stop = min(start + reach, limit)
             if stop < limit and not data[start : start + FILLER.size].any() and _first_not_zero(mapped, start, limit) == limit:
@@ -123,11 +138,14 @@ class LogReader:
                     self._find(path, place.position, place.reason)
             if len(heads):
                 self.end = base + heads.end
-                yield LogWindow(data, self._good(path, mapped, heads))
+                yield LogWindow(data, mapped, self._good(path, mapped, heads) if check_bodies else heads)
                 _let_go(mapped, start, heads.end)
-            start, reach = heads.end, _WINDOW_BYTES
+            start, reach = heads.end, self.window_bytes
+            if at_end and is_whole:
+                self._check_end(path, mapped, heads.end, data_end, is_last=base >= self._last_base)
+            elif at_end and heads.end < data_end:
+                self._find(path, heads.end, f"the {data_end - heads.end:,} bytes up to {data_end:,} hold no readable record")
             if at_end:
-                self._check_end(path, mapped, heads.end, _end_of_data(path), is_last=base >= self._last_base)
                 return
 
     def _good(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
@@ -173,7 +191,7 @@ class LogReader:
         if not self.file_bytes or physical_offset < 0 or size <= 0:
             return None
         position = physical_offset % self.file_bytes
-        mapped = self._map(physical_offset - position)
+        mapped = self.mapped(physical_offset - position)
         if mapped is None or position + size > len(mapped):
             return None
         return memoryview(mapped)[position : position + size]
@@ -192,13 +210,14 @@ class LogReader:
             return None
         return found if found.head.physical_offset == physical_offset else None
 
-    def _map(self, base: int) -> mmap.mmap | None:
+    def mapped(self, base: int) -> mmap.mmap | None:
+        """The log file that starts at an offset; None where there is none, or it has no bytes."""
         mapped = self._mapped.get(base)
         if mapped is not None:
             self._mapped.move_to_end(base)
             return mapped
         path = next((path for path, file_base in self.files if file_base == base), None)
-        if path is None or not path.stat().st_size:
+        if path is None or not path.exists() or not path.stat().st_size:
             return None
         mapped = map_file(path)
         self._mapped[base] = mapped

@@ -1,0 +1,329 @@
+"""A search of a store: from a filter to its hits, a little at a time.
+
+Whoever runs it asks for one `Step` after the other, and may stop asking: that is a pause. Memory does not grow with the store
+or with what is found. It reads the files from outside and changes nothing; of the store that is open in this process it takes
+the log up to where it ended at the start.
+
+    parts of the plan → records by window → heads and bytes (`columns`) → those left open are decoded (`facts`) → hits
+"""
+
+from __future__ import annotations
+
+import mmap
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from broker_core.errors import RecordError, UsageError
+from broker_core.message.model import StoredMessage
+from broker_core.message.record import decode_record
+from broker_core.search.columns import TopicVerdicts, WindowFilter
+from broker_core.search.expression import Expression
+from broker_core.search.facts import MessageFacts, matches
+from broker_core.search.plan import Plan, Planner, is_closed_in_good_order
+from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
+from broker_core.store.inspection.finding import Finding
+from broker_core.store.inspection.log_reader import LogReader
+from broker_core.store.layout import Bytes, Int64s, RecordHeads, records_at
+from broker_core.store.ownership import check_directory
+
+STEP_HITS_MAX = 256
+STEP_BYTES_MAX = 4 * 1024 * 1024
+"""Hits of one step hold about this much at most; a single larger one is given all the same."""
+FINDINGS_MAX = 1_000
+"""Damaged places named; more are counted."""
+WINDOW_BYTES = 8 * 1024 * 1024
+_SPAN_BYTES = 32 * 1024 * 1024
+"""Part of the log from which messages of queues are taken in one go."""
+_DECODED_BETWEEN_BREATHS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that passes the filter."""
+
+    message: StoredMessage
+    record: bytes
+    """As stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one turn of a search brought.
+
+    Attributes:
+        hits: In the order of the log.
+        scanned: Messages looked at so far.
+        total: About how many will have been looked at in the end.
+        found: Hits so far.
+    """
+
+    hits: list[Hit]
+    scanned: int
+    total: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a search ended. It is complete when there are no reasons why not."""
+
+    scanned: int
+    found: int
+    reasons: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    """Damaged places, at most `FINDINGS_MAX`."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every message that passes the filter was given."""
+        return not self.reasons
+
+    def __str__(self) -> str:
+        counts = f"{self.found:,} hits in {self.scanned:,} messages"
+        return f"complete: {counts}" if self.is_complete else f"partial: {counts}; {'; '.join(self.reasons)}"
+
+
+@dataclass(slots=True)
+class _Counts:
+    scanned: int = 0
+    found: int = 0
+    missing: int = 0
+    undecoded: int = 0
+    damaged: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+class StoreSearch:
+    """One search. To be used by one thread at a time; `cancel` may be called from any.
+
+    Args:
+        root: Store directory.
+        expression: The filter.
+        store: The store, where it is open in this process.
+        limit: Hits after which it stops; None for all.
+        breathe: Called every millisecond or so of work, so that others get their turn.
+        window_bytes: How much of the log is looked at in one go.
+
+    Raises:
+        StoreError: The directory is no store, or cannot be read.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        expression: Expression,
+        *,
+        store: OpenStore | None = None,
+        limit: int | None = None,
+        breathe: Callable[[], None] | None = None,
+        window_bytes: int = WINDOW_BYTES,
+    ) -> None:
+        if limit is not None and limit < 1:
+            raise UsageError(f"a search gives 1 hit or more, not {limit}")
+        if store is None:
+            check_directory(root, read_only=True)
+        self._expression = expression
+        self._limit = limit
+        self._breathe = breathe or _no_breath
+        self._log = LogReader(root, window_bytes)
+        self._queues = StoredQueues(root) if store is None else LiveQueues(store)
+        self._topics = TopicVerdicts()
+        self._counts = _Counts()
+        self._reasons: list[str] = []
+        self._is_cancelled = False
+        end = store.commit_log_max_offset if store is not None else self._log_end()
+        is_trusted = store is not None or is_closed_in_good_order(root)
+        self._log_limit = end if store is not None else None
+        self.plan: Plan = Planner(expression, self._log, self._queues, end, is_trusted).plan()
+        self.outcome: Outcome | None = None
+        """How it ended, once it has."""
+
+    def _log_end(self) -> int:
+        """End of the last file that is in use: a bound, not the end of the last record."""
+        files = [base for path, base in self._log.files if path.stat().st_size]
+        return files[-1] + self._log.file_bytes if files else self._log.min_offset
+
+    def cancel(self) -> None:
+        """End it soon; the outcome says that it is partial."""
+        self._is_cancelled = True
+
+    def steps(self) -> Iterator[Step]:
+        """Carry the search out; `outcome` is known afterwards. Steps without hits tell of progress."""
+        hits: list[Hit] = []
+        held_bytes = 0
+        is_finished = False
+        try:
+            for window in self._windows():
+                for hit in window:
+                    hits.append(hit)
+                    held_bytes += len(hit.record)
+                    if self._is_over():
+                        break
+                    if len(hits) >= STEP_HITS_MAX or held_bytes >= STEP_BYTES_MAX:
+                        yield self._step(hits)
+                        hits, held_bytes = [], 0
+                yield self._step(hits)
+                hits, held_bytes = [], 0
+                if self._is_over():
+                    break
+            is_finished = True
+        except OSError as error:
+            self._reasons.append(f"the store could not be read further: {error}")
+        finally:
+            self._is_cancelled = self._is_cancelled or not (is_finished or self._reasons)
+            self._log.close()
+            self._queues.close()
+            self._end()
+
+    def _is_over(self) -> bool:
+        return self._is_cancelled or (self._limit is not None and self._counts.found >= self._limit)
+
+    def _step(self, hits: list[Hit]) -> Step:
+        counts = self._counts
+        return Step(hits, counts.scanned, max(self.plan.total_messages, counts.scanned), counts.found)
+
+    def _end(self) -> None:
+        counts, reasons = self._counts, self._reasons
+        if self._limit is not None and counts.found >= self._limit:
+            reasons.append(f"the limit of {self._limit:,} hits was reached")
+        elif self._is_cancelled:
+            reasons.append("it was cancelled")
+        if counts.damaged:
+            places = "1 damaged place" if counts.damaged == 1 else f"{counts.damaged:,} damaged places"
+            reasons.append(f"{places} could not be read, the first in {counts.findings[0]}")
+        if counts.missing:
+            reasons.append(f"{counts.missing:,} messages that the queues name are not in the log")
+        if counts.undecoded:
+            reasons.append(f"{counts.undecoded:,} bodies could not be decompressed and were searched as they are stored")
+        self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings))
+
+    # ---- records -------------------------------------------------------------------------------------------------------
+
+    def _windows(self) -> Iterator[Iterator[Hit]]:
+        """Hits of one window after the other, in the parts' order."""
+        if self.plan.places:
+            yield from self._of_places(list(self.plan.places))
+        if self.plan.spans:
+            yield from self._of_queues()
+        for start, end in self.plan.ranges:
+            yield from self._of_log(start, end)
+
+    def _of_places(self, places: list[int]) -> Iterator[Iterator[Hit]]:
+        """Records that the index names; one that is gone has expired, and is nothing to speak of."""
+        by_file: dict[int, list[int]] = {}
+        for place in places:
+            by_file.setdefault(place - place % max(self._log.file_bytes, 1), []).append(place)
+        for base, named in by_file.items():
+            yield self._at(base, np.array(named, dtype=np.int64))
+
+    def _of_queues(self) -> Iterator[Iterator[Hit]]:
+        cursors = [QueueCursor(self._queues, span) for span in self.plan.spans]
+        while True:
+            starts = [place for place in (cursor.next_place() for cursor in cursors) if place is not None]
+            if not starts:
+                break
+            first = min(starts)
+            base = first - first % self._log.file_bytes
+            stop = min(first + _SPAN_BYTES, base + self._log.file_bytes)
+            places = np.unique(np.concatenate([cursor.take_before(stop) for cursor in cursors]))
+            places = places[places >= self._log.min_offset]
+            if len(places):
+                scanned = self._counts.scanned
+                yield self._at(base, places)
+                self._counts.missing += len(places) - (self._counts.scanned - scanned)
+        self._counts.missing += sum(cursor.holes for cursor in cursors)
+
+    def _at(self, base: int, places: Int64s) -> Iterator[Hit]:
+        mapped = self._log.mapped(base)
+        if mapped is None:
+            return
+        heads = records_at(mapped, base, places - base)
+        yield from self._hits(mapped, np.frombuffer(mapped, dtype=np.uint8), heads)
+
+    def _of_log(self, start: int, end: int) -> Iterator[Iterator[Hit]]:
+        limit = end if self._log_limit is not None or end < self._log_end() else None
+        for window in self._log.windows(start, limit, check_bodies=False):
+            self._take_findings()
+            yield self._hits(window.buffer, window.data, window.heads)
+        self._take_findings()
+
+    def _take_findings(self) -> None:
+        counts = self._counts
+        counts.damaged += len(self._log.findings)
+        counts.findings += self._log.findings[: FINDINGS_MAX - len(counts.findings)]
+        self._log.findings.clear()
+        self._log.notes.clear()
+
+    # ---- hits ----------------------------------------------------------------------------------------------------------
+
+    def _hits(self, buffer: mmap.mmap, data: Bytes, heads: RecordHeads) -> Iterator[Hit]:
+        """Hits of a window; its messages count as scanned when all of it was looked at, or when it ends early."""
+        self._breathe()
+        if not len(heads):
+            return
+        sure, possible = WindowFilter(buffer, data, heads, self._topics).verdicts(self._expression)
+        self._breathe()
+        before = self._counts.scanned
+        rows = np.flatnonzero(possible)
+        columns = (rows, heads.position[rows], heads.size[rows], sure[rows])
+        for count, (row, position, size, is_sure) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            if count % _DECODED_BETWEEN_BREATHS == 0:
+                self._breathe()
+                if self._is_cancelled:
+                    return
+            self._counts.scanned = before + row + 1
+            hit = self._hit(buffer[position : position + size], is_sure=is_sure)
+            if hit is not None:
+                self._counts.found += 1
+                yield hit
+                if self._is_over():
+                    return
+        self._counts.scanned = before + len(heads)
+
+    def _hit(self, record: bytes, *, is_sure: bool) -> Hit | None:
+        try:
+            message = decode_record(record)
+        except RecordError:
+            # Written over between the look at its head and this one: the file was deleted or reused under the search.
+            self._counts.missing += 1
+            return None
+        if not is_sure:
+            facts = MessageFacts(message)
+            is_match = matches(self._expression, facts)
+            if facts.body_fault:
+                self._counts.undecoded += 1
+            if not is_match:
+                return None
+        return Hit(message, record)
+
+
+class Breather:
+    """Gives others their turn: after a stretch of work it sleeps as long as the work took.
+
+    The broker's loop shares the interpreter with a search in its process; so it is free for half of the time, in stretches
+    of a millisecond or two.
+
+    Args:
+        clock_ns: A clock that only rises, in nanoseconds.
+        sleep: Sleeps for some seconds.
+    """
+
+    def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._clock_ns = clock_ns
+        self._sleep = sleep
+        self._since_ns = clock_ns()
+
+    def __call__(self) -> None:
+        """Sleep if there was work for a millisecond since the last time."""
+        worked_ns = self._clock_ns() - self._since_ns
+        if worked_ns >= 1_000_000:
+            self._sleep(min(worked_ns, 20_000_000) / 1e9)
+            self._since_ns = self._clock_ns()
+
+
+def _no_breath() -> None:
+    """Nobody waits."""
