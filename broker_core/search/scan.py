@@ -23,6 +23,7 @@ from broker_core.message.record import decode_record
 from broker_core.search.columns import TopicVerdicts, WindowFilter
 from broker_core.search.expression import Expression
 from broker_core.search.facts import MessageFacts, matches
+from broker_core.search.log_end import log_end
 from broker_core.search.plan import Plan, Planner, is_closed_in_good_order
 from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
 from broker_core.store.inspection.finding import Finding
@@ -135,17 +136,11 @@ class StoreSearch:
         self._counts = _Counts()
         self._reasons: list[str] = []
         self._is_cancelled = False
-        end = store.commit_log_max_offset if store is not None else self._log_end()
         is_trusted = store is not None or is_closed_in_good_order(root)
-        self._log_limit = end if store is not None else None
+        end = log_end(self._log, self._queues, is_trusted=is_trusted) if store is None else store.commit_log_max_offset
         self.plan: Plan = Planner(expression, self._log, self._queues, end, is_trusted).plan()
         self.outcome: Outcome | None = None
         """How it ended, once it has."""
-
-    def _log_end(self) -> int:
-        """End of the last file that is in use: a bound, not the end of the last record."""
-        files = [base for path, base in self._log.files if path.stat().st_size]
-        return files[-1] + self._log.file_bytes if files else self._log.min_offset
 
     def cancel(self) -> None:
         """End it soon; the outcome says that it is partial."""
@@ -245,8 +240,7 @@ class StoreSearch:
         yield from self._hits(mapped, np.frombuffer(mapped, dtype=np.uint8), heads)
 
     def _of_log(self, start: int, end: int) -> Iterator[Iterator[Hit]]:
-        limit = end if self._log_limit is not None or end < self._log_end() else None
-        for window in self._log.windows(start, limit, check_bodies=False):
+        for window in self._log.windows(start, end, check_bodies=False):
             self._take_findings()
             yield self._hits(window.buffer, window.data, window.heads)
         self._take_findings()
