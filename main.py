@@ -38,6 +38,10 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.store_command import main as store
 
         return store(list(argv[1:]))
+    if argv[:1] == ["search"]:
+        from broker_core.search_command import main as search
+
+        return search(list(argv[1:]))
     arguments = _parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
@@ -165,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_broker(commands)
     _add_worker(commands)
     commands.add_parser("store", help="verify a store directory, or print what is in it", add_help=False)
+    commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
     commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)

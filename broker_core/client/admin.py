@@ -14,6 +14,7 @@ from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance, ClientSec
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.producer import wall_clock_ms
+from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.route import MASTER_ID, Route
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
@@ -50,7 +51,7 @@ class ConsumeOffset:
         return self.broker_offset - self.consumer_offset
 
 
-class AdminClient(GroupAdmin, MessageAdmin):
+class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin):
     """Questions and orders to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.

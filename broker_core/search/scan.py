@@ -26,66 +26,16 @@ from broker_core.search.facts import MessageFacts, matches
 from broker_core.search.log_end import log_end
 from broker_core.search.plan import Plan, Planner, is_closed_in_good_order
 from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
+from broker_core.search.results import FINDINGS_MAX, STEP_BYTES_MAX, STEP_HITS_MAX, Hit, Outcome, Step
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.inspection.log_reader import LogReader
 from broker_core.store.layout import Bytes, Int64s, RecordHeads, records_at
 from broker_core.store.ownership import check_directory
 
-STEP_HITS_MAX = 256
-STEP_BYTES_MAX = 4 * 1024 * 1024
-"""Hits of one step hold about this much at most; a single larger one is given all the same."""
-FINDINGS_MAX = 1_000
-"""Damaged places named; more are counted."""
 WINDOW_BYTES = 8 * 1024 * 1024
 _SPAN_BYTES = 32 * 1024 * 1024
 """Part of the log from which messages of queues are taken in one go."""
 _DECODED_BETWEEN_BREATHS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A message that passes the filter."""
-
-    message: StoredMessage
-    record: bytes
-    """As stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one turn of a search brought.
-
-    Attributes:
-        hits: In the order of the log.
-        scanned: Messages looked at so far.
-        total: About how many will have been looked at in the end.
-        found: Hits so far.
-    """
-
-    hits: list[Hit]
-    scanned: int
-    total: int
-    found: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a search ended. It is complete when there are no reasons why not."""
-
-    scanned: int
-    found: int
-    reasons: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
-    """Damaged places, at most `FINDINGS_MAX`."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every message that passes the filter was given."""
-        return not self.reasons
-
-    def __str__(self) -> str:
-        counts = f"{self.found:,} hits in {self.scanned:,} messages"
-        return f"complete: {counts}" if self.is_complete else f"partial: {counts}; {'; '.join(self.reasons)}"
 
 
 @dataclass(slots=True)
@@ -173,6 +123,13 @@ class StoreSearch:
             self._log.close()
             self._queues.close()
             self._end()
+
+    def tags_code(self, message: StoredMessage) -> int | None:
+        """Third field of the queue's unit of a message; None where its queue has no such unit. While it is carried out."""
+        units = self._queues.units(message.topic, message.queue_id, message.queue_offset, 1)
+        if not len(units) or int(units[0]["physical_offset"]) != message.physical_offset:
+            return None
+        return int(units[0]["tags_code"])
 
     def _is_over(self) -> bool:
         return self._is_cancelled or (self._limit is not None and self._counts.found >= self._limit)

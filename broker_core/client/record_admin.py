@@ -1,0 +1,85 @@
+"""Records as brokers store them, for whoever reads a cluster through: raw bytes, one behind the other. Moves no group's offset.
+
+Source: spec remoting §2.2 (PULL_MESSAGE, QUERY_MESSAGE, VIEW_MESSAGE_BY_ID).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.route import Route
+from broker_core.errors import CodecError
+from broker_core.message.message_id import parse_offset_message_id
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+
+_TOOLS_GROUP = "TOOLS_CONSUMER"
+"""The group that brokers keep for tools; it needs no subscription."""
+_PULL_FLAG_SUBSCRIPTION = 4
+_PULL_NOTHING = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
+
+
+class RecordAdmin:
+    """The part of the admin client that reads records; every method raises as those of `AdminClient`."""
+
+    _instance: ClientInstance
+
+    @abstractmethod
+    async def _route(self, topic: str) -> Route:
+        """Route of a topic that must exist."""
+
+    async def readable_route(self, topic: str) -> Route:
+        """Where the queues of a topic are."""
+        return await self._route(topic)
+
+    async def record_by_offset_id(self, offset_message_id: str) -> bytes:
+        """The record an offset message id points to, from the broker whose address is in it."""
+        host, physical_offset = parse_offset_message_id(offset_message_id)
+        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
+        return bytes((await self._instance.call(str(host), command)).body)
+
+    async def records_by_key(self, address: str, topic: str, key: str, *, unique: bool, count: int, until_ms: int) -> bytes:
+        """Records that one broker finds in its index, unchecked; it may give fewer than asked for.
+
+        Args:
+            address: Of the broker.
+            topic: Name as stored.
+            key: One word of KEYS, or a client's unique id.
+            unique: The key is a unique id.
+            count: Messages at most.
+            until_ms: Latest store time.
+        """
+        fields = {"topic": topic, "key": key, "maxNum": str(count), "beginTimestamp": "0", "endTimestamp": str(until_ms)}
+        command = RemotingCommand(RequestCode.QUERY_MESSAGE, {**fields, "_UNIQUE_KEY_QUERY": str(unique).lower()})
+        response = await self._instance.request(address, command)
+        if response.code == ResponseCode.QUERY_NOT_FOUND:
+            return b""
+        if response.code != ResponseCode.SUCCESS:
+            raise answer_error(address, command.code, response)
+        return bytes(response.body)
+
+    async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        """Records of a queue from an offset on, and the offset to go on at."""
+        fields = {
+            "topic": queue.topic,
+            "queueId": str(queue.queue_id),
+            "consumerGroup": _TOOLS_GROUP,
+            "queueOffset": str(offset),
+            "maxMsgNums": str(count),
+            "sysFlag": str(_PULL_FLAG_SUBSCRIPTION),
+            "commitOffset": "0",
+            "suspendTimeoutMillis": "0",
+            "subscription": "*",
+            "subVersion": "0",
+            "expressionType": "TAG",
+        }
+        command = RemotingCommand(RequestCode.PULL_MESSAGE, fields)
+        response = await self._instance.request(address, command)
+        following = response.ext_fields.get("nextBeginOffset", "")
+        if response.code != ResponseCode.SUCCESS and response.code not in _PULL_NOTHING:
+            raise answer_error(address, command.code, response)
+        if not following.isdecimal():
+            raise CodecError(f"{address} answered a pull without nextBeginOffset: {response.ext_fields}")
+        return bytes(response.body) if response.code == ResponseCode.SUCCESS else b"", int(following)

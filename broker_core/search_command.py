@@ -1,0 +1,241 @@
+"""Command line of `search`: messages of a store directory or a cluster that pass a filter.
+
+    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv] [--out FILE]
+
+Messages go to standard output or a file, one a line under the names that `store dump` uses. The last line on standard error
+says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from broker_core.config import StoreConfig
+from broker_core.errors import FilterError, OrbitError, UsageError
+from broker_core.search.expression import Expression
+from broker_core.search.language import parse_filter
+from broker_core.search.message_row import NAMES, Row, message_row
+from broker_core.search.results import Hit, Outcome
+from broker_core.store.dispatch import DelayLevels, unit_tags_code
+from broker_core.store.ownership import open_failed
+
+EXIT_PARTIAL = 1
+EXIT_CANCELLED = 130
+EXIT_PIPE_CLOSED = 141
+
+_PARTIAL_SUFFIX = ".part"
+_FILTER_HELP = """\
+fields: topic queue offset position id key tag prop.NAME body body.PATH body_bytes size host born stored group state reconsume
+delay_level; operators: = != < <= > >= ~ (regular expression) contains in; and, or, not, brackets; text in quotes, times as ISO
+8601, milliseconds since 1970 or -15m, sizes as 10KB.
+
+example: topic = "orders" and tag in ("new", "paid") and body contains "4711" and stored >= -2h
+
+exit codes: 0 complete, 1 partial, 2 wrong arguments or filter, 3 the store cannot be used, 4 no connection, 6 a broker refused,
+130 interrupted"""
+
+
+def main(argv: list[str]) -> int:
+    """Run one search.
+
+    Args:
+        argv: Arguments behind ``search``.
+
+    Returns:
+        0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        expression = parse_filter(arguments.filter, now_ms=time.time_ns() // 1_000_000)
+        with _output(arguments.out) as file:
+            outcome = _run(arguments, expression, _writer(arguments.format, file))
+            file.flush()
+    except FilterError as error:
+        _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    except OSError as error:
+        return _fail(open_failed(arguments.store, error) if arguments.store else UsageError(str(error)))
+    except OrbitError as error:
+        return _fail(error)
+    _say(str(outcome.outcome))
+    if outcome.was_interrupted:
+        return EXIT_CANCELLED
+    return 0 if outcome.outcome.is_complete else EXIT_PARTIAL
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="orbit search",
+        description="Find messages in a RocketMQ store directory or a cluster; changes nothing.",
+        epilog=_FILTER_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--store", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+    place.add_argument("--ns", metavar="HOST:PORT", help="name server of a cluster; several with ; between them")
+    parser.add_argument("filter", metavar="FILTER", help="which messages; see below")
+    parser.add_argument("--limit", type=_count, metavar="N", help="stop after so many; default: all")
+    parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="how to print them (default: %(default)s)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) < 1 << 63:
+        raise argparse.ArgumentTypeError(f"a limit is a whole number from 1 on, not “{text}”")
+    return int(text)
+
+
+def _fail(error: OrbitError) -> int:
+    _say(f"orbit search: {error.message}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _pointed_at(text: str, error: FilterError) -> str:
+    """The filter, and below it marks at the place of an error."""
+    position, length = error.context["position"], error.context["length"]
+    assert isinstance(position, int)
+    assert isinstance(length, int)
+    start = max(0, position - 60)
+    line = text[start : start + 120].replace("\n", " ").replace("\t", " ")
+    return f"{line}\n  {' ' * (position - start)}{'^' * max(1, min(length, 60))}"
+
+
+# ---- where results go --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[TextIO]:
+    """Standard output, or a file that gets its name when it is whole."""
+    if path is None:
+        yield sys.stdout
+        return
+    beside = path.with_name(path.name + _PARTIAL_SUFFIX)
+    try:
+        file = beside.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Choose another file") from error
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _writer(form: str, file: TextIO) -> Callable[[Row], None]:
+    if form == "jsonl":
+        return lambda row: _write_line(file, row)
+    writer = csv.writer(file)
+    writer.writerow(NAMES)
+    return lambda row: writer.writerow([_cell(value) for value in row.values()])
+
+
+def _write_line(file: TextIO, row: Row) -> None:
+    file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
+
+
+# ---- the search --------------------------------------------------------------------------------------------------------
+
+
+class _Run:
+    """One search, and whether it was interrupted."""
+
+    def __init__(self, write: Callable[[Row], None]) -> None:
+        self.was_interrupted = False
+        self.outcome = Outcome(0, 0, ("it did not begin",))
+        self._write = write
+        self._levels = DelayLevels(StoreConfig().message_delay_level)
+
+    def store(self, root: Path, expression: Expression, limit: int | None) -> None:
+        """Search a directory."""
+        from broker_core.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time; not for a wrong filter
+
+        search = StoreSearch(root, expression, limit=limit)
+        _say(f"plan: {search.plan}")
+
+        def interrupted(*_: object) -> None:
+            self.was_interrupted = True
+            search.cancel()
+
+        previous = signal.signal(signal.SIGINT, interrupted)
+        try:
+            for step in search.steps():
+                for hit in step.hits:
+                    self._give(hit, search.tags_code(hit.message))
+        finally:
+            signal.signal(signal.SIGINT, previous)
+        assert search.outcome is not None
+        self.outcome = search.outcome
+        for finding in self.outcome.findings:
+            _say(str(finding))
+
+    async def cluster(self, name_servers: str, expression: Expression, limit: int | None) -> None:
+        """Search a cluster."""
+        from broker_core.client.admin import AdminClient  # noqa: PLC0415  as above
+        from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415
+
+        async with AdminClient(name_servers) as admin:
+            search = ClusterSearch(admin, expression, limit=limit)
+
+            def interrupted() -> None:
+                self.was_interrupted = True
+                search.cancel()
+
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGINT, interrupted)
+            try:
+                await search.prepare()
+                _say(f"plan: {search.plan}")
+                async for step in search.steps():
+                    for hit in step.hits:
+                        self._give(hit, None)
+            finally:
+                loop.remove_signal_handler(signal.SIGINT)
+            assert search.outcome is not None
+            self.outcome = search.outcome
+
+    def _give(self, hit: Hit, unit_code: int | None) -> None:
+        code = unit_code
+        if code is None:
+            message = hit.message
+            code = unit_tags_code(message.topic, message.properties_bytes, message.store_timestamp_ms, self._levels)
+        row, fault = message_row(hit, code)
+        self._write(row)
+        if fault:
+            _say(fault)
+
+
+def _run(arguments: argparse.Namespace, expression: Expression, write: Callable[[Row], None]) -> _Run:
+    run = _Run(write)
+    if arguments.store is not None:
+        run.store(arguments.store, expression, arguments.limit)
+    else:
+        asyncio.run(run.cluster(arguments.ns, expression, arguments.limit))
+    return run
