@@ -8,7 +8,9 @@ from broker_core.message.record import decode_record
 from broker_core.search.facts import MessageFacts, matches
 from broker_core.search.language import parse_filter
 from broker_core.search.scan import StoreSearch
+from broker_core.search_command import main
 from broker_core.store.inspection.log_reader import LogReader
+from broker_core.store_command import main as dump
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 DAMAGED = ("torn",)
@@ -144,3 +146,14 @@ def test_any_filter_finds_what_plain_evaluation_finds(store, text):
                 expected.append(message)
     log.close()
     assert found_by(root, text)[0] == expected
+
+
+def test_the_command_prints_what_a_dump_prints(store, capsys):
+    golden, root = store
+    code = main(["--store", str(root), "size > 0"])
+    found = capsys.readouterr()
+    dump(["dump", str(root)])
+    assert found.out == capsys.readouterr().out
+    assert code == (1 if golden.name in DAMAGED else 0)
+    word = "partial" if golden.name in DAMAGED else "complete"
+    assert found.err.splitlines()[-1].startswith(f"{word}: ")
