@@ -322,6 +322,31 @@ class ActOnTimers:
 
 
 @dataclass(frozen=True, slots=True)
+class StartSearch:
+    """Search the store for messages that pass a filter. Answer: `SearchStarted`. ``limit`` -1: all of them.
+
+    The search waits until `ContinueSearch` asks for hits, so not asking is a pause.
+    """
+
+    filter: str
+    limit: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueSearch:
+    """Go on with a search for a moment. Answer: `SearchHits`."""
+
+    search_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSearch:
+    """Give a search up; one that has ended by itself is gone already. Answer: `Done`."""
+
+    search_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop cleanly. Answer: `Done`, then the worker ends."""
 
@@ -586,6 +611,42 @@ class TimersActed:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchStarted:
+    """A search that can be continued. ``plan`` says in words what it will look at, about ``total`` messages."""
+
+    search_id: int
+    plan: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    """What a moment of search brought: at most 511 heads in the order of the log, all lists with one item a message.
+
+    ``scanned`` of about ``total`` messages were looked at so far, ``found`` passed. While ``is_over`` is False there is more
+    to come; then it says whether everything was found (``reasons`` is empty), or why not.
+    """
+
+    search_id: int
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    scanned: int
+    total: int
+    found: int
+    is_over: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -627,6 +688,9 @@ Query = (
     | ReadTransactionHistory
     | ListAtomic
     | AbortAtomic
+    | StartSearch
+    | ContinueSearch
+    | EndSearch
 )
 Answer = (
     MessagePage
@@ -643,6 +707,8 @@ Answer = (
     | TimerForecast
     | PendingTimers
     | TimersActed
+    | SearchStarted
+    | SearchHits
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,7 +96,7 @@ class StoreSearch:
         """End it soon; the outcome says that it is partial."""
         self._is_cancelled = True
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Generator[Step, None, None]:
         """Carry the search out; `outcome` is known afterwards. Steps without hits tell of progress."""
         hits: list[Hit] = []
         held_bytes = 0

@@ -74,7 +74,7 @@ def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count
     heads = []
     for record in result.records:
         try:
-            heads.append(_head(decode_record(record)))
+            heads.append(head_of(decode_record(record)))
         except RecordError:
             # Counted as missing: a list with a hole is of more use than none.
             continue
@@ -173,7 +173,8 @@ def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
     )
 
 
-def _head(message: StoredMessage) -> MessageHead:
+def head_of(message: StoredMessage) -> MessageHead:
+    """What a list shows of a message."""
     body, _notice = _body(message)
     return MessageHead(
         queue_id=message.queue_id,

@@ -21,8 +21,10 @@ from broker_core.ipc.schema import (
     Answer,
     BrowseQueue,
     CheckTransaction,
+    ContinueSearch,
     CreateTopic,
     Done,
+    EndSearch,
     EndTransaction,
     FindOffset,
     ForecastTimers,
@@ -42,6 +44,7 @@ from broker_core.ipc.schema import (
     SendMessage,
     SendReceipt,
     Shutdown,
+    StartSearch,
 )
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
@@ -61,6 +64,7 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
+from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
 
@@ -71,7 +75,7 @@ TransactionQuery = ListTransactions | ReadTransactionHistory | EndTransaction | 
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, StoreReader, HistoryStore, Protocol):
+class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, Protocol):
     """What queries need of the store."""
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
@@ -100,9 +104,11 @@ class Queries:
         self._engine = engine
         self._shut_down = shut_down
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
+        self._searches = Searches(engine.store, clock=wall_clock_ms)
 
     def close(self) -> None:
         """End the threads; queries still running fail."""
+        self._searches.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def answer(self, query: Query) -> Answer:
@@ -114,13 +120,8 @@ class Queries:
         match query:
             case BrowseQueue():
                 return await self._browse(query)
-            case FindOffset(topic, queue_id, timestamp_ms):
-                return FoundOffset(await self._run(lambda: self._engine.store.offset_by_time(topic, queue_id, timestamp_ms)))
-            case ReadMessage(physical_offset):
-                return await self._run(lambda: read_detail(self._engine.store, physical_offset))
-            case ReadMessageById(message_id):
-                _host, offset = parse_offset_message_id(message_id)
-                return await self._run(lambda: read_detail(self._engine.store, offset))
+            case FindOffset() | ReadMessage() | ReadMessageById():
+                return await self._read(query)
             case SendMessage():
                 return await self._engine.put_from_console(query)
             case CreateTopic():
@@ -134,10 +135,23 @@ class Queries:
                 return await self._answer_transactions(query)
             case ListAtomic() | AbortAtomic():
                 return await self._answer_atomic(query)
+            case StartSearch() | ContinueSearch() | EndSearch():
+                return await self._searches.answer(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById) -> Answer:
+        store = self._engine.store
+        match query:
+            case FindOffset(topic, queue_id, timestamp_ms):
+                return FoundOffset(await self._run(lambda: store.offset_by_time(topic, queue_id, timestamp_ms)))
+            case ReadMessage(physical_offset):
+                return await self._run(lambda: read_detail(store, physical_offset))
+            case ReadMessageById(message_id):
+                _host, offset = parse_offset_message_id(message_id)
+                return await self._run(lambda: read_detail(store, offset))
 
     async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
         if isinstance(query, ListDelayed | ActOnDelayed):

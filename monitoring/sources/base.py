@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         PendingTimers,
         Ready,
         ResumeTransaction,
+        SearchHits,
+        SearchStarted,
         SendMessage,
         SendReceipt,
         TimerForecast,
@@ -141,3 +143,12 @@ class ClusterSource(Protocol):
     def list_timers(self, query: ListTimers) -> Pending[PendingTimers]: ...
 
     def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]: ...
+
+    def start_search(self, text: str, limit: int = -1) -> Pending[SearchStarted]:
+        """Begin a search; `continue_search` brings its hits, and not calling that is a pause."""
+
+    def continue_search(self, search_id: int) -> Pending[SearchHits]:
+        """What a moment of search brings; to be called again until it is over."""
+
+    def end_search(self, search_id: int) -> Pending[Done]:
+        """Give a search up."""

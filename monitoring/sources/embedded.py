@@ -18,10 +18,12 @@ from broker_core.api import (
     Catalog,
     CheckTransaction,
     CodecError,
+    ContinueSearch,
     CreateTopic,
     DelayedActed,
     DelayedMessages,
     Done,
+    EndSearch,
     EndTransaction,
     Failure,
     Fatal,
@@ -46,10 +48,13 @@ from broker_core.api import (
     Ready,
     Reply,
     ResumeTransaction,
+    SearchHits,
+    SearchStarted,
     SendMessage,
     SendReceipt,
     Snapshot,
     Stage,
+    StartSearch,
     TimerForecast,
     TimersActed,
     TransactionHistory,
@@ -183,6 +188,15 @@ class EmbeddedSource:
 
     def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]:
         return self._ask(action, TimersActed)
+
+    def start_search(self, text: str, limit: int = -1) -> Pending[SearchStarted]:
+        return self._ask(StartSearch(text, limit), SearchStarted)
+
+    def continue_search(self, search_id: int) -> Pending[SearchHits]:
+        return self._ask(ContinueSearch(search_id), SearchHits)
+
+    def end_search(self, search_id: int) -> Pending[Done]:
+        return self._ask(EndSearch(search_id), Done)
 
     # ---- what the owner of the process tells ----
 

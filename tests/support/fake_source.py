@@ -37,6 +37,8 @@ from broker_core.api import (
     PendingTimers,
     Ready,
     ResumeTransaction,
+    SearchHits,
+    SearchStarted,
     SendMessage,
     SendReceipt,
     TimerForecast,
@@ -426,6 +428,16 @@ class FakeSource:
 
     def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
         return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))
+
+    def start_search(self, text: str, limit: int = -1) -> FakePending[SearchStarted]:
+        return self._answer("start_search", (text, limit), SearchStarted(1, ["scan of 1 queue, 0 messages"], 0))
+
+    def continue_search(self, search_id: int) -> FakePending[SearchHits]:
+        none = SearchHits(search_id, [], [], [], [], [], [], [], [], [], [], [], 0, 0, 0, is_over=True)
+        return self._answer("continue_search", (search_id,), none)
+
+    def end_search(self, search_id: int) -> FakePending[Done]:
+        return self._answer("end_search", (search_id,), Done())
 
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))

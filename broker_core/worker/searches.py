@@ -1,0 +1,179 @@
+"""Searches of the store for the window: begun, continued a moment at a time, given up.
+
+They run on a thread of their own and give way to the broker every millisecond (`Breather`). One that nobody continues does
+nothing. What they find is sent in heads, as the pages of a queue are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from broker_core.config import StoreConfig
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.store.results import QueueUnit
+from broker_core.worker.message_views import MessageHead, head_of
+
+if TYPE_CHECKING:
+    # Brings numpy, which a worker that is not asked for a search does without.
+    from broker_core.search.results import Step
+    from broker_core.search.scan import StoreSearch
+
+_T = TypeVar("_T")
+
+SEARCHES_MAX = 8
+TURN_SECONDS = 0.2
+"""How long a search goes on before it says how far it is."""
+HITS_ENOUGH = 256
+WINDOW_BYTES = 1024 * 1024
+"""Small, as the broker waits while bytes are compared."""
+
+
+class SearchStore(Protocol):
+    """What a search needs of the store."""
+
+    @property
+    def config(self) -> StoreConfig: ...
+
+    @property
+    def commit_log_max_offset(self) -> int: ...
+
+    def queues(self) -> list[tuple[str, int]]: ...
+
+    def min_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
+
+
+@dataclass(slots=True)
+class _Open:
+    """A search that has not ended. Only its thread touches ``steps``."""
+
+    search: StoreSearch
+    steps: Generator[Step, None, None]
+    last: tuple[int, int, int]
+    """Scanned, total and found of the last step."""
+
+
+class Searches:
+    """The searches of a worker. To be called on the engine's loop.
+
+    Args:
+        store: What is searched.
+        clock: Milliseconds since the epoch, for times like ``-15m``.
+    """
+
+    def __init__(self, store: SearchStore, *, clock: Callable[[], int]) -> None:
+        self._store = store
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._open: dict[int, _Open] = {}
+        self._numbers = itertools.count(1)
+
+    def close(self) -> None:
+        """Give all up and end the thread."""
+        for one in self._open.values():
+            one.search.cancel()
+        self._open.clear()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def answer(self, query: StartSearch | ContinueSearch | EndSearch) -> Answer:
+        """Carry one request out.
+
+        Raises:
+            FilterError: The filter cannot be read.
+            UsageError: Too many searches are open, or there is none of that number.
+        """
+        match query:
+            case StartSearch():
+                return await self._start(query)
+            case ContinueSearch(search_id):
+                return await self._continue(search_id)
+            case EndSearch(search_id):
+                return self._end(search_id)
+
+    async def _start(self, query: StartSearch) -> SearchStarted:
+        if len(self._open) >= SEARCHES_MAX:
+            raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
+        opened = await self._run(lambda: self._prepared(query))
+        number = next(self._numbers)
+        self._open[number] = opened
+        return SearchStarted(number, list(opened.search.plan.steps), opened.search.plan.total_messages)
+
+    def _prepared(self, query: StartSearch) -> _Open:
+        from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
+        from broker_core.search.scan import Breather, StoreSearch  # noqa: PLC0415
+
+        search = StoreSearch(
+            self._store.config.root,
+            parse_filter(query.filter, now_ms=self._clock()),
+            store=self._store,
+            limit=None if query.limit < 0 else query.limit,
+            breathe=Breather(),
+            window_bytes=WINDOW_BYTES,
+        )
+        return _Open(search, search.steps(), (0, search.plan.total_messages, 0))
+
+    async def _continue(self, search_id: int) -> SearchHits:
+        opened = self._open.get(search_id)
+        if opened is None:
+            raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
+        heads = await self._run(lambda: _turn(opened))
+        if opened.search.outcome is not None:
+            self._open.pop(search_id, None)
+        return _hits(search_id, opened, heads)
+
+    def _end(self, search_id: int) -> Done:
+        opened = self._open.pop(search_id, None)
+        if opened is not None:
+            opened.search.cancel()
+            self._thread.submit(opened.steps.close)
+        return Done()
+
+    async def _run(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _turn(opened: _Open) -> list[tuple[str, MessageHead]]:
+    """Topics and heads that a moment of search finds."""
+    until = time.monotonic() + TURN_SECONDS
+    found: list[tuple[str, MessageHead]] = []
+    for step in opened.steps:
+        found += [(hit.message.topic, head_of(hit.message)) for hit in step.hits]
+        opened.last = step.scanned, step.total, step.found
+        if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
+            break
+    return found
+
+
+def _hits(search_id: int, opened: _Open, found: list[tuple[str, MessageHead]]) -> SearchHits:
+    heads = [head for _, head in found]
+    outcome = opened.search.outcome
+    scanned, total, count = opened.last
+    return SearchHits(
+        search_id=search_id,
+        topic=[topic for topic, _ in found],
+        queue_id=[head.queue_id for head in heads],
+        queue_offset=[head.queue_offset for head in heads],
+        physical_offset=[head.physical_offset for head in heads],
+        store_ms=[head.store_ms for head in heads],
+        born_ms=[head.born_ms for head in heads],
+        body_bytes=[head.body_bytes for head in heads],
+        tag=[head.tag for head in heads],
+        keys=[head.keys for head in heads],
+        unique_key=[head.unique_key for head in heads],
+        body_start=[head.body_start for head in heads],
+        scanned=scanned if outcome is None else outcome.scanned,
+        total=total if outcome is None else outcome.scanned,
+        found=count if outcome is None else outcome.found,
+        is_over=outcome is not None,
+        reasons=[] if outcome is None else list(outcome.reasons),
+    )

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from broker_core.errors import FilterError, UsageError
+from broker_core.ipc.codec import decode_window_message, decode_worker_message, encode_message
+from broker_core.ipc.framing import FrameReader
+from broker_core.ipc.schema import (
+    ContinueSearch,
+    Done,
+    EndSearch,
+    Query,
+    Reply,
+    Request,
+    SearchHits,
+    SearchStarted,
+    StartSearch,
+)
+from broker_core.worker.queries import Queries
+from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX
+from tests.support.engine import Engine
+
+
+@pytest.fixture
+def queries(engine: Engine) -> Iterator[Queries]:
+    made = Queries(engine, shut_down=lambda: None)
+    yield made
+    made.close()
+
+
+def ask(queries: Queries, query: Query):
+    return asyncio.run(queries.answer(query))
+
+
+def rest_of(queries: Queries, search_id: int) -> list[SearchHits]:
+    parts = []
+    while not parts or not parts[-1].is_over:
+        parts.append(ask(queries, ContinueSearch(search_id)))
+    return parts
+
+
+def test_a_search_brings_its_hits_turn_by_turn_and_says_that_it_is_complete(engine: Engine, queries: Queries):
+    for number in range(1_000):
+        engine.put("orders", number % 3, b"%d" % number, TAGS="even" if number % 2 == 0 else "odd", KEYS=f"k{number}")
+    started = ask(queries, StartSearch('tag = "even" and not body = "4"'))
+    assert isinstance(started, SearchStarted)
+    assert started.total == 1_000
+    assert "1,000 messages" in started.plan[0]
+    parts = rest_of(queries, started.search_id)
+    found = [body for part in parts for body in part.body_start]
+    assert found == [b"%d" % number for number in range(0, 1_000, 2) if number != 4]
+    assert len(parts) > 1
+    assert all(len(part.topic) < 2 * HITS_ENOUGH for part in parts)
+    last = parts[-1]
+    assert (last.scanned, last.total, last.found, last.reasons) == (1_000, 1_000, 499, [])
+    assert parts[0].keys[0] == "k0"
+    with pytest.raises(UsageError, match="no search"):
+        ask(queries, ContinueSearch(started.search_id))
+
+
+def test_a_key_is_found_as_soon_as_its_put_has_returned(engine: Engine, queries: Queries):
+    for number in range(50):
+        engine.put("orders", 0, b"", KEYS=f"k{number}", UNIQ_KEY=f"ID{number}")
+        for text in (f'key = "k{number}"', f'id = "ID{number}"', f'topic = "orders" and offset = {number}'):
+            started = ask(queries, StartSearch(text))
+            assert [part.queue_offset for part in rest_of(queries, started.search_id)] == [[number]]
+
+
+def test_what_is_stored_after_the_start_is_not_part_of_a_search(engine: Engine, queries: Queries):
+    engine.put("orders", 0, b"1")
+    started = ask(queries, StartSearch("size > 0"))
+    engine.put("orders", 0, b"2")
+    assert [part.body_start for part in rest_of(queries, started.search_id)] == [[b"1"]]
+
+
+def test_a_limit_makes_it_partial(engine: Engine, queries: Queries):
+    for _ in range(5):
+        engine.put("orders", 0, b"x")
+    started = ask(queries, StartSearch("size > 0", limit=3))
+    last = rest_of(queries, started.search_id)[-1]
+    assert (last.found, last.reasons) == (3, ["the limit of 3 hits was reached"])
+
+
+def test_a_wrong_filter_is_refused_with_its_place(queries: Queries):
+    with pytest.raises(FilterError) as caught:
+        ask(queries, StartSearch('topic == "a"'))
+    assert caught.value.context["position"] == 7
+
+
+def test_searches_are_given_up_and_only_so_many_are_open(engine: Engine, queries: Queries):
+    engine.put("orders", 0, b"x")
+    opened = [ask(queries, StartSearch("size > 0")).search_id for _ in range(SEARCHES_MAX)]
+    with pytest.raises(UsageError, match="searches are open"):
+        ask(queries, StartSearch("size > 0"))
+    assert ask(queries, EndSearch(opened[0])) == Done()
+    assert ask(queries, EndSearch(opened[0])) == Done()
+    started = ask(queries, StartSearch("size > 0"))
+    assert rest_of(queries, started.search_id)[-1].found == 1
+
+
+def test_requests_and_answers_cross_the_channel(engine: Engine, queries: Queries):
+    engine.put("orders", 1, b"body", TAGS="t")
+    started = ask(queries, StartSearch("size > 0"))
+    hits = rest_of(queries, started.search_id)[-1]
+    for answer in (started, hits):
+        [payload] = FrameReader().feed(encode_message(Reply(3, answer)))
+        assert decode_worker_message(payload) == Reply(3, answer)
+    for query in (StartSearch("size > 0"), ContinueSearch(1), EndSearch(1)):
+        [payload] = FrameReader().feed(encode_message(Request(3, query)))
+        assert decode_window_message(payload) == Request(3, query)
