@@ -64,3 +64,16 @@ def _next_data(descriptor: int, position: int, size: int) -> int:
         if error.errno == errno.ENXIO:  # only a hole follows
             return size
         raise
+
+
+def end_of_data(path: Path) -> int:
+    """Position from which on a file is nothing but a hole: reading that would cost memory, and room on some file systems."""
+    with path.open("rb", buffering=0) as file:
+        descriptor, end = file.fileno(), 0
+        while True:
+            try:
+                end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only a hole follows
+                    return end
+                raise

@@ -8,9 +8,7 @@ Does not decide what recovery would keep: it shows everything that is a record.
 
 from __future__ import annotations
 
-import errno
 import mmap
-import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ import numpy as np
 
 from broker_core.errors import RecordError
 from broker_core.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
-from broker_core.store.file_map import map_file
+from broker_core.store.file_map import end_of_data, map_file
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
 from broker_core.store.record_columns import record_checksums, torn_tails, wrong_checksums
@@ -123,7 +121,7 @@ class LogReader:
         data = np.frombuffer(mapped, dtype=np.uint8)
         reach = self.window_bytes
         is_whole = limit == len(data)
-        limit = data_end = _end_of_data(path) if is_whole else limit
+        limit = data_end = end_of_data(path) if is_whole else limit
         while True:
             stop = min(start + reach, limit)
             if stop < limit and not data[start : start + FILLER.size].any() and _first_not_zero(mapped, start, limit) == limit:
@@ -232,19 +230,6 @@ def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
     last = end // mmap.PAGESIZE * mmap.PAGESIZE
     if last > first:
         mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
-
-
-def _end_of_data(path: Path) -> int:
-    """Position from which on a file is nothing but a hole: reading that would cost memory, and room on some file systems."""
-    with path.open("rb", buffering=0) as file:
-        descriptor, end = file.fileno(), 0
-        while True:
-            try:
-                end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole follows
-                    return end
-                raise
 
 
 def _first_not_zero(mapped: mmap.mmap, start: int, limit: int) -> int:

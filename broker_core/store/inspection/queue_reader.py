@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from broker_core.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
 from broker_core.store.consume_queue_ext import ADDRESS_MAX, UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
+from broker_core.store.file_map import end_of_data
 from broker_core.store.layout import Int64s
 from broker_core.store.paths import StorePaths, offset_files, offset_name, queue_directories
 from broker_core.store.record_columns import UNIT_TYPE
@@ -85,7 +86,7 @@ class QueueReader:
     def _find_end(self) -> int:
         """Behind the last unit that is not zero: what lies beyond a hole is left over, but it is looked at all the same."""
         for path, base in reversed(self.files):
-            size = min(path.stat().st_size, self.file_bytes) // UNIT_BYTES
+            size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
             for start in range((size - 1) // UNITS_AT_A_TIME * UNITS_AT_A_TIME, -1, -UNITS_AT_A_TIME):
                 used = np.flatnonzero(
                     self.units(base // UNIT_BYTES + start, min(UNITS_AT_A_TIME, size - start))["record_bytes"]
