@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +21,9 @@ from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.message.sys_flag import Compression, with_compression
 from broker_core.search.language import parse_filter
-from broker_core.search.scan import StoreSearch
+from broker_core.search.scan import Breather, StoreSearch
 from broker_core.store.message_store import MessageStore
+from tests.support.store_writer import StoreWriter
 
 NOW_MS = 1_700_000_000_000
 TOPICS = ("orders", "pay", "%RETRY%g1", "%DLQ%g1", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC")
@@ -280,3 +283,136 @@ def test_a_search_finds_what_plain_python_finds(told: list[Told], cases: list[Ca
         for text, wanted in expected.items():
             small = StoreSearch(root, parse_filter(text, now_ms=NOW_MS), window_bytes=700)
             assert places(small) == wanted, (text, str(small.plan))
+
+
+# ---- the end, and what lies between -----------------------------------------------------------------------------------
+
+
+def written(root: Path, count: int) -> StoreWriter:
+    writer = StoreWriter(root)
+    for number in range(count):
+        writer.append("orders", b"body %d" % number, {"KEYS": f"k{number}", "TAGS": "t"}, queue_id=number % 2)
+    writer.flush()
+    return writer
+
+
+def outcome_of(search: StoreSearch, taken: int | None = None) -> tuple[list[bytes], str]:
+    found: list[bytes] = []
+    steps = search.steps()
+    for step in steps:
+        found += [hit.message.body for hit in step.hits]
+        if taken is not None and len(found) >= taken:
+            search.cancel()
+    return found, str(search.outcome)
+
+
+def test_a_damaged_place_makes_it_partial_and_what_lies_behind_is_found(tmp_path: Path) -> None:
+    writer = written(tmp_path, 10)
+    place = writer.append("orders", b"lost")
+    writer.append("orders", b"behind")
+    writer.overwrite(place + 4, b"xxxx")
+    found, outcome = outcome_of(StoreSearch(tmp_path, parse_filter("size > 0", now_ms=NOW_MS)))
+    assert found == [b"body %d" % number for number in range(10)] + [b"behind"]
+    assert outcome.startswith("partial: 11 hits in 11 messages; 1 damaged place could not be read, the first in commitlog/")
+
+
+def test_a_body_that_does_not_decompress_is_searched_as_it_is_and_told(tmp_path: Path) -> None:
+    writer = StoreWriter(tmp_path)
+    writer.append("orders", b"no zlib 4711", sys_flag=1)
+    writer.append("orders", zlib.compress(b"zlib 4711"), sys_flag=1)
+    writer.flush()
+    search = StoreSearch(tmp_path, parse_filter('body contains "4711"', now_ms=NOW_MS))
+    found, outcome = outcome_of(search)
+    assert len(found) == 2
+    assert outcome == "partial: 2 hits in 2 messages; 1 bodies could not be decompressed and were searched as they are stored"
+
+
+def test_a_limit_and_a_cancel_make_it_partial(tmp_path: Path) -> None:
+    written(tmp_path, 2_000)
+    everything = parse_filter("size > 0", now_ms=NOW_MS)
+    found, outcome = outcome_of(StoreSearch(tmp_path, everything, limit=7))
+    assert (len(found), outcome) == (7, "partial: 7 hits in 7 messages; the limit of 7 hits was reached")
+    found, outcome = outcome_of(StoreSearch(tmp_path, everything, window_bytes=4_096), taken=300)
+    assert 300 <= len(found) < 2_000
+    assert outcome.endswith("it was cancelled")
+
+
+def test_a_search_that_is_let_go_is_not_complete(tmp_path: Path) -> None:
+    written(tmp_path, 1_000)
+    search = StoreSearch(tmp_path, parse_filter("size > 0", now_ms=NOW_MS))
+    steps = search.steps()
+    first = next(steps)
+    assert search.outcome is None
+    assert (len(first.hits), first.total >= first.scanned) == (256, True)
+    steps.close()
+    assert search.outcome is not None
+    assert not search.outcome.is_complete
+
+
+def test_progress_is_told_where_there_are_no_hits(tmp_path: Path) -> None:
+    written(tmp_path, 2_000)
+    search = StoreSearch(tmp_path, parse_filter("queue = 9", now_ms=NOW_MS), window_bytes=16_384)
+    scanned = [step.scanned for step in search.steps()]
+    assert len(scanned) > 5
+    assert scanned == sorted(scanned)
+    assert scanned[-1] == 2_000
+
+
+def test_an_empty_log_is_searched_completely(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    for text in ("size > 0", 'key = "x"', "stored > -1h", 'topic = "x"', "position = 3"):
+        found, outcome = outcome_of(StoreSearch(tmp_path, parse_filter(text, now_ms=NOW_MS)))
+        assert (found, outcome) == ([], "complete: 0 hits in 0 messages")
+
+
+def test_a_store_that_is_in_use_is_searched_without_its_queues(tmp_path: Path) -> None:
+    clock = Ticking()
+    config = StoreConfig(root=tmp_path / "store", commit_log_file_bytes=1 << 20, consume_queue_file_bytes=2_000)
+    with MessageStore.open(config, clock=clock) as store:
+        for number in range(100):
+            message = MessageToStore("orders", number % 4, 0, 0, NOW_MS, HOST, HOST, 0, 0, b"%d" % number, b"KEYS\x01k")
+            store.put(message)
+        for text in ('topic = "orders" and queue = 1', 'key = "k" and queue = 1'):
+            search = StoreSearch(config.root, parse_filter(text, now_ms=NOW_MS))
+            assert "scan of the log" in str(search.plan)
+            assert len(outcome_of(search)[0]) == 25
+    for text, plan in (
+        ('topic = "orders" and queue = 1', "scan of 1 queue, 25 messages"),
+        ('key = "k"', "index lookup of 1 key"),
+    ):
+        search = StoreSearch(config.root, parse_filter(text, now_ms=NOW_MS))
+        assert str(search.plan).startswith(plan)
+        assert outcome_of(search)[1].startswith("complete")
+
+
+def test_a_chain_of_the_index_that_leads_nowhere_is_made_up_for_by_a_scan(tmp_path: Path) -> None:
+    config = StoreConfig(root=tmp_path / "store", commit_log_file_bytes=1 << 20, max_hash_slots=10, max_index_items=101)
+    with MessageStore.open(config, clock=Ticking()) as store:
+        for number in range(40):
+            properties = b"KEYS\x01k%d" % (number % 20)
+            store.put(MessageToStore("orders", 0, 0, 0, NOW_MS, HOST, HOST, 0, 0, b"%d" % number, properties))
+    [path] = (config.root / "index").iterdir()
+    data = bytearray(path.read_bytes())
+    items = 40 + 10 * 4
+    for item in range(2, 39):  # the newest stays, so that the file is recognised
+        data[items + item * 20 + 16 : items + item * 20 + 20] = (90).to_bytes(4, "big")
+    path.write_bytes(data)
+    for number in range(20):
+        search = StoreSearch(config.root, parse_filter(f'key = "k{number}"', now_ms=NOW_MS))
+        found, outcome = outcome_of(search)
+        assert found == [b"%d" % number, b"%d" % (number + 20)], str(search.plan)
+        assert outcome.startswith("complete")
+
+
+def test_a_breather_sleeps_as_long_as_was_worked() -> None:
+    now, slept = [0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += round(seconds * 1e9)
+
+    breathe = Breather(lambda: now[0], sleep)
+    for worked_ns in (400_000, 700_000, 3_000_000, 900_000_000):
+        now[0] += worked_ns
+        breathe()
+    assert slept == pytest.approx([0.0011, 0.003, 0.02])
