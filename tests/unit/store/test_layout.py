@@ -4,13 +4,14 @@ import mmap
 import random
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.message.model import HostAddress
 from broker_core.message.record import decode_record, encode_record
-from broker_core.store.layout import commit_log_files, scan_records
+from broker_core.store.layout import commit_log_files, records_at, scan_records
 from tests.support.golden import golden_store
 from tests.support.store_bench import message
 
@@ -153,3 +154,25 @@ def test_files_are_listed_by_offset_and_others_passed_over(tmp_path):
         (tmp_path / "commitlog" / name).touch()
     assert [base for _, base in commit_log_files(tmp_path)] == [0, 4096]
     assert commit_log_files(tmp_path / "nowhere") == []
+
+
+def test_heads_at_given_places_are_those_of_the_scan():
+    data, positions = log_bytes(60)
+    every = scan_records(data, BASE, 0, len(data))
+    wanted = np.array([-5, positions[3], positions[7] + 1, positions[20], positions[59], len(data) - 3, len(data) + 9])
+    found = records_at(data, BASE, wanted)
+    assert found.position.tolist() == [positions[3], positions[20], positions[59]]
+    assert found.end == len(data)
+    rows = [3, 20, 59]
+    for name in (
+        "size",
+        "queue_id",
+        "store_ms",
+        "topic_position",
+        "topic_bytes",
+        "properties_position",
+        "body_bytes",
+        "sys_flag",
+    ):
+        assert getattr(found, name).tolist() == getattr(every, name)[rows].tolist()
+    assert len(records_at(data, BASE, np.empty(0, dtype=np.int64))) == 0

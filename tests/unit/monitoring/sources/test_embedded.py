@@ -7,7 +7,9 @@ from broker_core.api import (
     Cancel,
     Catalog,
     CodecError,
+    ContinueSearch,
     Done,
+    EndSearch,
     Failure,
     Fatal,
     FoundOffset,
@@ -17,8 +19,11 @@ from broker_core.api import (
     Ready,
     Reply,
     Request,
+    SearchHits,
+    SearchStarted,
     Snapshot,
     Stage,
+    StartSearch,
     StoreLockedError,
     WorkerError,
     WorkerLostError,
@@ -230,3 +235,19 @@ def feed_state(scene: Scene, *, taken_ms: int) -> None:
             [], {"connections": 3},
         ),
     )  # fmt: skip
+
+
+def test_a_search_is_begun_continued_and_given_up(scene: Scene):
+    scene.start()
+    hits = SearchHits(4, *([[]] * 11), scanned=9, total=9, found=0, is_over=True, reasons=["it was cancelled"])
+    steps = (
+        (scene.source.start_search("size > 0", 5), StartSearch("size > 0", 5), SearchStarted(4, ["scan of the log"], 9)),
+        (scene.source.continue_search(4), ContinueSearch(4), hits),
+        (scene.source.end_search(4), EndSearch(4), Done()),
+    )
+    for (pending, query, answer), request in zip(steps, scene.wire.sent, strict=True):
+        assert isinstance(request, Request)
+        assert request.body == query
+        pending.then(scene.answers.append, scene.answers.append)  # type: ignore[attr-defined]  of three kinds
+        scene.hear(Reply(request.request_id, answer))
+    assert scene.answers == [answer for _, _, answer in steps]
