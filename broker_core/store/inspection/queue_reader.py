@@ -23,6 +23,8 @@ from broker_core.store.record_columns import UNIT_TYPE
 Units = npt.NDArray[Any]
 
 UNITS_AT_A_TIME = 65_536
+_END_UNITS = 4_096
+"""Looked at in one go for the end of a queue, which mostly lies near that of the file's data."""
 _OPEN_FILES_MAX = 64
 
 
@@ -87,10 +89,8 @@ class QueueReader:
         """Behind the last unit that is not zero: what lies beyond a hole is left over, but it is looked at all the same."""
         for path, base in reversed(self.files):
             size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
-            for start in range((size - 1) // UNITS_AT_A_TIME * UNITS_AT_A_TIME, -1, -UNITS_AT_A_TIME):
-                used = np.flatnonzero(
-                    self.units(base // UNIT_BYTES + start, min(UNITS_AT_A_TIME, size - start))["record_bytes"]
-                )
+            for start in range((size - 1) // _END_UNITS * _END_UNITS, -1, -_END_UNITS):
+                used = np.flatnonzero(self.units(base // UNIT_BYTES + start, min(_END_UNITS, size - start))["record_bytes"])
                 if len(used):
                     return base // UNIT_BYTES + start + int(used[-1]) + 1
         return self.first
