@@ -1,6 +1,6 @@
 """Records as brokers store them, for whoever reads a cluster through: raw bytes, one behind the other. Moves no group's offset.
 
-Source: spec remoting §2.2 (PULL_MESSAGE, QUERY_MESSAGE, VIEW_MESSAGE_BY_ID).
+Source: spec remoting §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID); broker §0.3 (the group of tools).
 """
 
 from __future__ import annotations

@@ -16,11 +16,6 @@ class Interval(NamedTuple):
     low: int = LOWEST
     high: int = HIGHEST
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it bounds nothing."""
-        return self.low == LOWEST and self.high == HIGHEST
-
 
 EVERYTHING = Interval()
 

@@ -5,7 +5,7 @@
 
 Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start.
 
-Source: spec remoting §2.2 (PULL_MESSAGE, QUERY_MESSAGE, VIEW_MESSAGE_BY_ID, SEARCH_OFFSET_BY_TIMESTAMP).
+Source: spec remoting §2.2.3 (pulls), §2.2.5 (offsets by time), §2.2.6 (queries).
 """
 
 from __future__ import annotations

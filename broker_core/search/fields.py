@@ -1,6 +1,6 @@
 """The fields of the filter language, and what topics say about the messages in them.
 
-Source: spec broker §4 (retry and dead letters), §6, §7 (internal topics); issue's list of fields.
+Source: spec broker §0.3 (reserved names).
 """
 
 from __future__ import annotations
