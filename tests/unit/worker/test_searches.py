@@ -19,6 +19,7 @@ from broker_core.ipc.schema import (
     SearchStarted,
     StartSearch,
 )
+from broker_core.worker import searches as searches_module
 from broker_core.worker.queries import Queries
 from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX
 from tests.support.engine import Engine
@@ -40,6 +41,11 @@ def rest_of(queries: Queries, search_id: int) -> list[SearchHits]:
     while not parts or not parts[-1].is_over:
         parts.append(ask(queries, ContinueSearch(search_id)))
     return parts
+
+
+def offsets_found(queries: Queries, text: str) -> list[int]:
+    started = ask(queries, StartSearch(text))
+    return [offset for part in rest_of(queries, started.search_id) for offset in part.queue_offset]
 
 
 def test_a_search_brings_its_hits_turn_by_turn_and_says_that_it_is_complete(engine: Engine, queries: Queries):
@@ -65,15 +71,22 @@ def test_a_key_is_found_as_soon_as_its_put_has_returned(engine: Engine, queries:
     for number in range(50):
         engine.put("orders", 0, b"", KEYS=f"k{number}", UNIQ_KEY=f"ID{number}")
         for text in (f'key = "k{number}"', f'id = "ID{number}"', f'topic = "orders" and offset = {number}'):
-            started = ask(queries, StartSearch(text))
-            assert [part.queue_offset for part in rest_of(queries, started.search_id)] == [[number]]
+            assert offsets_found(queries, text) == [number]
+
+
+def test_turns_that_end_at_once_find_the_same(engine: Engine, queries: Queries, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(searches_module, "TURN_SECONDS", 0.0)
+    for number in range(20):
+        engine.put("orders", 0, b"", KEYS=f"k{number}")
+        assert offsets_found(queries, f'key = "k{number}"') == [number]
+    assert offsets_found(queries, "size > 0") == list(range(20))
 
 
 def test_what_is_stored_after_the_start_is_not_part_of_a_search(engine: Engine, queries: Queries):
     engine.put("orders", 0, b"1")
     started = ask(queries, StartSearch("size > 0"))
     engine.put("orders", 0, b"2")
-    assert [part.body_start for part in rest_of(queries, started.search_id)] == [[b"1"]]
+    assert [body for part in rest_of(queries, started.search_id) for body in part.body_start] == [b"1"]
 
 
 def test_a_limit_makes_it_partial(engine: Engine, queries: Queries):
