@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
+    from broker_core.worker.history import HistoryKeeper
     from gui.bridge.options import WorkerOptions
 
 DESCRIPTION = """\
@@ -76,7 +77,15 @@ def _worker(arguments: argparse.Namespace) -> int:
     from broker_core.worker.process import WorkerOptions, run_worker
 
     config = _broker_config(arguments)
-    return run_worker(WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir))
+    return run_worker(WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, _open_history))
+
+
+def _open_history(store: Path) -> HistoryKeeper:
+    import time
+
+    from monitoring.history.keeper import open_history
+
+    return open_history(store, clock=lambda: time.time_ns() // 1_000_000)
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -21,10 +21,10 @@ class Collector:
     """Follows one cluster. Not thread-safe; `ClusterState` that it returns may go to any thread.
 
     Args:
-        history: Where a sample of the figures goes once a second.
+        history: Where a sample of the figures goes once a second; None: nowhere.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History | None) -> None:
         self._history = history
         self._catalog: _Places | None = None
         self._queue_rate = SlidingRate()
@@ -75,6 +75,8 @@ class Collector:
         if places is None or snapshot.revision != places.catalog.revision:
             return None
         state = self._derive(places, snapshot)
+        if self._history is None:
+            return state
         if self._recorded_ms is None or abs(snapshot.taken_ms - self._recorded_ms) >= HISTORY_STEP_MS:
             self._recorded_ms = snapshot.taken_ms
             self._history.record(snapshot.taken_ms, _recorded(state))
@@ -84,6 +86,8 @@ class Collector:
         return self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate
 
     def _forget_gone(self, old: Catalog, new: Catalog) -> None:
+        if self._history is None:
+            return
         topics = set(old.topics) - set(new.topics)
         groups = set(old.groups) - set(new.groups)
         names = [f"topic:{topic}.{figure}" for topic in topics for figure in _TOPIC_FIGURES]

@@ -128,6 +128,16 @@ class Fatal:
     context: dict[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class HistorySample:
+    """What is handed to the history within the worker: figures of a moment, and what happened since the one before."""
+
+    catalog: Catalog | None
+    """A new one, when there is one."""
+    snapshot: Snapshot
+    events: list[Occurred]
+
+
 # ---- window → worker ---------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +357,35 @@ class EndSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """Series of the recorded history, thinned out. Answer: `HistoryLines`.
+
+    Attributes:
+        names: At most 200, e.g. ``totals.put_rate``, ``topic:<name>.put_rate``, ``group:<name>.lag_messages``,
+            ``queue:<topic>/<id>.max_offset``, ``position:<group>/<topic>/<id>.lag_messages``, ``level:<n>.pending``.
+        from_ms: Begin, ms since the epoch.
+        to_ms: End, exclusive.
+        points: Stretches that the range is cut into, 2 to 20,000.
+    """
+
+    names: list[str]
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """What happened, newest first. Answer: `EventPage`. Without ``kinds`` of any kind, without ``subject`` of any."""
+
+    from_ms: int
+    to_ms: int
+    count: int = 1_000
+    kinds: list[str] = field(default_factory=list)
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop cleanly. Answer: `Done`, then the worker ends."""
 
@@ -556,6 +595,34 @@ class TransactionHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryLines:
+    """One item a series asked for, in that order; empty for what was never recorded. N differs from series to series."""
+
+    step_ms: int
+    """Length of a stretch."""
+    begin_ms: int
+    """When the record begins; -1 when there is none."""
+    times_ms: list[bytes]
+    """i8[N]: the first sample of each stretch."""
+    low: list[bytes]
+    """f8[N], as the next two; the smallest value of the stretch. NaN: from here to the next there was no sample."""
+    high: list[bytes]
+    last: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Parallel lists, one item an event."""
+
+    total: int
+    """Events that the query means, not only those of this page."""
+    at_ms: list[int]
+    kind: list[str]
+    subject: list[str]
+    text: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class DelayedActed:
     """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
 
@@ -691,6 +758,8 @@ Query = (
     | StartSearch
     | ContinueSearch
     | EndSearch
+    | ReadHistory
+    | ReadEvents
 )
 Answer = (
     MessagePage
@@ -709,6 +778,8 @@ Answer = (
     | TimersActed
     | SearchStarted
     | SearchHits
+    | HistoryLines
+    | EventPage
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

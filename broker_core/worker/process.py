@@ -37,8 +37,8 @@ from broker_core.worker.logs import log_file_of, start_logging
 
 if TYPE_CHECKING:
     from broker_core.broker.embedded import EmbeddedBroker
+    from broker_core.worker.history import HistoryKeeper, OpenHistory
     from broker_core.worker.queries import Queries
-    from broker_core.worker.sampler import Sampler
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ class WorkerOptions:
     any_port: bool = False
     """Whether to take other ports when those of ``config`` are in use."""
     log_directory: Path | None = None
+    open_history: OpenHistory | None = None
+    """How the history of the store is opened; None: none is kept."""
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -156,14 +158,19 @@ class _Worker:
         self._writer.send(Stage("Opening the store"))
         if not await self._start(engine):
             return 0
-        self._queries = queries = Queries(engine, shut_down=lambda: self._end_soon("the window asked for it"))
+        open_history = self._options.open_history
+        history = open_history(config.store.root) if open_history is not None else None
+        self._queries = queries = Queries(engine, shut_down=lambda: self._end_soon("the window asked for it"), history=history)
         self._writer.send(self._ready(engine, config, notice))
         try:
-            await self._serve(engine)
+            await self._serve(engine, history)
         finally:
             self._writer.send(Stage("Stopping"))
             await self._end_requests()
             queries.close()
+            if history is not None:
+                # Before the engine, which owns the directory.
+                await asyncio.to_thread(history.close)
             await engine.stop()
         return 0
 
@@ -196,31 +203,24 @@ class _Worker:
             notice=notice,
         )
 
-    async def _serve(self, engine: EmbeddedBroker) -> None:
-        """Send figures until the end is asked for. A snapshot is taken only when the pipe has taken the one before."""
+    async def _serve(self, engine: EmbeddedBroker, history: HistoryKeeper | None) -> None:
+        """Send and record figures until the end is asked for."""
         from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import FigureFeed  # noqa: PLC0415  after Hello
         from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None
         sampler = Sampler(engine, clock=wall_clock_ms)
+        feed = FigureFeed(sampler, send=self._writer.send, history=history, clock=wall_clock_ms)
         pause = 0.0
         while not self._stop_asked.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop_asked.wait(), pause)
             pause = SNAPSHOT_SECONDS
-            if self._writer.is_idle and not self._stop_asked.is_set():
-                began = time.perf_counter()
-                self._send_figures(sampler)
+            began = time.perf_counter()
+            if not self._stop_asked.is_set() and feed.pass_on(window_reads=self._writer.is_idle):
                 took = time.perf_counter() - began
                 pause = max(SNAPSHOT_SECONDS - took, took / SAMPLING_SHARE_MAX)
-
-    def _send_figures(self, sampler: Sampler) -> None:
-        catalog = sampler.catalog()
-        if catalog is not None:
-            self._writer.send(catalog)
-        self._writer.send(sampler.snapshot())
-        for event in sampler.events():
-            self._writer.send(event)
 
     # ---- requests ----
 

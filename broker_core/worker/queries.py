@@ -37,6 +37,8 @@ from broker_core.ipc.schema import (
     Members,
     MessagePage,
     Query,
+    ReadEvents,
+    ReadHistory,
     ReadMessage,
     ReadMessageById,
     ReadTransactionHistory,
@@ -54,6 +56,7 @@ from broker_core.transaction.history import HistoryStore, read_history
 from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
+from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
     PAGE_MESSAGES_MAX,
@@ -98,11 +101,13 @@ class Queries:
     Args:
         engine: What to ask.
         shut_down: Called for the command to stop.
+        history: Of the figures; None: none is kept.
     """
 
-    def __init__(self, engine: QueryEngine, *, shut_down: Callable[[], None]) -> None:
+    def __init__(self, engine: QueryEngine, *, shut_down: Callable[[], None], history: HistoryKeeper | None = None) -> None:
         self._engine = engine
         self._shut_down = shut_down
+        self._history = history
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
         self._searches = Searches(engine.store, clock=wall_clock_ms)
 
@@ -117,6 +122,13 @@ class Queries:
         Raises:
             OrbitError: It cannot be answered; the message says why.
         """
+        if isinstance(query, ReadHistory | ReadEvents):
+            if self._history is None:
+                raise UsageError("no history is kept by this broker process")
+            return await self._run(partial(self._history.answer, query))
+        return await self._answer_of_engine(query)
+
+    async def _answer_of_engine(self, query: Query) -> Answer:
         match query:
             case BrowseQueue():
                 return await self._browse(query)

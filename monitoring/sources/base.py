@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         DelayedMessages,
         Done,
         EndTransaction,
+        EventPage,
         FoundOffset,
+        HistoryLines,
         ListTimers,
         ListTransactions,
         Members,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
         Occurred,
         OrbitError,
         PendingTimers,
+        ReadEvents,
+        ReadHistory,
         Ready,
         ResumeTransaction,
         SearchHits,
@@ -135,6 +139,11 @@ class ClusterSource(Protocol):
 
     def abort_atomic(self, name: str) -> Pending[Done]:
         """Abort an open atomic transaction; recorded in the journal of actions."""
+
+    def read_history(self, query: ReadHistory) -> Pending[HistoryLines]:
+        """Series of the recorded history, of any time range."""
+
+    def read_events(self, query: ReadEvents) -> Pending[EventPage]: ...
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]: ...
 

@@ -25,11 +25,13 @@ from broker_core.api import (
     Done,
     EndSearch,
     EndTransaction,
+    EventPage,
     Failure,
     Fatal,
     FindOffset,
     ForecastTimers,
     FoundOffset,
+    HistoryLines,
     ListAtomic,
     ListDelayed,
     ListMembers,
@@ -42,6 +44,8 @@ from broker_core.api import (
     OrbitError,
     PendingTimers,
     Query,
+    ReadEvents,
+    ReadHistory,
     ReadMessage,
     ReadMessageById,
     ReadTransactionHistory,
@@ -176,6 +180,12 @@ class EmbeddedSource:
 
     def abort_atomic(self, name: str) -> Pending[Done]:
         return self._ask(AbortAtomic(name), Done)
+
+    def read_history(self, query: ReadHistory) -> Pending[HistoryLines]:
+        return self._ask(query, HistoryLines)
+
+    def read_events(self, query: ReadEvents) -> Pending[EventPage]:
+        return self._ask(query, EventPage)
 
     def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]:
         return self._ask(ReadTransactionHistory(before, count), TransactionHistory)

@@ -1,0 +1,214 @@
+"""The database of the history: opening, its tables, and the numbers of subjects. Knows no sampling.
+
+::
+
+    runs      begin_ms, end_ms                     stretches of time with samples; outside of them there is a gap
+    subjects  id, kind, name                       what was measured (`monitoring.history.figures`)
+    layouts   id, figures                          figures of the rows of a kind, as a JSON list
+    clients   id, name                             client ids, for the figure ``owner``
+    points    tier, subject, start, held, layout, data
+    journal   start, data                          samples that are in no row of ``points`` yet, for a crash
+    events    id, at_ms, kind, subject, text       what happened
+    meta      name, value
+
+A row of ``points`` begins with slot ``start`` (a number of slots of its tier since the epoch). With ``held`` 0 its data are
+the numbers of consecutive slots (`monitoring.history.tiers.encode`): in tier 0 one column a figure, in the others three
+times as many: all the smallest values, all the largest, all the last. With ``held`` 1 its data are one number a figure (plain
+little-endian float64) that stayed the same until the next row of the subject, or the end of the run: what does not change
+takes no room.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from broker_core.api import StoreError
+from monitoring.history.tiers import HOUR_MS
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+FILE_NAME = "history.db"
+BUSY_SECONDS = 10.0
+CACHE_KIB = 16 * 1024
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (begin_ms INTEGER PRIMARY KEY, end_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS subjects (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+CREATE TABLE IF NOT EXISTS layouts (id INTEGER PRIMARY KEY, figures TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS clients (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS points (
+    tier INTEGER NOT NULL, subject INTEGER NOT NULL, start INTEGER NOT NULL,
+    held INTEGER NOT NULL, layout INTEGER NOT NULL, data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS points_by_subject ON points (tier, subject, start);
+CREATE INDEX IF NOT EXISTS points_by_time ON points (tier, start, subject);
+CREATE TABLE IF NOT EXISTS journal (start INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS events_by_time ON events (at_ms);
+"""
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open the history for writing; a damaged one is set aside and a new one begun.
+
+    Raises:
+        StoreError: It cannot be opened, or was written by a newer Orbit.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _open(path)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise StoreError(f"the history {path} cannot be opened: {error}", path=str(path)) from error
+        logger.warning("the history %s is damaged: %s", path, error)
+        set_aside(path)
+    except OSError as error:
+        raise StoreError(f"the history {path} cannot be opened: {error}", path=str(path)) from error
+    try:
+        return _open(path)
+    except sqlite3.Error as error:
+        raise StoreError(f"the history {path} cannot be made: {error}", path=str(path)) from error
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A second connection, for queries; may be used by any one thread at a time."""
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA query_only=1")
+    return connection
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA page_size=8192")
+        connection.execute("PRAGMA journal_mode=WAL")
+        # In WAL mode this loses at most the last commits when the power fails; the file stays whole.
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found > FORMAT:
+            raise StoreError(
+                f"the history {path} has format {found}; this Orbit knows {FORMAT}. Use a newer Orbit, or move the file away",
+                path=str(path),
+            )
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged history, so that a new one can begin.
+
+    Raises:
+        StoreError: It cannot be renamed.
+    """
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
+    logger.warning("the history %s is kept as %s and a new one begins", path, aside.name)
+    try:
+        path.replace(aside)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"the damaged history {path} cannot be renamed: {error}", path=str(path)) from error
+
+
+class Numbers:
+    """Numbers that stand for names in the rows. To be used on the writing thread, not within a transaction.
+
+    What is remembered here must be on the disk, and a transaction may be rolled back.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._subjects = {(kind, name): number for number, kind, name in connection.execute("SELECT * FROM subjects")}
+        self._clients = {name: number for number, name in connection.execute("SELECT * FROM clients")}
+        self._layouts = {text: number for number, text in connection.execute("SELECT * FROM layouts")}
+
+    def subjects(self, kind: str, names: Iterable[str]) -> list[int]:
+        """Numbers of subjects; new ones are written down."""
+        wanted = [(kind, name) for name in names]
+        new = [key for key in wanted if key not in self._subjects]
+        if new:
+            begin = max(self._subjects.values(), default=0) + 1
+            rows = [(number, *key) for number, key in enumerate(dict.fromkeys(new), begin)]
+            with transaction(self._connection):
+                self._connection.executemany("INSERT INTO subjects VALUES (?, ?, ?)", rows)
+            self._subjects.update(((key_kind, name), number) for number, key_kind, name in rows)
+        return [self._subjects[key] for key in wanted]
+
+    def client(self, name: str) -> int:
+        """Number of a client."""
+        number = self._clients.get(name)
+        if number is None:
+            number = max(self._clients.values(), default=0) + 1
+            self._connection.execute("INSERT INTO clients VALUES (?, ?)", (number, name))
+            self._clients[name] = number
+        return number
+
+    def layout(self, figures: Sequence[str]) -> int:
+        """Number of a list of figures."""
+        text = json.dumps(list(figures))
+        number = self._layouts.get(text)
+        if number is None:
+            number = max(self._layouts.values(), default=0) + 1
+            self._connection.execute("INSERT INTO layouts VALUES (?, ?)", (number, text))
+            self._layouts[text] = number
+        return number
+
+
+class transaction:  # noqa: N801  reads as a statement
+    """``with transaction(connection):`` all of it or nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def layouts_of(connection: sqlite3.Connection) -> dict[int, list[str]]:
+    """Figures by the number of their layout."""
+    return {number: json.loads(text) for number, text in connection.execute("SELECT id, figures FROM layouts")}
+
+
+def meta(connection: sqlite3.Connection, name: str, default: int) -> int:
+    """A number kept under a name."""
+    row = connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
+    return int(row[0]) if row else default
+
+
+def set_meta(connection: sqlite3.Connection, name: str, value: int) -> None:
+    """Keep a number under a name."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something; deleted ones are used again before it grows."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int((pages - free) * size)
+
+
+def rolled_until_ms(connection: sqlite3.Connection, tier: int) -> int:
+    """Until when a tier is complete; -1 when nothing of it is there. Tier 0 is always complete."""
+    return meta(connection, f"rolled_{tier}", -1)
+
+
+def retained_from_ms(connection: sqlite3.Connection, tier: int) -> int:
+    """From when on a tier is still there."""
+    return meta(connection, f"retained_{tier}", -HOUR_MS)

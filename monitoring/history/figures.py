@@ -1,0 +1,122 @@
+"""What of a `ClusterState` is kept: subjects by kind, and their figures in columns. Pure.
+
+========== =========================== =====================================================
+kind       name                        figures
+========== =========================== =====================================================
+totals     (empty)                     those of `ClusterState.totals`
+topic      topic                       put_rate, got_rate, kept_messages
+group      group                       lag_messages, behind_ms, got_rate, members
+queue      topic/queue id              min_offset, max_offset, put_rate
+position   group/topic/queue id        offset, lag_messages, behind_ms, owner
+level      number of the delay level   pending, overdue_ms, delivered_rate, late_p50_ms, late_p99_ms
+========== =========================== =====================================================
+
+``owner`` is the number of a client in the table ``clients``. An unknown value is NaN, never -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from broker_core.api import Catalog
+from monitoring.history.tiers import rounded
+from monitoring.series import Floats, Ints
+from monitoring.state import ClusterState
+
+TOTALS, TOPIC, GROUP, QUEUE, POSITION, LEVEL = "totals", "topic", "group", "queue", "position", "level"
+FIGURES = {
+    TOPIC: ("put_rate", "got_rate", "kept_messages"),
+    GROUP: ("lag_messages", "behind_ms", "got_rate", "members"),
+    QUEUE: ("min_offset", "max_offset", "put_rate"),
+    POSITION: ("offset", "lag_messages", "behind_ms", "owner"),
+    LEVEL: ("pending", "overdue_ms", "delivered_rate", "late_p50_ms", "late_p99_ms"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KindSample:
+    """All subjects of one kind at one moment."""
+
+    kind: str
+    names: Sequence[str]
+    figures: tuple[str, ...]
+    values: Floats
+    """[subjects, figures]"""
+
+
+class Names:
+    """Names of the subjects of a catalog; made once for each."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        topics, groups = catalog.topics, catalog.groups
+        places = zip(catalog.queue_topic, catalog.queue_id, strict=True)
+        self.queues = [f"{topics[topic]}/{queue_id}" for topic, queue_id in places]
+        positions = zip(catalog.position_group, catalog.position_queue, strict=True)
+        self.positions = [f"{groups[group]}/{self.queues[queue]}" for group, queue in positions]
+
+
+def samples_of(state: ClusterState, names: Names, client_number: Callable[[str], int]) -> list[KindSample]:
+    """Everything to keep of a state.
+
+    Args:
+        state: The state.
+        names: Of its catalog.
+        client_number: Number of a client by its id.
+    """
+    totals = sorted(state.totals)
+    numbers = np.array([client_number(client) for client in state.owners] + [np.nan])
+    delays = state.delays
+    levels = [str(level) for level in delays.level.tolist()]
+    late = (delays.late_p50_ms, delays.late_p99_ms)
+    return [
+        KindSample(TOTALS, ("",), tuple(totals), np.array([[state.totals[name] for name in totals]], np.float64)),
+        _kind(TOPIC, names.catalog.topics, state.topic_put_rate, state.topic_got_rate, _known(state.topic_kept_messages)),
+        _kind(
+            GROUP,
+            names.catalog.groups,
+            state.group_lag_messages,
+            state.group_behind_ms,
+            state.group_got_rate,
+            # A group that is offline has no members; that is known.
+            np.maximum(state.group_members, 0).astype(np.float64),
+        ),
+        _kind(QUEUE, names.queues, _known(state.queue_min_offset), _known(state.queue_max_offset), state.queue_put_rate),
+        _kind(
+            POSITION,
+            names.positions,
+            _known(state.position_offset),
+            state.position_lag_messages,
+            state.position_behind_ms,
+            numbers[state.position_owner],
+        ),
+        _kind(LEVEL, levels, _known(delays.pending), _known(delays.overdue_ms), delays.delivered_rate, *late),
+    ]
+
+
+def _kind(kind: str, names: Sequence[str], *columns: Floats) -> KindSample:
+    figures = FIGURES[kind]
+    # Digits of a rate beyond the seventh say nothing, and cannot be compressed.
+    tidy = [rounded(values) if name.endswith("_rate") else values for name, values in zip(figures, columns, strict=True)]
+    return KindSample(kind, names, figures, np.stack(tidy, axis=1))
+
+
+def _known(values: Ints) -> Floats:
+    known: Floats = np.where(values < 0, np.nan, values).astype(np.float64)
+    return known
+
+
+def split_name(name: str) -> tuple[str, str, str]:
+    """Kind, subject and figure of a series name: ``group:billing.lag_messages``, ``totals.put_rate``.
+
+    Raises:
+        ValueError: It is no such name.
+    """
+    subject, dot, figure = name.rpartition(".")
+    kind, colon, rest = subject.partition(":")
+    if not dot or not figure or (kind not in FIGURES and subject != TOTALS) or (kind in FIGURES and not colon):
+        raise ValueError(f"“{name}” names no series of the history, such as totals.put_rate or group:billing.lag_messages")
+    return (TOTALS, "", figure) if subject == TOTALS else (kind, rest, figure)

@@ -1,0 +1,265 @@
+"""`HistoryKeeper`: the history of one broker, on a thread of its own in the worker process.
+
+The broker's loop only puts a snapshot on a queue, once a second. All else (deriving, packing, writing, filling the coarser
+tiers) is done by the thread `history`, which leaves most of the processor's time to the broker. When it cannot write, or is
+too slow, there is a gap in the history and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from broker_core.api import (
+    Catalog,
+    CodecError,
+    EventPage,
+    HistoryLines,
+    HistorySample,
+    Occurred,
+    OrbitError,
+    ReadEvents,
+    ReadHistory,
+    StoreError,
+    WorkerError,
+)
+from monitoring.collector import Collector
+from monitoring.history.database import FILE_NAME, meta, open_database, set_aside, set_meta, transaction
+from monitoring.history.queries import HistoryQueries
+from monitoring.history.recorder import Recorder
+from monitoring.history.upkeep import BYTES_MAX, Upkeep
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "orbit"
+WAITING_MAX = 60
+"""Samples that may wait to be written; more are left out."""
+TURNS_MAX = 20
+"""Pieces of upkeep between two samples."""
+WORK_SECONDS, REST_SECONDS = 0.002, 0.018
+"""A tenth of one processor at most, in pieces that no request notices."""
+CLOSE_SECONDS = 5.0
+
+
+def open_history(store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> HistoryKeeper:
+    """The history of the broker on a store; it is kept in ``orbit/history.db`` there.
+
+    Args:
+        store: Directory of the store; the caller owns it.
+        clock: ms since the epoch, as snapshots have it.
+        bytes_max: What the history may take on the disk.
+    """
+    return HistoryKeeper(store / FOLDER / FILE_NAME, clock=clock, bytes_max=bytes_max)
+
+
+class HistoryKeeper:
+    """Takes samples and answers questions, from any thread.
+
+    Args:
+        path: The database.
+        clock: ms since the epoch.
+        bytes_max: What it may take.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
+        self._path = path
+        self._clock = clock
+        self._bytes_max = bytes_max
+        self._samples: queue.Queue[HistorySample | None] = queue.Queue(WAITING_MAX)
+        self._pacer = _Pacer()
+        self._opened = threading.Event()
+        self._queries: HistoryQueries | None = None
+        self._refusal: OrbitError | None = None
+        self._left_out = 0
+        self._unsent: Catalog | None = None
+        self._unsent_events: list[Occurred] = []
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._thread.start()
+
+    def take(self, sample: HistorySample) -> None:
+        """Take in a sample; never waits. To be called on one thread."""
+        # A catalog or an event of a sample that is left out comes with the next one.
+        catalog = sample.catalog or self._unsent
+        events = [*self._unsent_events, *sample.events]
+        try:
+            self._samples.put_nowait(HistorySample(catalog, sample.snapshot, events))
+        except queue.Full:
+            self._unsent, self._unsent_events = catalog, events[-WAITING_MAX:]
+            self._left_out += 1
+            if self._left_out == 1:
+                logger.warning("the history cannot be written as fast as it is sampled; seconds of it will be missing")
+            return
+        self._unsent, self._unsent_events = None, []
+
+    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+        """Answer a question; may block for as long as a read of the disk takes.
+
+        Raises:
+            UsageError: The question makes no sense.
+            StoreError: The history cannot be read.
+            WorkerError: It is not open, or not any more.
+        """
+        self._opened.wait(CLOSE_SECONDS)
+        queries = self._queries
+        if queries is None:
+            raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
+        try:
+            return queries.lines(query) if isinstance(query, ReadHistory) else queries.events(query)
+        except sqlite3.ProgrammingError as error:
+            raise WorkerError("the history was closed meanwhile; try again in a moment") from error
+        except (sqlite3.Error, ValueError) as error:
+            raise StoreError(f"the history {self._path} cannot be read: {error}", path=str(self._path)) from error
+
+    def close(self) -> None:
+        """Write everything down and end the thread."""
+        self._pacer.hurry()
+        # When it is full, the thread takes one out soon.
+        with contextlib.suppress(queue.Full):
+            self._samples.put(None, timeout=CLOSE_SECONDS)
+        self._thread.join(CLOSE_SECONDS)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        try:
+            self._keep()
+        except OrbitError as error:
+            self._refusal = error
+            logger.error("no history is kept: %s", error)  # noqa: TRY400  the message says all
+        except Exception as error:
+            self._refusal = StoreError(f"no history is kept any more: {error!r}; the broker's log has the details")
+            logger.exception("no history is kept any more")
+        finally:
+            self._opened.set()
+            queries, self._queries = self._queries, None
+            if queries is not None:
+                queries.close()
+
+    def _keep(self) -> None:
+        catalog: Catalog | None = None
+        while True:
+            connection = open_database(self._path)
+            try:
+                session = _Session(connection, self._clock, self._bytes_max, self._pacer, catalog)
+                self._queries = HistoryQueries(self._path, session.recorder)
+                self._opened.set()
+                self._serve(session)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                logger.warning("the history %s is damaged: %s", self._path, error)
+                catalog = session.catalog
+            else:
+                return
+            finally:
+                queries, self._queries = self._queries, None
+                if queries is not None:
+                    queries.close()
+                connection.close()
+            set_aside(self._path)
+
+    def _serve(self, session: _Session) -> None:
+        while (sample := self._samples.get()) is not None:
+            session.take(sample)
+            for _turn in range(TURNS_MAX):
+                if not self._samples.empty() or not session.tidy():
+                    break
+                self._pacer()
+        session.end()
+
+
+class _Session:
+    """Work on one open database. A full disk or a locked file is told once, and tried again at the next sample."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Callable[[], int],
+        bytes_max: int,
+        pacer: _Pacer,
+        catalog: Catalog | None,
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self.recorder = Recorder(connection, pace=pacer)
+        self.catalog: Catalog | None = None
+        self._upkeep = Upkeep(connection, bytes_max=bytes_max, pace=pacer)
+        self._collector = Collector(None)
+        self._told = ""
+        if catalog is not None:
+            self._follow(catalog)
+        unclean = meta(connection, "open", 0)
+        text = "The broker started again; it had ended unexpectedly" if unclean else "The broker started"
+        self._write_events([Occurred("broker_started", text, clock())], still_open=1)
+
+    def take(self, sample: HistorySample) -> None:
+        if sample.catalog is not None:
+            self._follow(sample.catalog)
+        try:
+            if sample.events:
+                self._write_events(sample.events, still_open=1)
+            state = self._collector.snapshot_taken(sample.snapshot)
+            if state is not None:
+                self.recorder.add(state)
+        except sqlite3.OperationalError as error:
+            self.recorder.forget()
+            self._tell(str(error))
+        except CodecError as error:
+            self._tell(error.message)
+        else:
+            self._told = ""
+
+    def tidy(self) -> bool:
+        """Do a piece of upkeep; returns whether there may be more."""
+        try:
+            return self._upkeep.turn(self._clock())
+        except sqlite3.OperationalError as error:
+            self._tell(str(error))
+            return False
+
+    def end(self) -> None:
+        try:
+            self.recorder.end_run()
+            self._write_events([Occurred("broker_stopped", "The broker stopped", self._clock())], still_open=0)
+        except sqlite3.OperationalError as error:
+            self._tell(str(error))
+
+    def _follow(self, catalog: Catalog) -> None:
+        try:
+            self._collector.catalog_changed(catalog)
+            self.catalog = catalog
+        except CodecError as error:
+            self._tell(error.message)
+
+    def _write_events(self, events: list[Occurred], *, still_open: int) -> None:
+        rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
+        with transaction(self._connection):
+            self._connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
+            set_meta(self._connection, "open", still_open)
+
+    def _tell(self, reason: str) -> None:
+        if self._told != reason:
+            self._told = reason
+            logger.warning("the history has a gap: it cannot be written now (%s)", reason)
+
+
+class _Pacer:
+    """Rests after each stretch of work, until told to hurry."""
+
+    def __init__(self) -> None:
+        self._hurried = threading.Event()
+        self._began = time.perf_counter()
+
+    def __call__(self) -> None:
+        if time.perf_counter() - self._began >= WORK_SECONDS:
+            self._hurried.wait(REST_SECONDS)
+            self._began = time.perf_counter()
+
+    def hurry(self) -> None:
+        self._hurried.set()

@@ -1,0 +1,199 @@
+"""Answers questions about the history: lines for charts, and events. Reads only, on any one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from broker_core.api import EventPage, HistoryLines, ReadEvents, ReadHistory, UsageError
+from monitoring.history.database import layouts_of, open_for_reading, retained_from_ms, rolled_until_ms
+from monitoring.history.figures import split_name
+from monitoring.history.recorder import Recorder
+from monitoring.history.rows import RowReader, Runs, subject_number
+from monitoring.history.tiers import GAP_MS, TIERS, Tier
+from monitoring.series import Floats, Ints
+
+SERIES_MAX = 200
+POINTS_MAX = 20_000
+EVENTS_MAX = 10_000
+_FOREVER = 1 << 62
+
+
+class HistoryQueries:
+    """Reads one database, and what its recorder still has in memory.
+
+    Args:
+        path: The database.
+        recorder: Who writes it.
+    """
+
+    def __init__(self, path: Path, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._connection = open_for_reading(path)
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connection; waits for a running query."""
+        with self._turn:
+            self._connection.close()
+
+    def lines(self, query: ReadHistory) -> HistoryLines:
+        """Points of series, thinned out to the smallest, largest and last of each stretch.
+
+        Raises:
+            UsageError: The question makes no sense.
+            sqlite3.Error: The database cannot be read.
+        """
+        _check(query)
+        with self._turn:
+            return self._lines(query)
+
+    def events(self, query: ReadEvents) -> EventPage:
+        """Events, newest first.
+
+        Raises:
+            UsageError: The question makes no sense.
+            sqlite3.Error: The database cannot be read.
+        """
+        if not 1 <= query.count <= EVENTS_MAX:
+            raise UsageError(f"a page has 1 to {EVENTS_MAX:,} events, not {query.count:,}")
+        marks = ", ".join("?" * len(query.kinds))
+        where = "at_ms>=? AND at_ms<?" + (f" AND kind IN ({marks})" if query.kinds else "")
+        where += " AND subject=?" if query.subject else ""
+        values: list[int | str] = [query.from_ms, query.to_ms, *query.kinds, *([query.subject] if query.subject else [])]
+        with self._turn:
+            (total,) = self._connection.execute(f"SELECT COUNT(*) FROM events WHERE {where}", values).fetchone()  # noqa: S608
+            rows = self._connection.execute(
+                f"SELECT at_ms, kind, subject, text FROM events WHERE {where} ORDER BY at_ms DESC, id DESC LIMIT ?",  # noqa: S608
+                [*values, query.count],
+            ).fetchall()
+        columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
+        return EventPage(total, *(list(column) for column in columns))
+
+    # ---- inside ----
+
+    def _lines(self, query: ReadHistory) -> HistoryLines:
+        names = [split_name(name) for name in query.names]
+        open_parts: list[tuple[int, Floats] | None] = []
+        with self._recorder.lock:
+            # What is in memory and what is in rows are of the same moment.
+            self._connection.execute("BEGIN")
+            runs = Runs(self._connection)
+            subjects = [subject_number(self._connection, kind, name) for kind, name, _figure in names]
+            block = self._recorder.block
+            for (kind, _name, figure), subject in zip(names, subjects, strict=True):
+                values = block.subject(kind, subject, figure) if block is not None and subject is not None else None
+                open_parts.append((block.begin, values) if block is not None and values is not None else None)
+        try:
+            return self._read(query, runs, [name[2] for name in names], subjects, open_parts)
+        finally:
+            self._connection.execute("COMMIT")
+
+    def _read(
+        self,
+        query: ReadHistory,
+        runs: Runs,
+        figures: list[str],
+        subjects: list[int | None],
+        open_parts: list[tuple[int, Floats] | None],
+    ) -> HistoryLines:
+        reader = RowReader(self._connection, layouts_of(self._connection), runs)
+        step_ms = max(TIERS[0].step_ms, -(-(query.to_ms - query.from_ms) // query.points))
+        segments = self._plan(query.from_ms, query.to_ms, step_ms)
+        answer = HistoryLines(step_ms, runs.begin_ms, [], [], [], [])
+        for figure, subject, part in zip(figures, subjects, open_parts, strict=True):
+            line = _Line()
+            open_ms = part[0] * TIERS[0].step_ms if part is not None else _FOREVER
+            for tier, begin_ms, end_ms in segments:
+                if subject is None:
+                    break
+                points = reader.points(tier, subject, begin_ms, min(end_ms, open_ms), [figure])
+                line.add(tier, points.times_ms, points.low[:, 0], points.high[:, 0], points.last[:, 0])
+            if part is not None:
+                times = (part[0] + np.arange(len(part[1]), dtype=np.int64)) * TIERS[0].step_ms
+                inside = (times >= query.from_ms) & (times < query.to_ms)
+                line.add(TIERS[0], times[inside], *(part[1][inside],) * 3)
+            for column, values in zip(
+                (answer.times_ms, answer.low, answer.high, answer.last), line.thinned(step_ms), strict=True
+            ):
+                column.append(values.tobytes())
+        return answer
+
+    def _plan(self, from_ms: int, to_ms: int, step_ms: int) -> list[tuple[Tier, int, int]]:
+        """Which tier to read for which part.
+
+        It is the coarsest that is fine enough; a finer one for what is newer than it reaches, a coarser one for what is older.
+        """
+        wanted = max((tier.number for tier in TIERS if tier.step_ms <= step_ms), default=0)
+        kept = {tier.number: self._extent(tier) for tier in TIERS}
+        parts: list[tuple[Tier, int, int]] = []
+        at_ms = from_ms
+        for number in [*range(len(TIERS) - 1, wanted, -1), *range(wanted, -1, -1)]:
+            begin_ms, end_ms = kept[number]
+            if number > wanted:
+                # Only as far as no finer tier has it.
+                end_ms = min(end_ms, *(kept[finer][0] for finer in range(wanted, number)))
+            begin_ms, end_ms = max(at_ms, begin_ms), min(to_ms, end_ms)
+            if begin_ms < end_ms:
+                parts.append((TIERS[number], begin_ms, end_ms))
+                at_ms = end_ms
+        return parts
+
+    def _extent(self, tier: Tier) -> tuple[int, int]:
+        end_ms = _FOREVER if tier.is_raw else rolled_until_ms(self._connection, tier.number)
+        return retained_from_ms(self._connection, tier.number), end_ms
+
+
+class _Line:
+    """Collects the points of one series, in order of time."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Ints, Floats, Floats, Floats]] = []
+        self._spacing: list[Ints] = []
+
+    def add(self, tier: Tier, times_ms: Ints, low: Floats, high: Floats, last: Floats) -> None:
+        known = ~np.isnan(low)
+        self._parts.append((times_ms[known], low[known], high[known], np.where(np.isnan(last), high, last)[known]))
+        self._spacing.append(np.full(int(known.sum()), tier.step_ms, np.int64))
+
+    def thinned(self, step_ms: int) -> tuple[Ints, Floats, Floats, Floats]:
+        """Times, smallest, largest and last of each stretch; a NaN where a gap was."""
+        if not self._parts:
+            return np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0)
+        times, low, high, last = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        spacing = np.concatenate(self._spacing)
+        stretches = times // step_ms
+        firsts = np.flatnonzero(np.diff(stretches, prepend=stretches[:1] - 1))
+        if not len(firsts):
+            return times, low, high, last
+        at = times[firsts]
+        lows, highs = np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts)
+        lasts = last[np.append(firsts[1:], len(times)) - 1]
+        usual = np.maximum(spacing[firsts], step_ms)
+        limit = np.maximum(GAP_MS, usual[1:] * 5 // 2)
+        gaps = np.flatnonzero(np.diff(at) > limit)
+        after = at[gaps] + usual[gaps]
+        nothing = np.full(len(gaps), np.nan)
+        place = gaps + 1
+        return (
+            np.insert(at, place, after),
+            np.insert(lows, place, nothing),
+            np.insert(highs, place, nothing),
+            np.insert(lasts, place, nothing),
+        )
+
+
+def _check(query: ReadHistory) -> None:
+    if not 1 <= len(query.names) <= SERIES_MAX:
+        raise UsageError(f"1 to {SERIES_MAX} series can be asked for at once, not {len(query.names):,}")
+    if not 2 <= query.points <= POINTS_MAX:
+        raise UsageError(f"a line has 2 to {POINTS_MAX:,} points, not {query.points:,}")
+    if not 0 <= query.from_ms < query.to_ms:
+        raise UsageError(f"a time range ends after it begins, and not before 1970; this is {query.from_ms} to {query.to_ms}")
+    try:
+        for name in query.names:
+            split_name(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,216 @@
+"""`Recorder`: cluster states once a second become rows of the history.
+
+A sample is in memory first, in the journal after at most `JOURNAL_SLOTS` seconds, and in rows when its minute is over; a
+crash loses what was in memory only. Everything here runs on one thread, but for `Recorder.lock`, under which a query copies
+what is still in memory and begins to read what is not.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from broker_core.api import Catalog
+from monitoring.history.database import Numbers, transaction
+from monitoring.history.figures import KindSample, Names, samples_of
+from monitoring.history.open_block import OpenBlock, SubjectRows
+from monitoring.history.tiers import GAP_MS, TIERS, encode
+from monitoring.state import ClusterState
+
+logger = logging.getLogger(__name__)
+
+STEP_MS = TIERS[0].step_ms
+GAP_SLOTS = GAP_MS // STEP_MS
+JOURNAL_SLOTS = 5
+RowTuple = tuple[int, int, int, int, int, bytes]
+"""A row of ``points`` in the order of its columns."""
+
+
+class Recorder:
+    """Writes one database.
+
+    Args:
+        connection: For writing.
+        pace: Called between pieces of work; it may wait, to leave the processor to the broker.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, pace: Callable[[], None] = lambda: None) -> None:
+        self.lock = threading.Lock()
+        self.block: OpenBlock | None = None
+        self._connection = connection
+        self._pace = pace
+        self._numbers = Numbers(connection)
+        self._names = Names(_NO_CATALOG)
+        self._ids: dict[str, tuple[object, list[int]]] = {}
+        self._run_ms = 0
+        self._journaled = 0
+        self._held: dict[int, tuple[int, bytes]] = {}
+        """Values that hold for a subject until its next row: layout and data."""
+        self._replay()
+
+    def add(self, state: ClusterState) -> None:
+        """Take in a state; the second one in the same second is left out.
+
+        Raises:
+            sqlite3.Error: It cannot be written; the samples of this minute are lost then, and the next one begins anew.
+        """
+        slot = state.taken_ms // STEP_MS
+        block = self.block
+        if block is not None and block.last - GAP_SLOTS < slot <= block.last:
+            return
+        if block is not None and not block.last < slot <= block.last + GAP_SLOTS:
+            # A clock set back begins a new run, as does a silence.
+            self.end_run()
+        elif block is not None and slot >= block.end:
+            self._commit()
+        if self.block is None:
+            self._begin_block(slot)
+        self._put(slot, state)
+        if slot - self._journaled >= JOURNAL_SLOTS:
+            self._write_journal()
+
+    def end_run(self) -> None:
+        """Write everything down; what comes later is separated from it by a gap.
+
+        Raises:
+            sqlite3.Error: As `add`.
+        """
+        try:
+            self._commit()
+        finally:
+            self._run_ms = 0
+            self._held.clear()
+
+    def forget(self) -> None:
+        """Drop what is in memory, after an error."""
+        with self.lock:
+            self.block = None
+        self._run_ms = 0
+        self._held.clear()
+
+    # ---- one sample ----
+
+    def _begin_block(self, slot: int) -> None:
+        if not self._run_ms:
+            self._run_ms = slot * STEP_MS
+        with self.lock:
+            self.block = OpenBlock(slot)
+        self._journaled = slot - 1
+
+    def _put(self, slot: int, state: ClusterState) -> None:
+        if self._names.catalog is not state.catalog:
+            self._names = Names(state.catalog)
+            self._ids.clear()
+        samples = samples_of(state, self._names, self._numbers.client)
+        subjects = [self._subjects(sample) for sample in samples]
+        block = self.block
+        assert block is not None
+        with self.lock:
+            for sample, ids in zip(samples, subjects, strict=True):
+                block.add(slot, sample.kind, sample.figures, ids, sample.values)
+
+    def _subjects(self, sample: KindSample) -> list[int]:
+        known = self._ids.get(sample.kind)
+        if known is None or known[0] != sample.names:
+            known = self._ids[sample.kind] = (sample.names, self._numbers.subjects(sample.kind, sample.names))
+        return known[1]
+
+    # ---- writing ----
+
+    def _write_journal(self) -> None:
+        block = self.block
+        assert block is not None
+        first = self._journaled + 1
+        data = block.journal(first)
+        with transaction(self._connection):
+            self._connection.execute("INSERT OR REPLACE INTO journal VALUES (?, ?)", (first, data))
+            self._write_run(block.last)
+        self._journaled = block.last
+
+    def _write_run(self, last: int) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_ms, (last + 1) * STEP_MS))
+
+    def _commit(self) -> None:
+        """Turn the block into rows; it is gone afterwards, also after an error."""
+        block = self.block
+        if block is None:
+            return
+        try:
+            rows = self._rows(block)
+            with self.lock:
+                with transaction(self._connection):
+                    self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
+                    self._connection.execute("DELETE FROM journal")
+                    self._write_run(block.last)
+                self.block = None
+        except BaseException:
+            self.forget()
+            raise
+
+    def _rows(self, block: OpenBlock) -> list[RowTuple]:
+        made: list[RowTuple] = []
+        for part in block.kinds():
+            made += self._rows_of(block, part)
+        seen = {subject for part in block.kinds() for subject in part.subjects}
+        for subject in [subject for subject in self._held if subject not in seen]:
+            # It is gone: from here on nothing is known of it.
+            layout, data = self._held.pop(subject)
+            made.append((0, subject, block.begin, 1, layout, np.full(len(data) // 8, np.nan).tobytes()))
+        return made
+
+    def _rows_of(self, block: OpenBlock, part: SubjectRows) -> list[RowTuple]:
+        layout = self._numbers.layout(part.figures)
+        values = part.values[block.sampled]
+        bits = np.ascontiguousarray(values).view(np.uint64)
+        same = (bits == bits[:1]).all(axis=(0, 2))
+        made: list[RowTuple] = []
+        for column, subject in enumerate(part.subjects):
+            if not same[column]:
+                self._held.pop(subject, None)
+                made.append((0, subject, block.begin, 0, layout, encode(part.values[:, column, :])))
+                self._pace()
+                continue
+            first = values[0, column]
+            data = first.astype("<f8").tobytes()
+            before = self._held.get(subject)
+            if before == (layout, data):
+                continue
+            if np.isnan(first).all():
+                self._held.pop(subject, None)
+                if before is None:
+                    continue
+            else:
+                self._held[subject] = (layout, data)
+            made.append((0, subject, block.begin, 1, layout, data))
+        return made
+
+    # ---- after a crash ----
+
+    def _replay(self) -> None:
+        """Turn the samples of a run that ended unexpectedly into rows."""
+        rows = self._connection.execute("SELECT start, data FROM journal ORDER BY start").fetchall()
+        if not rows:
+            return
+        first = int(rows[0][0])
+        block = OpenBlock(first)
+        try:
+            for start, data in rows:
+                block.replay(start, data)
+        except (ValueError, TypeError, IndexError) as error:
+            logger.warning("the last seconds before a crash are missing in the history: %s", error)
+        found = self._connection.execute("SELECT MAX(begin_ms) FROM runs WHERE begin_ms <= ?", (first * STEP_MS,)).fetchone()
+        self._run_ms = int(found[0]) if found[0] is not None else first * STEP_MS
+        if block.last < block.begin:
+            self._connection.execute("DELETE FROM journal")
+        else:
+            self.block = block
+            self._commit()
+        self._run_ms = 0
+        self._held.clear()
+
+
+_NO_CATALOG = Catalog(-1, [], [], [], [], [], [], [], [], [], [])

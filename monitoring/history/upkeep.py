@@ -1,0 +1,234 @@
+"""`Upkeep`: fills the coarser tiers from the finer ones, and drops what is too old or too much. A little at each call."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from monitoring.history.database import (
+    layouts_of,
+    retained_from_ms,
+    rolled_until_ms,
+    set_meta,
+    transaction,
+    used_bytes,
+)
+from monitoring.history.recorder import RowTuple
+from monitoring.history.rows import Points, RowReader, Runs
+from monitoring.history.tiers import TIERS, Tier, encode
+from monitoring.series import Floats
+
+logger = logging.getLogger(__name__)
+
+SUBJECTS_IN_TURN = 100
+ROWS_IN_TURN = 2_000
+BYTES_MAX = 1024 * 1024 * 1024
+EVENTS_MAX = 200_000
+
+
+class Upkeep:
+    """Keeps one database small and quick to read. To be called on the writing thread.
+
+    Args:
+        connection: For writing.
+        bytes_max: What the history may take; beyond it the finest samples are given up first, oldest first.
+        pace: Called between pieces of work; it may wait.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, *, bytes_max: int = BYTES_MAX, pace: Callable[[], None] = lambda: None
+    ) -> None:
+        self._connection = connection
+        self._bytes_max = bytes_max
+        self._pace = pace
+        self._waiting: dict[int, list[int]] = {}
+        """Subjects of the window that a tier is filled with now."""
+        self._cuts: list[tuple[Tier, int]] = []
+        """Tiers from which rows before a time are being deleted."""
+
+    def turn(self, now_ms: int) -> bool:
+        """Do one piece of work.
+
+        Returns:
+            Whether there may be more to do at once.
+
+        Raises:
+            sqlite3.Error: It cannot be written.
+        """
+        if any(self._fill(source, target) for source, target in pairwise(TIERS)):
+            return True
+        if self._cuts:
+            return self._delete()
+        return self._too_old(now_ms) or self._too_much()
+
+    # ---- coarser tiers ----
+
+    def _fill(self, source: Tier, target: Tier) -> bool:
+        """Fill a piece of the next window of a tier; False when no window is complete."""
+        window_ms = target.row_ms
+        begin_ms = rolled_until_ms(self._connection, target.number)
+        if begin_ms < 0:
+            begin_ms = self._first_window(source, window_ms)
+            if begin_ms < 0:
+                return False
+        complete_ms = self._complete_ms(source)
+        if begin_ms + window_ms > complete_ms:
+            return False
+        waiting = self._waiting.get(target.number)
+        if waiting is None:
+            waiting = self._waiting[target.number] = self._subjects(source, begin_ms, window_ms)
+            if not waiting:
+                # Nothing was recorded for a while: go on where something is.
+                later = self._first_window(source, window_ms, begin_ms + window_ms)
+                self._finish(target, min(later if later >= 0 else complete_ms, complete_ms) // window_ms * window_ms)
+                return True
+        batch, self._waiting[target.number] = waiting[:SUBJECTS_IN_TURN], waiting[SUBJECTS_IN_TURN:]
+        self._fill_subjects(source, target, begin_ms, batch)
+        if not self._waiting[target.number]:
+            self._finish(target, begin_ms + window_ms)
+        return True
+
+    def _complete_ms(self, source: Tier) -> int:
+        """Until when no more rows will come into a tier."""
+        if not source.is_raw:
+            return rolled_until_ms(self._connection, source.number)
+        row = self._connection.execute("SELECT MAX(start) FROM points WHERE tier=0").fetchone()
+        last = -1 if row[0] is None else int(row[0]) * source.step_ms
+        # The run says more: what holds has no rows.
+        run = self._connection.execute("SELECT MAX(end_ms) FROM runs").fetchone()
+        return max(last, -1 if run[0] is None else int(run[0])) // source.row_ms * source.row_ms
+
+    def _first_window(self, source: Tier, window_ms: int, from_ms: int = 0) -> int:
+        query = "SELECT MIN(start) FROM points WHERE tier=? AND start>=?"
+        row = self._connection.execute(query, (source.number, from_ms // source.step_ms)).fetchone()
+        return -1 if row[0] is None else int(row[0]) * source.step_ms // window_ms * window_ms
+
+    def _subjects(self, source: Tier, begin_ms: int, window_ms: int) -> list[int]:
+        query = "SELECT DISTINCT subject FROM points WHERE tier=? AND start>=? AND start<?"
+        span = (begin_ms // source.step_ms, (begin_ms + window_ms) // source.step_ms)
+        return [row[0] for row in self._connection.execute(query, (source.number, *span))]
+
+    def _finish(self, target: Tier, until_ms: int) -> None:
+        self._waiting.pop(target.number, None)
+        with transaction(self._connection):
+            set_meta(self._connection, f"rolled_{target.number}", until_ms)
+
+    def _fill_subjects(self, source: Tier, target: Tier, begin_ms: int, subjects: list[int]) -> None:
+        reader = RowReader(self._connection, layouts_of(self._connection), Runs(self._connection))
+        made: list[RowTuple] = []
+        for subject in subjects:
+            made += self._coarser(reader, (source, target), subject, begin_ms)
+            self._pace()
+        with transaction(self._connection):
+            self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", made)
+
+    def _coarser(self, reader: RowReader, tiers: tuple[Tier, Tier], subject: int, begin_ms: int) -> list[RowTuple]:
+        """Rows of the target for one window of one subject."""
+        source, target = tiers
+        end_ms = begin_ms + target.row_ms
+        query = (
+            "SELECT start, held, layout, data FROM points WHERE tier=? AND subject=? AND start>=? AND start<? ORDER BY start"
+        )
+        span = (begin_ms // source.step_ms, end_ms // source.step_ms)
+        rows = self._connection.execute(query, (source.number, subject, *span)).fetchall()
+        ratio = target.step_ms // source.step_ms
+        if all(held for _start, held, _layout, _data in rows):
+            return [(target.number, subject, start // ratio, 1, layout, data) for start, _held, layout, data in rows]
+        start, held, layout, data = rows[-1]
+        figures = reader.layouts[layout]
+        points = reader.points(source, subject, begin_ms, end_ms, figures)
+        matrix = summed_up(points, begin_ms, target, len(figures))
+        made = [(target.number, subject, begin_ms // target.step_ms, 0, layout, encode(matrix))]
+        if held and reader.runs.end_of(start * source.step_ms + source.step_ms - 1) > end_ms:
+            made.append((target.number, subject, end_ms // target.step_ms, 1, layout, data))
+        return made
+
+    # ---- what is too old or too much ----
+
+    def _too_old(self, now_ms: int) -> bool:
+        for tier in TIERS:
+            cut_ms = (now_ms - tier.kept_ms) // tier.row_ms * tier.row_ms
+            # Half a row of slack, so that it is not done for every few rows.
+            if cut_ms - retained_from_ms(self._connection, tier.number) >= max(tier.row_ms, 600_000) and self._cut(
+                tier, cut_ms
+            ):
+                return True
+        return False
+
+    def _too_much(self) -> bool:
+        if used_bytes(self._connection) <= self._bytes_max:
+            return False
+        for tier in TIERS:
+            query = "SELECT MIN(start) FROM points WHERE tier=? AND start>=?"
+            from_slot = max(0, retained_from_ms(self._connection, tier.number)) // tier.step_ms
+            row = self._connection.execute(query, (tier.number, from_slot)).fetchone()
+            if row[0] is not None:
+                step_ms = max(tier.row_ms, TIERS[1].row_ms)
+                if self._cut(tier, (int(row[0]) * tier.step_ms // step_ms + 1) * step_ms):
+                    return True
+        return False
+
+    def _cut(self, tier: Tier, cut_ms: int) -> bool:
+        """Begin to delete what lies before a time; False when the coarser tier does not have it yet."""
+        if tier is not TIERS[-1]:
+            cut_ms = min(cut_ms, rolled_until_ms(self._connection, tier.number + 1))
+        if cut_ms <= retained_from_ms(self._connection, tier.number):
+            return False
+        with transaction(self._connection):
+            set_meta(self._connection, f"retained_{tier.number}", cut_ms)
+            if tier is TIERS[-1]:
+                self._connection.execute("DELETE FROM runs WHERE end_ms < ?", (cut_ms,))
+                self._connection.execute("DELETE FROM events WHERE at_ms < ?", (cut_ms,))
+            newest = "SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?"
+            self._connection.execute(f"DELETE FROM events WHERE id <= ({newest})", (EVENTS_MAX,))  # noqa: S608  no value in it
+        self._cuts.append((tier, cut_ms))
+        return True
+
+    def _delete(self) -> bool:
+        tier, cut_ms = self._cuts[0]
+        with transaction(self._connection):
+            slot = cut_ms // tier.step_ms
+            done = self._connection.execute(
+                _DELETE, (tier.number, slot, slot, tier.step_ms, tier.step_ms, cut_ms, ROWS_IN_TURN)
+            ).rowcount
+        if done < ROWS_IN_TURN:
+            self._cuts.pop(0)
+        return True
+
+
+def summed_up(points: Points, begin_ms: int, target: Tier, figures: int) -> Floats:
+    """The matrix of a row of a coarser tier: smallest, largest and last of each of its slots.
+
+    Args:
+        points: Within the row.
+        begin_ms: Begin of the row.
+        target: The coarser tier.
+        figures: How many.
+    """
+    matrix = np.full((target.row_ms // target.step_ms, 3, figures), np.nan)
+    if len(points.times_ms):
+        places = (points.times_ms - begin_ms) // target.step_ms
+        firsts = np.flatnonzero(np.diff(places, prepend=-1))
+        slots = places[firsts]
+        matrix[slots, 0] = np.fmin.reduceat(points.low, firsts, axis=0)
+        matrix[slots, 1] = np.fmax.reduceat(points.high, firsts, axis=0)
+        matrix[slots, 2] = points.last[np.append(firsts[1:], len(places)) - 1]
+    return matrix.reshape(len(matrix), 3 * figures)
+
+
+# What held at the time of the cut, and goes on to hold, stays.
+_DELETE = """
+DELETE FROM points WHERE rowid IN (
+    SELECT old.rowid FROM points AS old
+    WHERE old.tier=? AND old.start<? AND (
+        old.held=0
+        OR EXISTS (SELECT 1 FROM points AS later WHERE later.tier=old.tier AND later.subject=old.subject
+                   AND later.start>old.start AND later.start<=?)
+        OR (SELECT end_ms FROM runs WHERE begin_ms<=old.start*?+?-1 ORDER BY begin_ms DESC LIMIT 1)<?
+    ) LIMIT ?
+)
+"""
