@@ -119,6 +119,8 @@ class HistoryKeeper:
     def close(self) -> None:
         """Write everything down and end the thread."""
         self._pacer.hurry()
+        if not self._thread.is_alive():
+            return
         # When it is full, the thread takes one out soon.
         with contextlib.suppress(queue.Full):
             self._samples.put(None, timeout=CLOSE_SECONDS)

@@ -1,0 +1,132 @@
+"""The history as the worker uses it: a thread, snapshots in, answers out."""
+
+import dataclasses
+import sqlite3
+import time
+
+import numpy as np
+import pytest
+
+from broker_core.api import HistorySample, Occurred, ReadEvents, ReadHistory, StoreError, WorkerError
+from monitoring.history.database import FILE_NAME
+from monitoring.history.keeper import WAITING_MAX, open_history
+from tests.unit.monitoring.test_collector import CATALOG, snapshot
+
+BEGIN_MS = 1_700_000_000_000
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def keepers():
+    made = []
+    yield made
+    for keeper in made:
+        keeper.close()
+
+
+@pytest.fixture
+def start(tmp_path, keepers):
+    def start():
+        keepers.append(open_history(tmp_path, clock=lambda: BEGIN_MS))
+        return keepers[-1]
+
+    return start
+
+
+def sample(second: int, *, catalog=None, events=(), **changes):
+    return HistorySample(catalog, snapshot(BEGIN_MS + second * 1_000, **changes), list(events))
+
+
+def lags(keeper, seconds: int = 10_000) -> list[float]:
+    query = ReadHistory(["group:billing.lag_messages"], BEGIN_MS, BEGIN_MS + seconds * 1_000, 10_000)
+    return np.frombuffer(keeper.answer(query).last[0], "<f8").tolist()
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def feed(keeper, first: int, count: int) -> None:
+    keeper.take(sample(first, catalog=CATALOG))
+    for second in range(first + 1, first + count):
+        keeper.take(sample(second))
+
+
+def test_what_is_taken_is_answered_and_still_there_after_a_restart(start):
+    keeper = start()
+    feed(keeper, 0, 20)
+    wait_until(lambda: len(lags(keeper)) == 20)
+    keeper.close()
+    with pytest.raises(WorkerError, match="not any more"):
+        lags(keeper)
+    assert lags(start()) == [10.0] * 20
+
+
+def test_starts_ends_and_events_are_written_down(start, keepers):
+    keeper = start()
+    keeper.take(sample(0, catalog=CATALOG, events=[Occurred("topic_created", "Topic orders was created", 5, "orders")]))
+    keeper.close()
+    again = start()
+    page = again.answer(ReadEvents(0, BEGIN_MS + 1))
+    assert page.kind == ["broker_started", "broker_stopped", "broker_started", "topic_created"]
+    assert page.text[0] == page.text[2] == "The broker started"
+
+
+def test_an_unexpected_end_is_told_at_the_next_start(start, tmp_path):
+    start().close()
+    database = sqlite3.connect(tmp_path / "orbit" / FILE_NAME)
+    database.execute("UPDATE meta SET value=1 WHERE name='open'")
+    database.commit()
+    database.close()
+    assert "ended unexpectedly" in start().answer(ReadEvents(0, BEGIN_MS + 1, kinds=["broker_started"])).text[0]
+
+
+def test_a_damaged_file_is_kept_aside_and_a_new_history_begins(start, tmp_path):
+    folder = tmp_path / "orbit"
+    folder.mkdir()
+    (folder / FILE_NAME).write_bytes(b"this is no database" * 1_000)
+    keeper = start()
+    feed(keeper, 0, 3)
+    wait_until(lambda: len(lags(keeper)) == 3)
+    (aside,) = folder.glob("*.damaged-*")
+    assert aside.read_bytes().startswith(b"this is no database")
+
+
+def test_a_file_of_a_newer_orbit_is_left_alone(start, tmp_path):
+    folder = tmp_path / "orbit"
+    folder.mkdir()
+    database = sqlite3.connect(folder / FILE_NAME)
+    database.execute("PRAGMA user_version=99")
+    database.close()
+    keeper = start()
+    with pytest.raises(StoreError, match="format 99; this Orbit knows 1"):
+        lags(keeper)
+    for second in range(WAITING_MAX + 5):
+        keeper.take(sample(second))  # nobody takes them out, and nobody waits
+
+
+def test_a_snapshot_that_cannot_be_understood_costs_only_itself(start):
+    keeper = start()
+    keeper.take(sample(0, catalog=CATALOG))
+    keeper.take(sample(1, queues={}))
+    keeper.take(sample(2))
+    wait_until(lambda: len(lags(keeper)) == 2)
+
+
+def test_a_catalog_that_did_not_fit_the_queue_comes_with_the_next_sample(start):
+    keeper = start()
+    keeper.take(sample(0, catalog=CATALOG))
+    wait_until(lambda: len(lags(keeper)) == 1)
+    with keeper._queries._recorder.lock:  # the writer waits for it
+        keeper.take(sample(1))
+        wait_until(keeper._samples.empty)
+        for second in range(2, WAITING_MAX + 2):
+            keeper.take(sample(second))
+        assert keeper._samples.full()
+        keeper.take(HistorySample(dataclasses.replace(CATALOG, revision=2), snapshot(BEGIN_MS + 100_000, revision=2), []))
+    wait_until(keeper._samples.empty)
+    keeper.take(sample(101, revision=2))
+    wait_until(lambda: lags(keeper)[-1:] == [10.0] and len(lags(keeper)) > WAITING_MAX + 1)

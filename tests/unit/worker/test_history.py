@@ -1,0 +1,129 @@
+"""Who gets which figures when, and the history over the real worker's channel."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from broker_core.api import (
+    Catalog,
+    CreateTopic,
+    EventPage,
+    HistoryLines,
+    HistorySample,
+    Occurred,
+    ReadEvents,
+    ReadHistory,
+    Snapshot,
+    UsageError,
+)
+from broker_core.worker.history import FigureFeed
+from tests.support.worker_driver import DEADLINE_S, WorkerDriver
+from tests.unit.monitoring.test_collector import CATALOG, snapshot
+
+
+class Figures:
+    """Gives the catalog once, then snapshots, with one event each."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.new: Catalog | None = CATALOG
+
+    def catalog(self) -> Catalog | None:
+        new, self.new = self.new, None
+        return new
+
+    def snapshot(self) -> Snapshot:
+        self.taken += 1
+        return snapshot(self.taken)
+
+    def events(self) -> list[Occurred]:
+        return [Occurred("event", str(self.taken), self.taken)]
+
+
+class Recorded:
+    def __init__(self) -> None:
+        self.samples: list[HistorySample] = []
+
+    def take(self, sample: HistorySample) -> None:
+        self.samples.append(sample)
+
+    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+        raise UsageError(f"not asked here: {query}")
+
+    def close(self) -> None: ...
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.now_ms = 5_000
+        self.figures, self.history = Figures(), Recorded()
+        self.told: list[object] = []
+        self.feed = FigureFeed(self.figures, send=self.told.append, history=self.history, clock=lambda: self.now_ms)
+
+    def turn(self, now_ms: int, *, window_reads: bool) -> bool:
+        self.now_ms = now_ms
+        return self.feed.pass_on(window_reads=window_reads)
+
+    def kinds(self) -> list[str]:
+        return [type(message).__name__ for message in self.told]
+
+
+def test_the_window_gets_every_turn_and_the_history_every_second():
+    bench = Bench()
+    for now_ms in range(5_000, 7_000, 100):
+        assert bench.turn(now_ms, window_reads=True)
+    assert bench.kinds() == ["Catalog", *["Snapshot", "Occurred"] * 20]
+    assert [sample.snapshot.taken_ms for sample in bench.history.samples] == [1, 11]
+    assert [len(sample.events) for sample in bench.history.samples] == [1, 10]
+    assert [sample.catalog for sample in bench.history.samples] == [CATALOG, None]
+
+
+def test_a_window_that_does_not_read_costs_the_history_nothing():
+    bench = Bench()
+    turns = [bench.turn(now_ms, window_reads=False) for now_ms in range(5_000, 8_000, 100)]
+    assert sum(turns) == len(bench.history.samples) == 3
+    assert bench.told == []
+    bench.turn(8_000, window_reads=True)
+    assert bench.kinds() == ["Catalog", "Snapshot", *["Occurred"] * 4]
+
+
+def test_without_a_history_only_the_window_is_served():
+    bench = Bench()
+    bench.feed = FigureFeed(bench.figures, send=bench.told.append, history=None, clock=lambda: 0)
+    assert not bench.turn(0, window_reads=False)
+    assert bench.turn(0, window_reads=True)
+
+
+def test_the_worker_keeps_its_history_over_a_kill(tmp_path: Path):
+    begin_ms = time.time_ns() // 1_000_000
+
+    def max_offsets(worker: WorkerDriver) -> list[float]:
+        query = ReadHistory(["queue:orders/0.max_offset"], begin_ms, begin_ms + 3_600_000, 3_600)
+        answer = worker.ask(query)
+        assert isinstance(answer, HistoryLines)
+        return np.frombuffer(answer.last[0], "<f8").tolist()
+
+    with WorkerDriver(tmp_path / "store") as worker:
+        worker.wait_ready()
+        worker.ask(CreateTopic("orders", 1, 1))
+        # What is older than the journal's five seconds is on the disk.
+        deadline = time.monotonic() + DEADLINE_S
+        while len(max_offsets(worker)) < 7:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        worker.process.kill()
+        worker.process.wait()
+    with WorkerDriver(tmp_path / "store") as worker:
+        worker.wait_ready()
+        assert len(max_offsets(worker)) >= 1
+        events = worker.ask(ReadEvents(0, begin_ms + 3_600_000))
+        assert isinstance(events, EventPage)
+        assert events.kind[-2:] == ["topic_created", "broker_started"]
+        assert "ended unexpectedly" in events.text[events.kind.index("broker_started")]
+        with pytest.raises(UsageError, match="names no series"):
+            worker.ask(ReadHistory(["x"], 0, 1))
+        assert worker.end_input() == 0
