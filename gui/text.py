@@ -267,6 +267,12 @@ class TimeZoneChoice(QObject):
             return UNKNOWN
         return self.moment(at_ms).strftime("%H:%M:%S")
 
+    def minutes(self, at_ms: float | None) -> str:
+        """``2026-11-21 10:15``."""
+        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
+            return UNKNOWN
+        return self.moment(at_ms).strftime("%Y-%m-%d %H:%M")
+
     def full(self, at_ms: float | None) -> str:
         """``2026-11-21 10:15:02.640``."""
         if at_ms is None or is_unknown(at_ms) or at_ms < 0:

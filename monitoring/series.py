@@ -32,6 +32,10 @@ class _TimeLine:
         self._times_ms = np.zeros(capacity, np.int64)
 
     @property
+    def first_ms(self) -> int | None:
+        return int(self._times_ms[self.begin % self.capacity]) if self.end > self.begin else None
+
+    @property
     def last_ms(self) -> int | None:
         return int(self._times_ms[(self.end - 1) % self.capacity]) if self.end > self.begin else None
 
@@ -142,6 +146,11 @@ class History:
         self._series_max = series_max
         self._series: dict[str, Series] = {}
         self._empty = Series(_TimeLine(1))
+
+    @property
+    def first_ms(self) -> int | None:
+        """Time of the oldest sample."""
+        return self._line.first_ms
 
     @property
     def last_ms(self) -> int | None:

@@ -302,8 +302,17 @@ class MainWindow(QMainWindow):
         if self.live.age_ms is None and self._backend is not None:
             recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
             self.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
+            self._ask_record_begin(self._backend.source, state.taken_ms)
             self._show_clock()
         self.live.take(state)
+
+    def _ask_record_begin(self, source: ClusterSource, now_ms: int) -> None:
+        """Ask since when the worker records: its history is older than this window."""
+        from gui.operations.history import RecordBegin  # noqa: PLC0415  brings numpy: the frame is on screen before
+
+        begin = RecordBegin(source, self)
+        begin.found.connect(self.time_range.set_begin)
+        begin.ask(now_ms)
 
     def occurred(self, event: Occurred) -> None:
         """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""

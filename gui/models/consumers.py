@@ -1,4 +1,4 @@
-"""Rows of the consumer pages, made from a `ClusterState`, and the trend of a lag. Pure: no widget, no text, no I/O."""
+"""Rows of the consumer pages, made from a `ClusterState`. Pure: no widget, no text, no I/O."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import Members
-from monitoring.state import ClusterState, Floats, Ints
+from monitoring.lag import Forecast, Outlook
+from monitoring.state import ClusterState, Ints
 
 LAG_WARNING_MESSAGES = 15_000
-TREND_SPAN_MS = 180_000
-"""What a forecast looks back at."""
-TREND_POINTS_MIN = 10
-STEADY_MESSAGES_PER_S = 0.5
-"""A lag that changes more slowly than this neither grows nor drains."""
 
 
 class GroupHealth(Enum):
@@ -89,49 +85,23 @@ class SubscriptionRow:
     """Whether another client of the group subscribes to something else there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """Where a lag goes. ``slope`` in messages/s, NaN when too little is known."""
-
-    slope: float
-    lag_messages: float
-
-    @property
-    def health(self) -> GroupHealth:
-        """Health of a group with members whose lag does this."""
-        if np.isnan(self.lag_messages):
-            return GroupHealth.UNKNOWN
-        if self.lag_messages < 1:
-            return GroupHealth.CAUGHT_UP
-        if np.isnan(self.slope) or abs(self.slope) < max(STEADY_MESSAGES_PER_S, self.lag_messages * 0.001):
-            return GroupHealth.STEADY
-        return GroupHealth.DRAINING if self.slope < 0 else GroupHealth.GROWING
-
-    @property
-    def drained_in_ms(self) -> float:
-        """Time until nothing waits, if it goes on like this; NaN when it does not drain."""
-        if self.health is not GroupHealth.DRAINING:
-            return float("nan")
-        return self.lag_messages / -self.slope * 1_000
+_HEALTH = {
+    Outlook.UNKNOWN: GroupHealth.UNKNOWN,
+    Outlook.CAUGHT_UP: GroupHealth.CAUGHT_UP,
+    Outlook.STEADY: GroupHealth.STEADY,
+    Outlook.DRAINING: GroupHealth.DRAINING,
+    Outlook.GROWING: GroupHealth.GROWING,
+}
 
 
-def lag_trend(x: Floats, y: Floats) -> Trend:
-    """Trend of a lag by the median of the slopes between points far from each other (Theil and Sen, thinned out).
-
-    A single burst or pause of a consumer does not turn it, as it would turn a straight line of least squares.
-
-    Args:
-        x: Times, float64 seconds, rising.
-        y: Lag in messages, NaN for gaps.
-    """
-    known = ~np.isnan(y)
-    x, y = x[known], y[known]
-    if len(x) < TREND_POINTS_MIN:
-        return Trend(float("nan"), float(y[-1]) if len(y) else float("nan"))
-    half = len(x) // 2
-    run = x[half : 2 * half] - x[:half]
-    slopes = (y[half : 2 * half] - y[:half]) / np.where(run > 0, run, np.nan)
-    return Trend(float(np.nanmedian(slopes)) if not np.isnan(slopes).all() else float("nan"), float(y[-1]))
+def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
+    """Health of a group whose lag does this."""
+    if group.offline:
+        return GroupHealth.OFFLINE
+    if lag.outlook is Outlook.UNKNOWN and not np.isnan(lag.lag_messages):
+        # A position is known, a direction is not.
+        return GroupHealth.STEADY
+    return _HEALTH[lag.outlook]
 
 
 def group_rows(state: ClusterState) -> list[GroupRow]:

@@ -32,6 +32,8 @@ ANTIALIAS_POINTS_MAX = 2_000
 POINTS_MAX = 1_200
 """What to ask `Series.window` for: more than a chart has pixels is wasted."""
 FILL_ALPHA = 30
+DAY_S = 86_400
+"""A chart longer than this says the date with the time."""
 AXIS_WIDTH = 52
 
 
@@ -53,6 +55,16 @@ class ChartMark:
 
     at_s: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartForecast:
+    """Where a line goes: float64 [n] each, x in seconds since the epoch, from now on."""
+
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
 
 
 class TimeChart(QWidget):
@@ -98,6 +110,10 @@ class TimeChart(QWidget):
         self._grid = _Grid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
+        self._forecast = self._plot.plot([], [])
+        self._band = (self._plot.plot([], [], pen=None), self._plot.plot([], [], pen=None))
+        self._band_fill = pg.FillBetweenItem(*self._band)
+        self._plot.addItem(self._band_fill, ignoreBounds=True)
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
@@ -134,6 +150,14 @@ class TimeChart(QWidget):
         self._plot.setXRange(from_s, to_s, padding=0)
         self._plot.setYRange(0, self._top(), padding=0)
         self.legend.update_values()
+
+    def show_forecast(self, forecast: ChartForecast | None) -> None:
+        """Show where the first line goes, dashed, with its band; None: nothing."""
+        nothing = np.empty(0)
+        x, y, low, high = (nothing,) * 4 if forecast is None else (forecast.x, forecast.y, forecast.low, forecast.high)
+        self._forecast.setData(x, y)
+        self._band[0].setData(x, low)
+        self._band[1].setData(x, high)
 
     def set_marks(self, marks: Sequence[ChartMark]) -> None:
         """Show these events instead of the ones before."""
@@ -217,6 +241,10 @@ class TimeChart(QWidget):
             fill.setAlpha(FILL_ALPHA)
             self._curves[one.key].setFillLevel(0 if one.fill else None)
             self._curves[one.key].setBrush(pg.mkBrush(fill) if one.fill else None)
+        first = QColor(self.colour(self._series[0].key, tokens))
+        self._forecast.setPen(pg.mkPen(first, width=1.3, style=Qt.PenStyle.DashLine))
+        first.setAlpha(FILL_ALPHA)
+        self._band_fill.setBrush(pg.mkBrush(first))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
 
     def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
@@ -238,7 +266,9 @@ class TimeChart(QWidget):
         self.show_crosshair(at_s)
         self.hovered.emit(at_s)
         lines = [(tr(one.title), self.shown_value(one.key), one.key) for one in self._series if one.key not in self._hidden]
-        self._tip.show_at(self._plot.mapFromScene(at), self._times.seconds(at_s * 1_000), lines, self.colour)
+        left, right = box.viewRange()[0]
+        moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
+        self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
 
 
 def _plot_widget(times: TimeZoneChoice, tick_text: Callable[[float], str], *, binary: bool) -> Any:  # noqa: ANN401  pyqtgraph is untyped
@@ -325,7 +355,8 @@ class _Grid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untyped
 class _TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
     """Times of day at round places of the chosen zone."""
 
-    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+               86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
 
     def __init__(self, times: TimeZoneChoice) -> None:
         super().__init__("bottom")
@@ -346,7 +377,7 @@ class _TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
         return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
-        form = "%H:%M" if spacing >= 60 else "%H:%M:%S"
+        form = "%m-%d" if spacing >= 86_400 else "%H:%M" if spacing >= 60 else "%H:%M:%S"
         return [self._times.moment(value * 1_000).strftime(form) for value in values]
 
     def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's

@@ -8,8 +8,13 @@ RANGES_MS: dict[str, int] = {
     "Last 5 min": 5 * 60_000,
     "Last 15 min": 15 * 60_000,
     "Last 60 min": 60 * 60_000,
+    "Last 6 h": 6 * 3_600_000,
+    "Last 24 h": 24 * 3_600_000,
+    "Last 7 days": 7 * 86_400_000,
+    "Last 30 days": 30 * 86_400_000,
+    "Last year": 365 * 86_400_000,
 }
-"""English name → length in milliseconds. The history of the window holds one hour."""
+"""English name → length in milliseconds. The window itself remembers one hour; the worker's history holds the rest."""
 
 DEFAULT_RANGE_MS = 15 * 60_000
 SHORTEST_MS = 60_000
@@ -57,5 +62,7 @@ class TimeRangeChoice(QObject):
         return start, now_ms
 
     def set_begin(self, begin_ms: int) -> None:
-        """Say when the record begins, ms since the epoch."""
-        self._begin_ms = begin_ms
+        """Say when a record begins, ms since the epoch; the earliest counts."""
+        if self._begin_ms is None or begin_ms < self._begin_ms:
+            self._begin_ms = begin_ms
+            self.changed.emit()

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtTest import QAbstractItemModelTester
@@ -15,11 +14,11 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import Members, WorkerError
 from gui.models.consumers import (
     GroupHealth,
-    Trend,
+    GroupRow,
     by_urgency,
+    group_health,
     group_rows,
     in_rate,
-    lag_trend,
     member_rows,
     position_rows,
     subscription_rows,
@@ -27,9 +26,10 @@ from gui.models.consumers import (
 )
 from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
-from gui.views.consumers.columns import SYSTEM_GROUPS, group_dot
+from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import ConsumersView
+from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
     PAYMENT_SHARES,
@@ -86,36 +86,36 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
 
 
 @pytest.mark.parametrize(
-    ("lag", "health"),
+    ("members", "lag", "slope", "health"),
     [
-        (lambda t: 10_000 - 50 * t, GroupHealth.DRAINING),
-        (lambda t: 1_000 + 50 * t, GroupHealth.GROWING),
-        (lambda t: 500 + 0 * t, GroupHealth.STEADY),
-        (lambda t: 0 * t, GroupHealth.CAUGHT_UP),
-        (lambda t: np.full_like(t, NAN), GroupHealth.UNKNOWN),
+        (2, 10_000, -50, GroupHealth.DRAINING),
+        (2, 10_000, 50, GroupHealth.GROWING),
+        (2, 500, 0, GroupHealth.STEADY),
+        (2, 500, NAN, GroupHealth.STEADY),
+        (2, 0, 0, GroupHealth.CAUGHT_UP),
+        (2, NAN, NAN, GroupHealth.UNKNOWN),
+        (-1, 10_000, 50, GroupHealth.OFFLINE),
     ],
 )
-def test_health_follows_the_trend_of_the_lag(lag, health):
-    t = np.arange(60.0)
+def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
+    group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
 
-    assert lag_trend(t, lag(t)).health is health
-
-
-def test_one_burst_does_not_turn_the_trend():
-    t = np.arange(120.0)
-    lag = 20_000 - 50 * t
-    lag[30:36] += 9_000
-
-    trend = lag_trend(t, lag)
-
-    assert trend.slope == pytest.approx(-50, abs=5)
-    assert trend.drained_in_ms == pytest.approx(trend.lag_messages / 50 * 1_000, rel=0.15)
+    assert group_health(group, Forecast(lag, slope, slope, slope)) is health
 
 
-def test_a_lag_that_grows_has_no_end_and_a_few_points_no_trend():
-    assert math.isnan(Trend(5.0, 100.0).drained_in_ms)
-    assert math.isnan(lag_trend(np.arange(3.0), np.arange(3.0)).slope)
-    assert lag_trend(np.zeros(0), np.zeros(0)).health is GroupHealth.UNKNOWN
+@pytest.mark.parametrize(
+    ("lag", "slope", "words"),
+    [
+        (36_000, -50, "drains in 12 min"),
+        (5_000, 20, "grows 1,200/min"),
+        (500, 0, "steady"),
+        (0, 0, "no lag"),
+        (500, NAN, "unknown"),
+        (NAN, NAN, "unknown"),
+    ],
+)
+def test_a_forecast_is_told_in_words(lag, slope, words):
+    assert forecast_text(Forecast(lag, slope, slope, slope)) == words
 
 
 def test_members_own_the_queues_that_name_them():
@@ -161,14 +161,14 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
 
     assert view.groups.row_at(view.groups.position_of("bi-export")).offline
     assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
-    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline"]
+    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown"]
     assert view.member_grid.placeholder.text == "No client of this group is online."
 
 
 def test_draining_says_how_long(make_view):
     view = make_view(FakeSource())
 
-    assert view.lag.trend.health is GroupHealth.DRAINING
+    assert view.lag.forecast.outlook is Outlook.DRAINING
     assert "net" in view.lag.facts["drains"].unit.text()
 
 

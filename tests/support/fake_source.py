@@ -26,7 +26,9 @@ from broker_core.api import (
     DelayedMessages,
     Done,
     EndTransaction,
+    EventPage,
     FoundOffset,
+    HistoryLines,
     ListTimers,
     ListTransactions,
     Members,
@@ -35,6 +37,8 @@ from broker_core.api import (
     Occurred,
     OrbitError,
     PendingTimers,
+    ReadEvents,
+    ReadHistory,
     Ready,
     ResumeTransaction,
     SearchHits,
@@ -416,6 +420,12 @@ class FakeSource:
     def abort_atomic(self, name: str) -> FakePending[Done]:
         return self._answer("abort_atomic", (name,), Done())
 
+    def read_history(self, query: ReadHistory) -> FakePending[HistoryLines]:
+        return self._answer("read_history", (query,), fake_history_lines(query))
+
+    def read_events(self, query: ReadEvents) -> FakePending[EventPage]:
+        return self._answer("read_events", (query,), EventPage(0, [], [], [], []))
+
     def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
         return self._answer("transaction_history", (before, count), fake_transaction_history())
 
@@ -570,6 +580,17 @@ def fake_atomic() -> AtomicPage:
         queue_first_offset=[17, 4_711],
         queue_held_back=[3, 250],
     )
+
+
+def fake_history_lines(query: ReadHistory) -> HistoryLines:
+    """A wave between 100 and 300 for every series, from ten days before the newest figures on."""
+    step_ms = max(1_000, (query.to_ms - query.from_ms) // query.points)
+    begin_ms = TAKEN_MS - 10 * 86_400_000
+    times = np.arange(max(query.from_ms, begin_ms), query.to_ms, step_ms, dtype=np.int64)
+    wave = 200 + 100 * np.sin(times / 3_600_000)
+    count = len(query.names)
+    low, high, last = ([(wave + shift).tobytes()] * count for shift in (-5, 5, 0))
+    return HistoryLines(step_ms, begin_ms, [times.tobytes()] * count, low, high, last)
 
 
 def fake_transaction_history() -> TransactionHistory:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupRow, MemberRow, PositionRow, SubscriptionRow
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, short_count_text, tr
 from gui.theme.tokens import State
+from monitoring.lag import Forecast, Outlook
 
 YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
 
@@ -24,11 +25,14 @@ def group_dot(row: GroupRow) -> State:
     return State.WARNING if row.over_limit else State.HEALTHY
 
 
-def group_columns(lag_over_time: Callable[[GroupRow], Sequence[float] | None]) -> list[Column[GroupRow]]:
+def group_columns(
+    lag_over_time: Callable[[GroupRow], Sequence[float] | None], forecast: Callable[[GroupRow], Forecast]
+) -> list[Column[GroupRow]]:
     """Columns of the group list.
 
     Args:
         lag_over_time: The sparkline of a group; asked only for rows that are painted.
+        forecast: Where the lag of a group goes; likewise.
     """
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
@@ -54,7 +58,32 @@ def group_columns(lag_over_time: Callable[[GroupRow], Sequence[float] | None]) -
             state=_trend_state,
             width=74,
         ),
+        Column(
+            "forecast",
+            "Forecast",
+            lambda row: forecast_text(forecast(row)),
+            # Sorting asks of all rows; a forecast costs too much for that.
+            sort=lambda row: row.lag_messages,
+            tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
+            right=True,
+            dim=True,
+            width=112,
+        ),
     ]
+
+
+def forecast_text(lag: Forecast) -> str:
+    """A forecast in words: ``drains in 12 min``, ``grows 1.2 k/min``, ``unknown``."""
+    match lag.outlook:
+        case Outlook.DRAINING:
+            return tr("drains in {time}", time=duration_text(lag.drained_in_ms))
+        case Outlook.GROWING:
+            return tr("grows {count}/min", count=short_count_text(lag.slope * 60))
+        case Outlook.STEADY:
+            return tr("steady")
+        case Outlook.CAUGHT_UP:
+            return tr("no lag")
+    return tr("unknown")
 
 
 def position_columns() -> list[Column[PositionRow]]:

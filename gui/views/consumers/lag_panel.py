@@ -9,8 +9,9 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gui.models.consumers import TREND_SPAN_MS, GroupHealth, GroupRow, Trend, lag_trend
-from gui.plots.time_chart import POINTS_MAX, ChartSeries, TimeChart
+from gui.models.consumers import GroupRow
+from gui.operations.history import HistoryLines
+from gui.plots.time_chart import ChartForecast, ChartSeries, TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
@@ -18,6 +19,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import Line, label
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from monitoring.lag import SPAN_MS, Forecast, Outlook, forecast
+from monitoring.series import History
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
 
@@ -34,6 +37,18 @@ class Measure:
 MEASURES = {LAG: Measure("lag_messages", 1.0), BEHIND: Measure("behind_ms", 0.001), RATE: Measure("got_rate", 1.0)}
 
 
+FORECAST_SHARE = 0.35
+"""Room for the forecast, in lengths of the time range."""
+FORECAST_POINTS = 40
+NO_FORECAST = Forecast(math.nan, math.nan)
+
+
+def forecast_of(history: History, group: GroupRow, now_ms: int) -> Forecast:
+    """Where the lag of a group goes."""
+    series = history.series(f"group:{group.name}.lag_messages")
+    return forecast(*series.window(now_ms - SPAN_MS, now_ms, SPAN_MS // 1_000 * 2), group.lag_messages)
+
+
 class LagPanel(Panel):
     """Facts in a line, the chart below."""
 
@@ -43,6 +58,9 @@ class LagPanel(Panel):
         self._group: GroupRow | None = None
         self._in_rate = math.nan
         self._now_ms = 0
+        self._forecast = NO_FORECAST
+        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
         self.facts = {key: _Fact() for key in ("lag", "behind", "drains", "in", "out", "members")}
         self.switch = SegmentedControl(((LAG, " "), (BEHIND, " "), (RATE, " ")))
         self._chart_title = label(role="panel-title")
@@ -59,17 +77,14 @@ class LagPanel(Panel):
         self.retranslate()
 
     @property
-    def trend(self) -> Trend:
+    def forecast(self) -> Forecast:
         """Where the lag of the shown group goes."""
-        if self._group is None:
-            return Trend(math.nan, math.nan)
-        series = self._context.history.series(f"group:{self._group.name}.lag_messages")
-        x, y = series.window(self._now_ms - TREND_SPAN_MS, self._now_ms, POINTS_MAX)
-        return Trend(lag_trend(x, y).slope, self._group.lag_messages)
+        return self._forecast
 
     def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int) -> None:
         """Show a group's figures; None empties the panel."""
         self._group, self._in_rate, self._now_ms = group, in_rate, now_ms
+        self._forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
         self._show_facts()
         self._draw()
 
@@ -113,23 +128,22 @@ class LagPanel(Panel):
             for fact in facts.values():
                 fact.set(UNKNOWN)
             return
-        trend = self.trend
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), tr("messages"), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
-        facts["drains"].set(*self._drain_text(trend))
+        facts["drains"].set(*self._drain_text(self._forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(tr("offline") if group.offline else str(group.members))
 
     @staticmethod
-    def _drain_text(trend: Trend) -> tuple[str, str]:
-        if trend.health is GroupHealth.DRAINING:
-            number, unit = _split(duration_text(trend.drained_in_ms))
-            return number, tr("{unit} at {rate} net", unit=unit, rate=rate_text(-trend.slope))
-        if trend.health is GroupHealth.GROWING:
-            return tr("growing"), tr("by {rate}, no end", rate=rate_text(trend.slope))
-        return (tr("steady"), "") if trend.health is GroupHealth.STEADY else (UNKNOWN, "")
+    def _drain_text(lag: Forecast) -> tuple[str, str]:
+        if lag.outlook is Outlook.DRAINING:
+            number, unit = _split(duration_text(lag.drained_in_ms))
+            return number, tr("{unit} at {rate} net", unit=unit, rate=rate_text(-lag.slope))
+        if lag.outlook is Outlook.GROWING:
+            return tr("growing"), tr("by {rate}, no end", rate=rate_text(lag.slope))
+        return (tr("steady"), "") if lag.outlook is Outlook.STEADY else (UNKNOWN, "")
 
     # ---- chart -----------------------------------------------------------------------------------------------------
 
@@ -144,9 +158,23 @@ class LagPanel(Panel):
         empty = np.zeros(0)
         x, y = empty, empty
         if self._group is not None:
-            series = self._context.history.series(f"group:{self._group.name}.{measure.series}")
-            x, y = series.window(from_ms, to_ms, POINTS_MAX)
-        self.chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000)
+            name = f"group:{self._group.name}.{measure.series}"
+            x, y = self._lines.lines([name], from_ms, to_ms)[name]
+        ahead = self._ahead((to_ms - from_ms) / 1_000) if self.switch.current == LAG else None
+        self.chart.show_forecast(ahead)
+        self.chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
+
+    def _ahead(self, shown_s: float) -> ChartForecast | None:
+        """The forecast as far as it goes, and at most as far as the chart has room for it."""
+        lag = self._forecast
+        if lag.outlook not in {Outlook.DRAINING, Outlook.GROWING}:
+            return None
+        end_s = shown_s * FORECAST_SHARE
+        if lag.outlook is Outlook.DRAINING:
+            end_s = min(end_s, lag.drained_between_ms[1] / 1_000 * 1.05)
+        run = np.linspace(0, end_s, FORECAST_POINTS)
+        y, low, high = (np.maximum(0, lag.lag_messages + slope * run) for slope in (lag.slope, lag.slope_low, lag.slope_high))
+        return ChartForecast(self._now_ms / 1_000 + run, y, low, high)
 
 
 class _Fact(QWidget):

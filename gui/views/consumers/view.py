@@ -18,6 +18,7 @@ from gui.models.consumers import (
     PositionRow,
     SubscriptionRow,
     by_urgency,
+    group_health,
     group_rows,
     in_rate,
     member_rows,
@@ -38,17 +39,18 @@ from gui.views.consumers.columns import (
     position_columns,
     subscription_columns,
 )
-from gui.views.consumers.lag_panel import LagPanel
+from gui.views.consumers.lag_panel import LagPanel, forecast_of
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 364
+GROUP_LIST_WIDTH = 470
 
 _HEALTH_CHIPS = {
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
@@ -77,7 +79,7 @@ class ConsumersView(PageView):
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
-            group_columns(self._lag_over_time),
+            group_columns(self._lag_over_time, self._forecast),
             lambda group: group.name,
             section=group_section,
             sections=(YOUR_GROUPS, SYSTEM_GROUPS),
@@ -175,7 +177,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 840])
+        split.setSizes([GROUP_LIST_WIDTH, 740])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:
@@ -203,6 +205,10 @@ class ConsumersView(PageView):
         series = self.context.history.series(f"group:{group.name}.lag_messages")
         lag: list[float] = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)[1].tolist()
         return lag
+
+    def _forecast(self, group: GroupRow) -> Forecast:
+        now_ms = self._state.taken_ms if self._state is not None else 0
+        return forecast_of(self.context.history, group, now_ms)
 
     # ---- the shown group -----------------------------------------------------------------------------------------------
 
@@ -284,7 +290,7 @@ class ConsumersView(PageView):
             self.header.set_facts("")
             self.disagreement.set("")
         else:
-            health = GroupHealth.OFFLINE if group.offline else self.lag.trend.health
+            health = group_health(group, self.lag.forecast)
             word, state = _HEALTH_CHIPS[health]
             self.header.set_chips([(tr(word), state)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))

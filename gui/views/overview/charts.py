@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from gui.plots.time_chart import POINTS_MAX, ChartSeries, TimeChart
+from gui.operations.history import HistoryLines
+from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.overview.figures import change_per_second
@@ -30,6 +31,8 @@ class ThroughputPanel(Panel):
         self._state: ClusterState | None = None
         lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
+        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
         self.unit = SegmentedControl([(COUNT, " "), (BYTES, " ")])
         self.unit.chosen.connect(self._unit_chosen)
         self.add_action(self.chart.legend)
@@ -40,7 +43,11 @@ class ThroughputPanel(Panel):
     def show_state(self, state: ClusterState) -> None:
         """Draw up to the time of ``state``."""
         self._state = state
-        _draw(self.chart, self._context, state, _SERIES[self.unit.current])
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._state is not None:
+            _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -53,8 +60,7 @@ class ThroughputPanel(Panel):
             self.chart.set_value_text(byte_rate_text, bytes_text, binary=True)
         else:
             self.chart.set_value_text(rate_text, short_count_text)
-        if self._state is not None:
-            self.show_state(self._state)
+        self._draw()
 
 
 class BacklogPanel(Panel):
@@ -63,6 +69,9 @@ class BacklogPanel(Panel):
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._context = context
+        self._state: ClusterState | None = None
+        self._lines = HistoryLines(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
         lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
         self.add_action(self.chart.legend)
@@ -71,9 +80,14 @@ class BacklogPanel(Panel):
 
     def show_state(self, state: ClusterState) -> None:
         """Draw up to the time of ``state``."""
-        _draw(self.chart, self._context, state, {"lag": "totals.lag_messages"})
+        self._state = state
+        self._draw()
         change = backlog_change(self._context.history, state)
         self.set_subtitle(_backlog_text(change))
+
+    def _draw(self) -> None:
+        if self._state is not None:
+            _draw(self.chart, self._context, self._lines, self._state, {"lag": "totals.lag_messages"})
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -85,10 +99,10 @@ def backlog_change(history: History, state: ClusterState) -> float:
     return change_per_second(*history.series("totals.lag_messages").window(state.taken_ms - 60_000, state.taken_ms, 61))
 
 
-def _draw(chart: TimeChart, context: PageContext, state: ClusterState, names: dict[str, str]) -> None:
+def _draw(chart: TimeChart, context: PageContext, source: HistoryLines, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
-    points = {key: context.history.series(name).window(from_ms, to_ms, POINTS_MAX) for key, name in names.items()}
-    chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+    lines = source.lines(list(names.values()), from_ms, to_ms)
+    chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000)
 
 
 def _backlog_text(change: float) -> str:

@@ -1,0 +1,136 @@
+"""`HistoryLines`: lines for charts of any time range, from the window's own record and from the history of the worker.
+
+What the window recorded itself is exact to the second and at hand; what lies before it is asked for once, and again when the
+time range changes or the window's record has moved on so far that something between the two is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import HistoryLines as Answer
+from broker_core.api import OrbitError, ReadHistory
+from gui.operations.queries import LatestQuery
+from monitoring.series import Floats, History
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+Line = tuple[Floats, Floats]
+POINTS_MAX = 1_200
+"""Of one line; a stretch of the history takes two, its smallest and its largest value."""
+SEAM_MS = 2_000
+"""The window's record begins that much later than the worker's at most without anything to ask for."""
+
+
+class HistoryLines(QObject):
+    """Lines of one chart. Lives as long as its owner.
+
+    Signals:
+        arrived: The worker answered; draw again.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, source: ClusterSource, history: History, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._history = history
+        self._query: LatestQuery[Answer] = LatestQuery(self)
+        self._asked: tuple[tuple[str, ...], int] | None = None
+        self._until_ms = 0
+        self._older: dict[str, Line] = {}
+
+    def lines(self, names: Sequence[str], from_ms: int, to_ms: int) -> dict[str, Line]:
+        """Lines of series up to now, by name; what is not there yet comes with `arrived`.
+
+        Args:
+            names: Of series, as `monitoring.series.History` has them.
+            from_ms: Begin, ms since the epoch.
+            to_ms: End.
+
+        Returns:
+            x float64 seconds since the epoch, y float64 with NaN for gaps.
+        """
+        begin_ms = self._record_begins(to_ms)
+        if begin_ms <= from_ms + SEAM_MS:
+            return {name: self._history.series(name).window(from_ms, to_ms, POINTS_MAX) for name in names}
+        self._ask_if_needed(tuple(names), from_ms, to_ms, begin_ms)
+        share = max(0.0, (to_ms - begin_ms) / max(1, to_ms - from_ms))
+        points = max(60, round(POINTS_MAX * share))
+        return {
+            name: _joined(self._older.get(name), self._history.series(name).window(begin_ms, to_ms, points), from_ms, begin_ms)
+            for name in names
+        }
+
+    def _record_begins(self, to_ms: int) -> int:
+        first = self._history.first_ms
+        return to_ms if first is None else min(first, to_ms)
+
+    def _ask_if_needed(self, names: tuple[str, ...], from_ms: int, to_ms: int, begin_ms: int) -> None:
+        key = (names, to_ms - from_ms)
+        if self._source.status is not SourceStatus.READY:
+            return
+        if self._asked is not None and self._asked[0] != names:
+            self._older = {}
+        if self._asked == key and begin_ms <= self._until_ms:
+            return
+        self._asked, self._until_ms = key, to_ms
+        query = ReadHistory(list(names), from_ms, to_ms + 1, POINTS_MAX // 2)
+        self._query.ask(self._source.read_history(query), self._take, self._failed)
+
+    def _take(self, answer: Answer) -> None:
+        assert self._asked is not None
+        columns = zip(self._asked[0], answer.times_ms, answer.low, answer.high, strict=True)
+        self._older = {name: _envelope(times, low, high, answer.step_ms) for name, times, low, high in columns}
+        self.arrived.emit()
+
+    def _failed(self, _error: OrbitError) -> None:
+        """Leave the chart with what the window knows itself; asked again when the range or the record moves on."""
+        self._asked = None
+        self._until_ms = 0
+
+
+class RecordBegin(QObject):
+    """Asks once since when there is a history.
+
+    Signals:
+        found: ms since the epoch; not sent when there is none.
+    """
+
+    found = Signal(object)  # an int of Qt has 32 bits
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._query: LatestQuery[Answer] = LatestQuery(self)
+
+    def ask(self, now_ms: int) -> None:
+        """Ask; a source that cannot tell is one without a history."""
+        query = ReadHistory(["totals.put_rate"], now_ms - SEAM_MS, now_ms, 2)
+        self._query.ask(self._source.read_history(query), self._take, lambda _error: self.deleteLater())
+
+    def _take(self, answer: Answer) -> None:
+        if answer.begin_ms >= 0:
+            self.found.emit(answer.begin_ms)
+        self.deleteLater()
+
+
+def _envelope(times_ms: bytes, low: bytes, high: bytes, step_ms: int) -> Line:
+    """A line through the smallest and the largest value of each stretch."""
+    at = np.frombuffer(times_ms, "<i8") / 1_000
+    lows, highs = np.frombuffer(low, "<f8"), np.frombuffer(high, "<f8")
+    if np.array_equal(lows, highs, equal_nan=True):
+        return at, lows
+    x, y = np.repeat(at, 2), np.stack([lows, highs], axis=1).ravel()
+    x[1::2] += step_ms / 2_000
+    return x, y
+
+
+def _joined(older: Line | None, newer: Line, from_ms: int, begin_ms: int) -> Line:
+    if older is None:
+        return newer
+    x, y = older
+    first, last = np.searchsorted(x, (from_ms / 1_000, begin_ms / 1_000))
+    return np.concatenate([x[first:last], newer[0]]), np.concatenate([y[first:last], newer[1]])

@@ -1,0 +1,123 @@
+"""Lines of charts from the window's record and the worker's history together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QObject
+
+from broker_core.api import HistoryLines as Answer
+from broker_core.api import ReadHistory, WorkerError
+from gui.operations.history import HistoryLines, RecordBegin
+from monitoring.series import History
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource
+
+NOW_MS = 1_800_000_000_000
+HOUR_MS = 3_600_000
+NAME = "totals.put_rate"
+
+
+def recorded(seconds: int, value: float = 5.0) -> History:
+    """One sample a second up to now."""
+    history = History()
+    for time_ms in range(NOW_MS - (seconds - 1) * 1_000, NOW_MS + 1, 1_000):
+        history.record(time_ms, {NAME: value})
+    return history
+
+
+class Source(FakeSource):
+    """Answers every question about the history with one point an hour."""
+
+    def read_history(self, query: ReadHistory):
+        times = np.arange(query.from_ms, query.to_ms, HOUR_MS, dtype=np.int64)
+        low, high = np.full(len(times), 1.0), np.full(len(times), 3.0)
+        count = len(query.names)
+        answer = Answer(
+            HOUR_MS, query.from_ms, [times.tobytes()] * count, [low.tobytes()] * count, [high.tobytes()] * count, [b""] * count
+        )
+        return self._answer("read_history", (query,), answer)
+
+
+@pytest.fixture
+def owner(qapp):
+    made = QObject()
+    yield made
+    made.deleteLater()
+
+
+def asked(source: FakeSource) -> list[ReadHistory]:
+    return [arguments[0] for method, arguments in source.asked if method == "read_history"]
+
+
+def test_what_the_window_recorded_itself_is_not_asked_for(owner):
+    source = Source()
+    lines = HistoryLines(source, recorded(601), owner)
+
+    x, y = lines.lines([NAME], NOW_MS - 600_000, NOW_MS)[NAME]
+
+    assert len(x) == 601
+    assert set(y) == {5.0}
+    assert asked(source) == []
+
+
+def test_what_lies_before_comes_from_the_history_with_both_extremes(owner):
+    source = Source()
+    lines = HistoryLines(source, recorded(601), owner)
+    drawn = []
+    lines.arrived.connect(lambda: drawn.append(1))
+
+    lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
+    x, y = lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)[NAME]
+
+    assert drawn == [1]
+    assert [query.points for query in asked(source)] == [600]
+    assert (np.diff(x) >= 0).all()
+    assert list(y[:4]) == [1.0, 3.0, 1.0, 3.0]
+    assert x[0] == NOW_MS / 1_000 - 6 * 3_600
+    assert y[x >= NOW_MS / 1_000 - 600] == pytest.approx(5.0)
+
+
+def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(owner):
+    source, history = Source(), History(samples_max=600)
+    for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
+        history.record(time_ms, {NAME: 5.0})
+    lines = HistoryLines(source, history, owner)
+
+    for to_ms in (NOW_MS, NOW_MS + 1_000):
+        lines.lines([NAME], to_ms - 6 * HOUR_MS, to_ms)
+    assert len(asked(source)) == 1
+    lines.lines([NAME], NOW_MS - 24 * HOUR_MS, NOW_MS)
+    assert len(asked(source)) == 2
+    for time_ms in range(NOW_MS + 1_000, NOW_MS + 610_000, 1_000):
+        history.record(time_ms, {NAME: 5.0})
+    lines.lines([NAME], NOW_MS + 609_000 - 24 * HOUR_MS, NOW_MS + 609_000)
+    assert len(asked(source)) == 3
+
+
+def test_other_series_do_not_show_the_old_ones(owner):
+    source = Source()
+    lines = HistoryLines(source, recorded(61), owner)
+    lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
+    source.hold = True
+
+    x, _y = lines.lines(["group:billing.lag_messages"], NOW_MS - 6 * HOUR_MS, NOW_MS)["group:billing.lag_messages"]
+
+    assert len(x) == 0
+
+
+def test_without_a_broker_or_after_an_error_the_windows_own_record_is_shown(owner):
+    for source in (FakeSource(status=SourceStatus.LOST), FakeSource()):
+        source.fail_with = WorkerError("no history")
+        lines = HistoryLines(source, recorded(61), owner)
+        x, _y = lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)[NAME]
+        assert x[0] == NOW_MS / 1_000 - 60
+
+
+def test_the_begin_of_the_record_is_told_once(qtbot, owner):
+    begin = RecordBegin(Source(), owner)
+    found = []
+    begin.found.connect(found.append)
+    with qtbot.waitSignal(begin.destroyed):
+        begin.ask(NOW_MS)
+    assert found == [NOW_MS - 2_000]
