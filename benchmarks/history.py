@@ -122,7 +122,7 @@ def large_state(catalog: Catalog, second: int, busy: np.ndarray) -> ClusterState
 
     queues = np.where(busy, 1_000_000 + second * 25 + random.integers(0, 5, len(busy)), 500)
     positions = queues[np.arange(GROUPS * QUEUES) % len(busy)]
-    lag = np.round(np.abs(noisy(GROUPS * QUEUES)))
+    lag: Floats = np.floor(np.abs(noisy(GROUPS * QUEUES)))
     topics, groups = np.zeros(TOPICS, np.int64), np.zeros(GROUPS, np.int64)
     return ClusterState(
         catalog=catalog,

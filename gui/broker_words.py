@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _TEXTS = KnownTexts(
     "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",
     "Group {subject} has {count} members now: {changes}",
+    "Group {subject} was moved back in {count} queues: {messages} messages come again",
+    "The broker started",
+    "The broker started again; it had ended unexpectedly",
+    "The broker stopped",
     "Topic {subject} was created",
     "Topic {subject} was deleted",
     (

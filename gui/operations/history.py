@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
+from broker_core.api import EventPage, OrbitError, ReadEvents, ReadHistory
 from broker_core.api import HistoryLines as Answer
-from broker_core.api import OrbitError, ReadHistory
 from gui.operations.queries import LatestQuery
 from monitoring.series import Floats, History
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -20,6 +20,9 @@ from monitoring.sources.base import ClusterSource, SourceStatus
 Line = tuple[Floats, Floats]
 POINTS_MAX = 1_200
 """Of one line; a stretch of the history takes two, its smallest and its largest value."""
+EVENTS_MAX = 300
+EVENTS_STEP_MS = 10_000
+"""How long a chart's events count as new."""
 SEAM_MS = 2_000
 """The window's record begins that much later than the worker's at most without anything to ask for."""
 
@@ -90,6 +93,53 @@ class HistoryLines(QObject):
         """Leave the chart with what the window knows itself; asked again when the range or the record moves on."""
         self._asked = None
         self._until_ms = 0
+
+
+class EventMarks(QObject):
+    """Events of the history to be drawn on a chart. Lives as long as its owner.
+
+    Args:
+        source: Where to ask.
+        kinds: Of events.
+        parent: The owner.
+
+    Signals:
+        arrived: The worker answered; draw again.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, source: ClusterSource, kinds: Sequence[str], parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._kinds = list(kinds)
+        self._query: LatestQuery[EventPage] = LatestQuery(self)
+        self._asked: tuple[str, int] | None = None
+        self._asked_ms = 0
+        self._events: list[tuple[int, str, str]] = []
+
+    def events(self, from_ms: int, to_ms: int, subject: str = "") -> list[tuple[int, str, str]]:
+        """Time in ms, kind and text of the events of a range, oldest first; those not known yet come with `arrived`."""
+        key = (subject, to_ms - from_ms)
+        if self._asked is not None and self._asked[0] != subject:
+            self._events = []
+        due = self._asked != key or not 0 <= to_ms - self._asked_ms < EVENTS_STEP_MS
+        if due and self._source.status is SourceStatus.READY:
+            self._asked, self._asked_ms = key, to_ms
+            # A group's chart shows restarts too, which have no subject: the rest is left out here.
+            query = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, self._kinds)
+            self._query.ask(self._source.read_events(query), self._take, self._failed)
+        return [event for event in self._events if from_ms <= event[0] <= to_ms]
+
+    def _take(self, page: EventPage) -> None:
+        assert self._asked is not None
+        rows = zip(page.at_ms, page.kind, page.text, page.subject, strict=True)
+        wanted = self._asked[0]
+        self._events = [(at, kind, text) for at, kind, text, subject in rows if not wanted or subject in {"", wanted}][::-1]
+        self.arrived.emit()
+
+    def _failed(self, _error: OrbitError) -> None:
+        """Leave the chart without new marks; asked again after `EVENTS_STEP_MS`."""
 
 
 class RecordBegin(QObject):

@@ -106,6 +106,7 @@ class TimeChart(QWidget):
         self._data: dict[str, tuple[Floats, Floats]] = {}
         self._hidden: set[str] = set()
         self._marks: list[Any] = []
+        self._shown_marks: list[ChartMark] = []
         self._plot = _plot_widget(times, tick_text, binary=binary)
         self._grid = _Grid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
@@ -161,6 +162,9 @@ class TimeChart(QWidget):
 
     def set_marks(self, marks: Sequence[ChartMark]) -> None:
         """Show these events instead of the ones before."""
+        if list(marks) == self._shown_marks:
+            return
+        self._shown_marks = list(marks)
         for item in self._marks:
             self._plot.removeItem(item)
         colour = self._theme.tokens.checking

@@ -30,6 +30,7 @@ from broker_core.api import (
     WorkerError,
 )
 from monitoring.collector import Collector
+from monitoring.history.changes import OffsetWatch
 from monitoring.history.database import FILE_NAME, meta, open_database, set_aside, set_meta, transaction
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
@@ -193,6 +194,7 @@ class _Session:
         self.catalog: Catalog | None = None
         self._upkeep = Upkeep(connection, bytes_max=bytes_max, pace=pacer)
         self._collector = Collector(None)
+        self._offsets = OffsetWatch()
         self._told = ""
         if catalog is not None:
             self._follow(catalog)
@@ -204,9 +206,10 @@ class _Session:
         if sample.catalog is not None:
             self._follow(sample.catalog)
         try:
-            if sample.events:
-                self._write_events(sample.events, still_open=1)
             state = self._collector.snapshot_taken(sample.snapshot)
+            found = self._offsets.look(state) if state is not None else []
+            if sample.events or found:
+                self._write_events([*sample.events, *found], still_open=1)
             if state is not None:
                 self.recorder.add(state)
         except sqlite3.OperationalError as error:

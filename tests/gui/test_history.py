@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QObject
 
+from broker_core.api import EventPage, ReadEvents, ReadHistory, WorkerError
 from broker_core.api import HistoryLines as Answer
-from broker_core.api import ReadHistory, WorkerError
-from gui.operations.history import HistoryLines, RecordBegin
+from gui.operations.history import EventMarks, HistoryLines, RecordBegin
+from gui.plots.event_marks import chart_marks
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource
@@ -121,3 +122,39 @@ def test_the_begin_of_the_record_is_told_once(qtbot, owner):
     with qtbot.waitSignal(begin.destroyed):
         begin.ask(NOW_MS)
     assert found == [NOW_MS - 2_000]
+
+
+def marks_of(source: FakeSource, owner: QObject) -> EventMarks:
+    return EventMarks(source, ("members_changed", "broker_started"), owner)
+
+
+class EventSource(FakeSource):
+    """Tells a rebalance of two groups and a restart."""
+
+    def read_events(self, query: ReadEvents):
+        times = [NOW_MS - 1_000, NOW_MS - 2_000, NOW_MS - 3_000]
+        page = EventPage(3, times, ["members_changed", "broker_started", "members_changed"], ["b", "", "a"], ["x", "y", "z"])
+        return self._answer("read_events", (query,), page)
+
+
+def test_events_come_oldest_first_with_restarts_for_every_group(owner):
+    marks = marks_of(EventSource(), owner)
+    assert [event[2] for event in marks.events(NOW_MS - 60_000, NOW_MS, "a")] == ["z", "y"]
+    assert [event[2] for event in marks.events(NOW_MS - 60_000, NOW_MS)] == ["z", "y", "x"]
+    assert [event[2] for event in marks.events(NOW_MS - 2_500, NOW_MS)] == ["y", "x"]
+
+
+def test_events_are_asked_for_again_after_a_while(owner):
+    source = EventSource()
+    marks = marks_of(source, owner)
+    for to_ms in (NOW_MS, NOW_MS + 9_000, NOW_MS + 11_000):
+        marks.events(to_ms - 60_000, to_ms)
+    assert len(source.asked) == 2
+
+
+def test_close_events_are_one_mark_and_many_have_no_words():
+    few = [(NOW_MS, "members_changed", ""), (NOW_MS + 1, "members_changed", ""), (NOW_MS + 50_000, "broker_started", "")]
+    assert [mark.text for mark in chart_marks(few, NOW_MS, NOW_MS + 60_000)] == ["Rebalance (2)", "Restart"]
+    many = [(NOW_MS + second * 5_000, "broker_started", "") for second in range(10)]
+    assert {mark.text for mark in chart_marks(many, NOW_MS, NOW_MS + 60_000)} == {""}
+    assert chart_marks([(NOW_MS, "topic_created", "")], NOW_MS, NOW_MS + 1) == []

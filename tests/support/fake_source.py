@@ -424,7 +424,9 @@ class FakeSource:
         return self._answer("read_history", (query,), fake_history_lines(query))
 
     def read_events(self, query: ReadEvents) -> FakePending[EventPage]:
-        return self._answer("read_events", (query,), EventPage(0, [], [], [], []))
+        return self._answer(
+            "read_events", (query,), EventPage(1, [TAKEN_MS - 300_000], ["members_changed"], ["payment-settle"], ["changed"])
+        )
 
     def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
         return self._answer("transaction_history", (before, count), fake_transaction_history())

@@ -43,10 +43,10 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=70,
+            width=62,
         ),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=72
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=60
         ),
         Column(
             "trend",
@@ -56,7 +56,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=74,
+            width=62,
         ),
         Column(
             "forecast",
@@ -67,7 +67,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=112,
+            width=114,
         ),
     ]
 
@@ -112,7 +112,7 @@ def position_columns() -> list[Column[PositionRow]]:
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=84
         ),
-        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=200),
+        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=180),
     ]  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.models.consumers import GroupRow
-from gui.operations.history import HistoryLines
+from gui.operations.history import EventMarks, HistoryLines
+from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import ChartForecast, ChartSeries, TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
@@ -61,6 +62,8 @@ class LagPanel(Panel):
         self._forecast = NO_FORECAST
         self._lines = HistoryLines(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
+        self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
+        self._marks.arrived.connect(self._draw)
         self.facts = {key: _Fact() for key in ("lag", "behind", "drains", "in", "out", "members")}
         self.switch = SegmentedControl(((LAG, " "), (BEHIND, " "), (RATE, " ")))
         self._chart_title = label(role="panel-title")
@@ -161,6 +164,8 @@ class LagPanel(Panel):
             name = f"group:{self._group.name}.{measure.series}"
             x, y = self._lines.lines([name], from_ms, to_ms)[name]
         ahead = self._ahead((to_ms - from_ms) / 1_000) if self.switch.current == LAG else None
+        events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
+        self.chart.set_marks(chart_marks(events, from_ms, to_ms))
         self.chart.show_forecast(ahead)
         self.chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
 

@@ -50,7 +50,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 470
+GROUP_LIST_WIDTH = 456
 
 _HEALTH_CHIPS = {
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
@@ -177,7 +177,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 740])
+        split.setSizes([GROUP_LIST_WIDTH, 748])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from gui.operations.history import HistoryLines
+from gui.operations.history import EventMarks, HistoryLines
+from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from gui.theme.tokens import State
@@ -33,6 +34,8 @@ class ThroughputPanel(Panel):
         self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
         self._lines = HistoryLines(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
+        self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
+        self._marks.arrived.connect(self._draw)
         self.unit = SegmentedControl([(COUNT, " "), (BYTES, " ")])
         self.unit.chosen.connect(self._unit_chosen)
         self.add_action(self.chart.legend)
@@ -48,6 +51,8 @@ class ThroughputPanel(Panel):
     def _draw(self) -> None:
         if self._state is not None:
             _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
+            from_ms, to_ms = self._context.time_range.window_ms(self._state.taken_ms)
+            self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms))
 
     def retranslate(self) -> None:
         """Write all texts anew."""

@@ -10,13 +10,13 @@ from gui.models.table import CellKind, Column
 from gui.models.topics import LAG_WARNING_MESSAGES, TopicRow
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, rate_text, signed_count_text, tr
 from gui.theme.tokens import State
-from gui.views.overview.figures import change_per_second, drain_seconds, lagging_groups
+from gui.views.overview.figures import drain_seconds, lagging_groups
+from monitoring.lag import SPAN_MS, forecast
 from monitoring.series import History
 from monitoring.state import ClusterState
 
 SPARKLINE_MS = 15 * 60_000
 SPARKLINE_POINTS = 60
-CHANGE_MS = 60_000
 STEADY_RATE = 1.0
 STEADY_SHARE_PER_MINUTE = 0.02
 """A lag that changes by less messages/s, or by less of itself in a minute, is called steady."""
@@ -45,8 +45,9 @@ def group_lag_rows(state: ClusterState, history: History, count: int) -> list[Gr
 def _group_lag_row(state: ClusterState, history: History, row: int) -> GroupLagRow:
     name = state.catalog.groups[row]
     series = history.series(f"group:{name}.lag_messages")
-    change = change_per_second(*series.window(state.taken_ms - CHANGE_MS, state.taken_ms, CHANGE_MS // 1_000 + 1))
-    return GroupLagRow(name, float(state.group_lag_messages[row]), float(state.group_behind_ms[row]), change)
+    lag = float(state.group_lag_messages[row])
+    slope = forecast(*series.window(state.taken_ms - SPAN_MS, state.taken_ms, SPAN_MS // 1_000 * 2), lag).slope
+    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope)
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
@@ -73,7 +74,7 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
                right=True, width=66),
         Column(
             "change", "Change", lambda row: _change_text(row.change_per_second), sort=lambda row: row.change_per_second,
-            tip=lambda _row: tr("Mean change of the lag over the last minute"), right=True, dim=True, width=72,
+            tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), right=True, dim=True, width=72,
         ),
         Column(
             "spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,

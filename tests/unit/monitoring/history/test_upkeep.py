@@ -41,10 +41,10 @@ def test_coarse_and_fine_join_without_a_seam(bench):
 
 def test_what_holds_goes_on_after_a_window_in_which_it_changed(bench):
     bench.record(0, 100, saw)
-    bench.record(100, 3 * HOUR + 100, partial(at, put_rate=3.0))
-    bench.upkeep(3 * HOUR + 100)
-    line = bench.line("topic:orders.put_rate", 0, 3 * HOUR, points=1_080)
-    assert line["at"] == list(range(0, 3 * HOUR, 10))
+    bench.record(100, 2 * HOUR + 100, partial(at, put_rate=3.0))
+    bench.upkeep(2 * HOUR + 100)
+    line = bench.line("topic:orders.put_rate", 0, 2 * HOUR, points=720)
+    assert line["at"] == list(range(0, 2 * HOUR, 10))
     assert set(line["last"][10:]) == {3.0}
 
 
@@ -83,13 +83,13 @@ def test_minutes_become_hours(bench):
 
 
 def test_seconds_are_dropped_after_a_day_and_read_from_the_coarser_tier(bench):
-    bench.record(0, 2 * HOUR + 70, saw)
-    bench.upkeep(2 * HOUR + 70)
-    bench.upkeep(DAY + 2 * HOUR)
-    assert retained_from_ms(bench.connection, 0) == BEGIN_MS + 2 * HOUR * 1_000
+    bench.record(0, HOUR + 70, saw)
+    bench.upkeep(HOUR + 70)
+    bench.upkeep(DAY + HOUR)
+    assert retained_from_ms(bench.connection, 0) == BEGIN_MS + HOUR * 1_000
     line = bench.line("topic:orders.put_rate", 0, HOUR, points=3_600)
     assert line["at"] == list(range(0, HOUR, 10))
-    assert bench.line("topic:orders.put_rate", 2 * HOUR, 2 * HOUR + 70)["at"] == list(range(2 * HOUR, 2 * HOUR + 70))
+    assert bench.line("topic:orders.put_rate", HOUR, HOUR + 70)["at"] == list(range(HOUR, HOUR + 70))
 
 
 def test_nothing_is_dropped_before_the_coarser_tier_has_it(bench):
@@ -99,10 +99,10 @@ def test_nothing_is_dropped_before_the_coarser_tier_has_it(bench):
 
 
 def test_what_holds_survives_the_deletion_of_older_rows(bench):
-    bench.record(0, 2 * HOUR + 70, partial(at, put_rate=3.0))
-    bench.upkeep(2 * HOUR + 70)
-    bench.upkeep(DAY + 2 * HOUR)
-    assert set(bench.line("topic:orders.put_rate", 2 * HOUR, 2 * HOUR + 70)["last"]) == {3.0}
+    bench.record(0, HOUR + 70, partial(at, put_rate=3.0))
+    bench.upkeep(HOUR + 70)
+    bench.upkeep(DAY + HOUR)
+    assert set(bench.line("topic:orders.put_rate", HOUR, HOUR + 70)["last"]) == {3.0}
 
 
 def test_a_run_that_ended_before_the_cut_leaves_nothing(bench):
@@ -115,14 +115,14 @@ def test_a_run_that_ended_before_the_cut_leaves_nothing(bench):
 
 
 def test_beyond_its_size_it_gives_up_the_finest_oldest_samples(bench):
-    bench.record(0, 3 * HOUR + 70, saw)
-    bench.upkeep(3 * HOUR + 70)
+    bench.record(0, 2 * HOUR + 70, saw)
+    bench.upkeep(2 * HOUR + 70)
     before, rows = used_bytes(bench.connection), bench.rows()
-    bench.upkeep(3 * HOUR + 70, bytes_max=before - 1)
+    bench.upkeep(2 * HOUR + 70, bytes_max=before - 1)
     assert used_bytes(bench.connection) < before
     assert bench.rows() < rows
     assert retained_from_ms(bench.connection, 0) == BEGIN_MS + HOUR * 1_000
-    assert bench.line("topic:orders.put_rate", 0, 3 * HOUR, points=1_080)["at"] == list(range(0, 3 * HOUR, 10))
+    assert bench.line("topic:orders.put_rate", 0, 2 * HOUR, points=720)["at"] == list(range(0, 2 * HOUR, 10))
 
 
 def test_slots_without_a_point_stay_empty():

@@ -1,0 +1,40 @@
+"""Events of the history as marks of a chart: close ones put together, words only where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gui.plots.time_chart import ChartMark
+from gui.text import tr
+
+MARK_NAMES = {
+    "members_changed": "Rebalance",
+    "broker_started": "Restart",
+    "offsets_moved_back": "Moved back",
+}
+"""Kinds of events that charts show, with their English names."""
+MARKS_MAX = 24
+NAMED_MAX = 6
+"""With more marks than this the names would cover each other."""
+
+
+def chart_marks(events: Sequence[tuple[int, str, str]], from_ms: int, to_ms: int) -> list[ChartMark]:
+    """Marks of a chart.
+
+    Args:
+        events: Time in ms, kind and text; oldest first.
+        from_ms: Left end of the chart.
+        to_ms: Right end.
+    """
+    width_ms = max(1, (to_ms - from_ms) // MARKS_MAX)
+    bundles: dict[tuple[int, str], list[int]] = {}
+    for at_ms, kind, _text in events:
+        if kind in MARK_NAMES:
+            bundles.setdefault((at_ms // width_ms, kind), []).append(at_ms)
+    named = len(bundles) <= NAMED_MAX
+    return [ChartMark(times[0] / 1_000, _name(kind, len(times)) if named else "") for (_place, kind), times in bundles.items()]
+
+
+def _name(kind: str, count: int) -> str:
+    name = tr(MARK_NAMES[kind])
+    return name if count == 1 else tr("{name} ({count})", name=name, count=count)

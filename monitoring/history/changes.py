@@ -1,0 +1,36 @@
+"""Finds what happened by comparing states: offsets of a group that were moved back. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from broker_core.api import Catalog, Occurred
+from monitoring.series import Ints
+from monitoring.state import ClusterState
+
+
+class OffsetWatch:
+    """Follows the offsets of the groups. A clean consumer only moves them forward; a reset, or a person, moves them back."""
+
+    def __init__(self) -> None:
+        self._catalog: Catalog | None = None
+        self._offset: Ints = np.zeros(0, np.int64)
+
+    def look(self, state: ClusterState) -> list[Occurred]:
+        """What happened since the state before; nothing while the catalog is another one."""
+        before, self._offset = self._offset, state.position_offset
+        known, self._catalog = self._catalog, state.catalog
+        if known is not state.catalog:
+            return []
+        back = (before >= 0) & (state.position_offset >= 0) & (state.position_offset < before)
+        if not back.any():
+            return []
+        group_of = np.asarray(state.catalog.position_group, np.int64)
+        moved = before - state.position_offset
+        events = []
+        for group in np.unique(group_of[back]).tolist():
+            rows = back & (group_of == group)
+            name = state.catalog.groups[group]
+            text = f"Group {name} was moved back in {int(rows.sum())} queues: {int(moved[rows].sum())} messages come again"
+            events.append(Occurred("offsets_moved_back", text, state.taken_ms, name))
+        return events
