@@ -177,7 +177,13 @@ class transaction:  # noqa: N801  reads as a statement
         self._connection.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
-        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            # A full disk may have rolled it back already, or have left it open when it was to be committed.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
 
 def layouts_of(connection: sqlite3.Connection) -> dict[int, list[str]]:

@@ -43,7 +43,7 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=62,
+            width=72,
         ),
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=60
@@ -56,7 +56,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=62,
+            width=60,
         ),
         Column(
             "forecast",

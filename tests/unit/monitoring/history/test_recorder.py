@@ -124,6 +124,21 @@ def test_a_write_that_fails_costs_its_minute_and_nothing_else(bench):
     assert bench.line("totals.put_rate", 80, 100)["last"] == list(range(80, 90))
 
 
+def test_a_full_disk_costs_what_is_recorded_meanwhile(bench):
+    bench.record(0, 62, rising)
+    (pages,) = bench.connection.execute("PRAGMA page_count").fetchone()
+    bench.connection.execute(f"PRAGMA max_page_count={pages}")
+    names = tuple(f"topic-{number}" for number in range(3_000))
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        bench.record(62, 70, partial(at, put_rate=1.0, topics=names))
+    bench.recorder.forget()
+    assert not bench.connection.in_transaction
+    bench.connection.execute("PRAGMA max_page_count=1000000")
+    bench.record(80, 150, rising)
+    assert bench.line("totals.put_rate", 0, 60)["last"] == list(range(60))
+    assert bench.line("totals.put_rate", 80, 200)["last"] == list(range(80, 150))
+
+
 def test_a_journal_that_cannot_be_read_costs_only_itself(bench):
     bench.record(0, 70, rising)
     bench.connection.execute("UPDATE journal SET data=x'93c1'")
