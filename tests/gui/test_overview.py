@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from gui.bridge.demo import DemoController
 from gui.text import UNKNOWN
 from gui.theme.tokens import DARK, LIGHT, State
+from gui.views.overview.attention import alert_texts
 from gui.views.overview.figures import (
     busiest_topics,
     change_per_second,
@@ -27,6 +28,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
+from monitoring.alerts import Alert, Rule, Severity
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
@@ -358,3 +360,42 @@ def test_the_demo_button_plays_and_stops(make_view, child, qtbot):
 def test_send_opens_the_messages_page(make_view, window, qtbot):
     qtbot.mouseClick(make_view(FakeSource()).send_button, Qt.MouseButton.LeftButton)
     assert window.opened == [("messages", {"send": True})]
+
+
+# ---- what needs attention ----
+
+
+def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
+    source = FakeSource()
+    view = make_view(source)
+    lag = source.state.group_lag_messages.copy()
+    view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + 61_000, group_lag_messages=lag))
+
+    shown = [(row.chip.text, row.title.whole_text()) for row in view.attention.rows if not row.isHidden()]
+
+    assert ("Critical", "payment-settle lags by 16,870") in shown
+    assert view.attention.nothing.isHidden()
+    row = next(row for row in view.attention.rows if row.chip.text == "Critical")
+    assert row.age.text() == "61 s"
+    row.button.click()
+    assert window.opened[-1] == ("consumers", {"group": "payment-settle"})
+
+
+def test_without_anything_wrong_attention_says_so(make_view):
+    state = fake_state()
+    calm = replace(
+        state, group_lag_messages=state.group_lag_messages * 0, topic_kept_messages=state.topic_kept_messages * 0, totals={}
+    )
+
+    view = make_view(FakeSource(calm))
+
+    assert all(row.isHidden() for row in view.attention.rows)
+    assert view.attention.nothing.text() == "Nothing needs attention."
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_every_rule_has_words(qapp, rule):
+    title, reason = alert_texts(Alert(rule, "g", Severity.WARNING, 2.0, 0))
+
+    assert title
+    assert reason

@@ -13,6 +13,7 @@ from gui.models.topics import LAG_WARNING_MESSAGES, TopicRow, topic_rows
 from gui.operations.demo import play_demo
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, is_unknown, percent_text, tr
 from gui.theme.tokens import Size, State, Tokens
+from gui.views.overview.attention import AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
 from gui.views.overview.flow_picture import GROUP_PREFIX, OTHER_TOPICS, PRODUCERS, TOPIC_PREFIX, flow_picture
@@ -61,6 +62,7 @@ class OverviewView(PageView):
         self.flow = FlowScene(theme.tokens)
         self.throughput = ThroughputPanel(context)
         self.backlog = BacklogPanel(context)
+        self.attention = AttentionPanel(context)
         self.topics: ColumnTableModel[TopicRow] = ColumnTableModel(
             busiest_columns(self._put_rates), lambda row: row.name, parent=self
         )
@@ -90,6 +92,7 @@ class OverviewView(PageView):
         self.flow.set_picture(flow_picture(state))
         self.throughput.show_state(state)
         self.backlog.show_state(state)
+        self.attention.show_state(state)
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN)))
         self.groups.set_rows(group_lag_rows(state, self.context.history, ROWS_SHOWN))
         self._show_header(state)
@@ -121,6 +124,7 @@ class OverviewView(PageView):
         self.tiles.retranslate()
         self.throughput.retranslate()
         self.backlog.retranslate()
+        self.attention.retranslate()
         self._show_demo()
         if self.context.source.state is not None:
             self.state_changed(self.context.source.state)
@@ -146,7 +150,7 @@ class OverviewView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.tiles)
         lines.addWidget(self._flow_panel)
-        lines.addLayout(_beside((self.throughput, 64), (self.backlog, 36)), 1)
+        lines.addLayout(_beside((self.throughput, 44), (self.backlog, 22), (self.attention, 34)), 1)
         tables = _beside((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel in (self._topic_panel, self._group_panel, self._broker_panel):
             panel.setFixedHeight(38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8)
