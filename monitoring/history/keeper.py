@@ -71,6 +71,8 @@ class HistoryKeeper:
     def __init__(self, path: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
         self._path = path
         self._clock = clock
+        # The database may take a while to open, and what is sampled meanwhile comes after the start.
+        self._started_ms = clock()
         self._bytes_max = bytes_max
         self._samples: queue.Queue[HistorySample | None] = queue.Queue(WAITING_MAX)
         self._pacer = _Pacer()
@@ -148,8 +150,10 @@ class HistoryKeeper:
         catalog: Catalog | None = None
         while True:
             connection = open_database(self._path)
+            session = None
             try:
                 session = _Session(connection, self._clock, self._bytes_max, self._pacer, catalog)
+                session.begin(self._started_ms)
                 self._queries = HistoryQueries(self._path, session.recorder)
                 self._opened.set()
                 self._serve(session)
@@ -157,7 +161,7 @@ class HistoryKeeper:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
                 logger.warning("the history %s is damaged: %s", self._path, error)
-                catalog = session.catalog
+                catalog = session.catalog if session is not None else catalog
             else:
                 return
             finally:
@@ -198,9 +202,12 @@ class _Session:
         self._told = ""
         if catalog is not None:
             self._follow(catalog)
-        unclean = meta(connection, "open", 0)
+
+    def begin(self, started_ms: int) -> None:
+        """Write down that the broker started."""
+        unclean = meta(self._connection, "open", 0)
         text = "The broker started again; it had ended unexpectedly" if unclean else "The broker started"
-        self._write_events([Occurred("broker_started", text, clock())], still_open=1)
+        self._write_events([Occurred("broker_started", text, started_ms)], still_open=1)
 
     def take(self, sample: HistorySample) -> None:
         if sample.catalog is not None:

@@ -130,3 +130,20 @@ def test_a_catalog_that_did_not_fit_the_queue_comes_with_the_next_sample(start):
     wait_until(keeper._samples.empty)
     keeper.take(sample(101, revision=2))
     wait_until(lambda: lags(keeper)[-1:] == [10.0] and len(lags(keeper)) > WAITING_MAX + 1)
+
+
+def test_a_file_that_turns_out_damaged_later_is_replaced_while_running(start, tmp_path):
+    keeper = start()
+    feed(keeper, 0, 3)
+    wait_until(lambda: len(lags(keeper)) == 3)
+
+    def broken(_state) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    queries = keeper._queries
+    queries._recorder.add = broken
+    keeper.take(sample(3))
+    wait_until(lambda: keeper._queries not in {None, queries})
+    keeper.take(sample(4))
+    wait_until(lambda: lags(keeper) == [10.0])
+    assert len(list((tmp_path / "orbit").glob("*.damaged-*"))) == 1
