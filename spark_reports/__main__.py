@@ -10,20 +10,22 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
-from spark_reports.parameters import read_parameters
+from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
 from spark_reports.progress import Progress
 
 DESCRIPTION = (
     "Make a report on the messages of a store, also while a broker is writing to it. The result is a folder with a page "
-    "(report.html), tables as Parquet and CSV, and manifest.json, which says what was read and what was left out."
+    "(report.html), tables as Parquet and CSV (on demand also JSON Lines and XLSX, and the page as PDF), and manifest.json, which says what was read and what was left out."
 )
 _VALUE_OPTIONS = ("--from", "--to")
+EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
 LOW_PRIORITY = 10
 """Added to the niceness, which goes from -20 to 19."""
 
@@ -53,6 +55,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--from", dest="from_time", metavar="T", help="stored at or after: 2026-03-01T08:00, epoch ms, -2h")
     parser.add_argument("--to", dest="to_time", metavar="T", help="stored before; default: the newest message")
     parser.add_argument("--topic", action="append", default=[], metavar="T", help="only this topic; may be repeated")
+    for parameter in _own_parameters():
+        parser.add_argument(f"--{parameter.name}", dest=f"own_{parameter.name}", metavar="V", help=parameter.help)
+    parser.add_argument("--params", type=Path, metavar="FILE", help="JSON object of parameters; options given here win")
+    parser.add_argument("--also", action="append", default=[], choices=EXTRA_FORMATS, help="write the tables in this form too")
     parser.add_argument("--master", default="local[*]", help="Spark master; default local[*], this machine")
     parser.add_argument("--memory-mib", type=int, metavar="N", help="heap of Java in MiB; default a third of the free memory")
     parser.add_argument("--java-home", type=Path, metavar="DIR", help="use this Java (17 or newer) instead of the packaged one")
@@ -60,6 +66,33 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--low-priority", action="store_true", help="leave the processor to other programs")
     parser.add_argument("--parent-pipe", action="store_true", help="cancel when standard input ends")
     return parser
+
+
+def _own_parameters() -> list[catalog.Parameter]:
+    """The parameters that only some reports have."""
+    found = {one.name: one for spec in catalog.reports() for one in spec.parameters if one not in catalog.BOUNDS}
+    return list(found.values())
+
+
+def _with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:
+    """Parameters from the file that ``--params`` names and from the options."""
+    filed = read_parameter_file(arguments.params) if arguments.params is not None else {}
+    own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
+    own |= {
+        one.name: text for one in _own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None
+    }
+    topics = filed.get("topic", [])
+    bounds = read_parameters(
+        arguments.from_time or _text_or_none(filed.get("from")),
+        arguments.to_time or _text_or_none(filed.get("to")),
+        arguments.topic or ([str(one) for one in topics] if isinstance(topics, list) else [str(topics)]),
+        now_ms=time.time_ns() // 1_000_000,
+    )
+    return replace(bounds, values=read_values(spec, own))
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _joined(argv: Sequence[str]) -> list[str]:
@@ -112,10 +145,10 @@ def _run(
     from spark_reports.run import ReportRun, run_report  # noqa: PLC0415  a refused command line should not wait for numpy
     from spark_reports.session import SparkOptions  # noqa: PLC0415  as above
 
-    parameters = read_parameters(arguments.from_time, arguments.to_time, arguments.topic, now_ms=time.time_ns() // 1_000_000)
+    parameters = _with_file(arguments, spec)
     heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
     spark = SparkOptions(arguments.master, heap_bytes, arguments.java_home, cache_folder())
-    run = ReportRun(spec, tuple(arguments.store), arguments.out, parameters, spark)
+    run = ReportRun(spec, tuple(arguments.store), arguments.out, parameters, spark, tuple(dict.fromkeys(arguments.also)))
     return run_report(run, progress, cancellation)
 
 

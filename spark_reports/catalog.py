@@ -17,6 +17,12 @@ class ParameterKind(StrEnum):
 
     TIME = "time"  # ISO 8601, epoch milliseconds, or relative to now: -2h
     TOPICS = "topics"  # any number of topic names; none = all
+    NUMBER = "number"  # a whole number between minimum and maximum
+    CHOICE = "choice"  # one of the choices
+    TEXT = "text"  # any text
+    FILE = "file"  # a file that is there
+    ZONE = "zone"  # a time zone by its name
+    DURATIONS = "durations"  # such as 1s 5m 2h
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,11 @@ class Parameter:
         kind: What it holds.
         help: One sentence.
         repeated: The option may be given several times.
+        default: Value in text if it is not given; empty means none.
+        required: It must be given.
+        minimum: Smallest number.
+        maximum: Largest number.
+        choices: What a choice can be.
     """
 
     name: str
@@ -36,6 +47,11 @@ class Parameter:
     kind: ParameterKind
     help: str
     repeated: bool = False
+    default: str = ""
+    required: bool = False
+    minimum: int = 0
+    maximum: int = 1_000_000_000
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +80,46 @@ class ReportSpec:
     stages: tuple[tuple[str, str], ...]
     needs_samples: bool = False
 
+    @property
+    def module(self) -> str:
+        """Name of the module in `spark_reports.reports` that computes it."""
+        return self.name.replace("-", "_")
+
 
 FROM = Parameter("from", "From", ParameterKind.TIME, "Messages stored at or after this time; the oldest one if not given.")
 TO = Parameter("to", "To", ParameterKind.TIME, "Messages stored before this time; the newest one if not given.")
 TOPICS = Parameter("topic", "Topics", ParameterKind.TOPICS, "Only these topics; all if not given.", repeated=True)
+BOUNDS = (FROM, TO, TOPICS)
+
+LEVELS = Parameter(
+    "levels", "Delay levels", ParameterKind.DURATIONS, "Durations of the delay levels, as the broker had them (messageDelayLevel).",
+    default="1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
+)  # fmt: skip
+LATE = Parameter("late-ms", "Late from (ms)", ParameterKind.NUMBER, "Deliveries this much behind their plan count as late.",
+                 default="1000")  # fmt: skip
+RETENTION = Parameter(
+    "retention-hours", "Retention (hours)", ParameterKind.NUMBER, "How long the broker keeps log files (fileReservedTime).",
+    default="72", minimum=1, maximum=87_600,
+)  # fmt: skip
+ZONE = Parameter("zone", "Time zone", ParameterKind.ZONE, "Zone of weekdays and hours, such as Asia/Shanghai.", default="UTC")
+TOP = Parameter("top", "Rows", ParameterKind.NUMBER, "How many rows the ranking has.", default="100", minimum=1,
+                maximum=100_000)  # fmt: skip
+KEY = Parameter("key", "Key", ParameterKind.TEXT, "A business key or a unique key.", required=True)
+SILENT = Parameter("silent-days", "Silent for (days)", ParameterKind.NUMBER,
+                   "A tag counts as gone when its topic went on so much longer.", default="3", minimum=1)  # fmt: skip
+SAMPLE = Parameter("sample", "Sample", ParameterKind.NUMBER, "One body of so many is compressed on trial; 0: none.", default="10")
+WITHIN = Parameter("within-s", "Within (s)", ParameterKind.NUMBER, "Repeats further apart than this are taken for lawful.",
+                   default="86400", minimum=1)  # fmt: skip
+EARLIER = Parameter("earlier-days", "Compare with (days earlier)", ParameterKind.NUMBER,
+                    "The other period has the same length and lies this much earlier; 7 keeps the weekdays.",
+                    default="7", minimum=1, maximum=3660)  # fmt: skip
+KEYS_FILE = Parameter("keys-file", "CSV file", ParameterKind.FILE, "CSV with a header; one key in each row.", required=True)
+COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
+MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
+                  choices=("keys", "unique-key"))  # fmt: skip
+QUERY = Parameter("query", "SQL", ParameterKind.TEXT, "A query over the table messages.", required=True)
+SQL_ROWS = Parameter("rows", "Rows at most", ParameterKind.NUMBER, "The result is cut behind so many rows.", default="10000",
+                     minimum=1, maximum=1_000_000)  # fmt: skip
 
 STAGES = (
     ("plan", "Find the log files and their end"),
@@ -76,18 +128,49 @@ STAGES = (
     ("write", "Write the result"),
 )
 
+
+def _report(
+    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter
+) -> ReportSpec:
+    return ReportSpec(name, title, summary, question, group, icon, (*BOUNDS, *parameters), STAGES)
+
+
 _REPORTS = (
-    ReportSpec(
-        name="throughput",
-        title="Throughput over time",
-        summary="By minute, topic and tag, with sizes",
-        question="Who sends what and when, where are the peaks, and who fills the disk.",
-        group="Traffic",
-        icon="chart-line-up",
-        parameters=(FROM, TO, TOPICS),
-        stages=STAGES,
-    ),
-)
+    _report("Traffic", "throughput", "chart-line-up", "Throughput over time", "By minute, topic and tag, with sizes",
+            "Who sends what and when, where are the peaks, and who fills the disk."),
+    _report("Traffic", "calendar", "squares-four", "Calendar and forecast", "Weekday by hour, growth, retention",
+            "When is it quiet, how fast does it grow, and how much disk will retention need.", ZONE, RETENTION),
+    _report("Traffic", "sizes", "stack", "Message sizes", "Sizes by topic and tag, and what compression would save",
+            "Who fills the disk, what is near the limit, and what would shrink.", SAMPLE),
+    _report("Traffic", "compare", "arrow-right", "Period against period", "Two periods side by side",
+            "What changed after a release, in figures and in proportion.", EARLIER),
+    _report("Timing", "latency", "clock", "Born to store", "From the producer's clock to the broker's, by host",
+            "Is the network, the broker or a clock slow."),
+    _report("Timing", "delay", "hourglass", "Delayed delivery", "Planned against real, by level and for timers",
+            "Are delayed messages delivered on time.", LEVELS, LATE),
+    _report("Outcomes", "transactions", "circle-half", "Transactions", "Outcomes, checks and time to decision",
+            "How many commit, roll back, hang or are given up, and how long do they take."),
+    _report("Outcomes", "retries", "repeat", "Retries and dead letters", "How far failing messages get",
+            "Of the messages that failed, how many recover at which attempt, and how many die."),
+    _report("Outcomes", "dead-letters", "warning-octagon", "Dead letters", "By age, group, topic and property",
+            "What to clean first."),
+    _report("Shape", "keys", "key", "Keys and ordering", "Hot keys, and how evenly ordering keys spread",
+            "Which key blocks a queue.", TOP),
+    _report("Shape", "queues", "queue", "Queue balance", "Even, silent and incomplete queues",
+            "Which queues get too much, nothing, or have offsets missing."),
+    _report("Shape", "tags", "tag", "Tags and properties", "All tags and properties, and tags gone silent",
+            "Which tags and properties are in use, and which are not any more.", SILENT),
+    _report("Shape", "producers", "users-three", "Producers", "Hosts, first and last seen, what they send",
+            "Who sends here, and since when."),
+    _report("Audit", "duplicates", "copy", "Duplicates", "The same unique key, business key or body again",
+            "What was stored twice.", WITHIN, TOP),
+    _report("Audit", "reconcile", "check-circle", "Reconciliation", "A list of keys against what is stored",
+            "Is everything that was sent stored, and nothing twice.", KEYS_FILE, COLUMN, MATCH),
+    _report("Audit", "story", "list", "Story of a message", "Every record of one message or key, in order",
+            "What happened to this message.", KEY),
+    _report("Audit", "sql", "code", "Spark SQL", "A query of your own over the messages",
+            "Whatever you ask, in SQL.", QUERY, SQL_ROWS),
+)  # fmt: skip
 
 
 def reports() -> tuple[ReportSpec, ...]:

@@ -1,4 +1,4 @@
-"""Reading what a report was told: times and topics.
+"""Reading what a report was told: times, topics, and the parameters of its own.
 
 Times: ISO 8601 (local time where it names no zone), epoch milliseconds, ``now``, or relative to now: ``-90s``, ``-30m``,
 ``-2h``, ``-7d``.
@@ -6,11 +6,16 @@ Times: ISO 8601 (local time where it names no zone), epoch milliseconds, ``now``
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from broker_core.errors import UsageError
+from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
 
 _RELATIVE = re.compile(r"-(\d+)([smhd])")
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -19,11 +24,29 @@ _EPOCH_MS_MAX = 253_402_300_799_999  # the end of year 9999, the last that dates
 
 @dataclass(frozen=True, slots=True)
 class ReportParameters:
-    """What a report covers. Store times in epoch milliseconds, from ≤ time < to; no topics means all."""
+    """What a report covers. Store times in epoch milliseconds, from ≤ time < to; no topics means all.
+
+    Args:
+        from_ms: Stored at or after.
+        to_ms: Stored before.
+        topics: Only these.
+        values: The report's own parameters by name.
+        now_ms: When it was asked for, what ages refer to.
+    """
 
     from_ms: int | None = None
     to_ms: int | None = None
     topics: tuple[str, ...] = ()
+    values: Mapping[str, str | int] = field(default_factory=dict)
+    now_ms: int = 0
+
+    def number(self, name: str) -> int:
+        """One of the report's own numbers."""
+        return int(self.values[name])
+
+    def text(self, name: str) -> str:
+        """One of the report's own texts; empty if it was not given."""
+        return str(self.values.get(name, ""))
 
 
 def read_parameters(from_text: str | None, to_text: str | None, topics: list[str], *, now_ms: int) -> ReportParameters:
@@ -41,7 +64,82 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
             from_ms=from_ms,
             to_ms=to_ms,
         )
-    return ReportParameters(from_ms, to_ms, tuple(dict.fromkeys(topics)))
+    return ReportParameters(from_ms, to_ms, tuple(dict.fromkeys(topics)), now_ms=now_ms)
+
+
+def read_parameter_file(path: Path) -> dict[str, object]:
+    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list.
+
+    Raises:
+        UsageError: It cannot be read or holds something else.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the parameter file {path} cannot be read: {error.strerror}", path=str(path)) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}", path=str(path)) from error
+    if not isinstance(data, dict):
+        raise UsageError(f'{path} holds no JSON object. Write {{"from": "-7d", "topic": ["orders"]}}.', path=str(path))
+    return data
+
+
+def read_values(spec: ReportSpec, given: Mapping[str, str]) -> dict[str, str | int]:
+    """The report's own parameters from their text forms, with defaults for those not given.
+
+    Args:
+        spec: The report.
+        given: Text by parameter name, without times and topics.
+
+    Raises:
+        UsageError: One is missing, does not fit, or is none of this report's.
+    """
+    own = {one.name: one for one in spec.parameters if one.kind not in (ParameterKind.TIME, ParameterKind.TOPICS)}
+    strange = [name for name in given if name not in own]
+    if strange:
+        raise UsageError(
+            f"report {spec.name} has no parameter {strange[0]}. It has: {', '.join(one.name for one in spec.parameters)}.",
+            parameter=strange[0],
+        )
+    return {name: _value(one, given.get(name, one.default).strip()) for name, one in own.items()}
+
+
+def _value(parameter: Parameter, text: str) -> str | int:
+    if not text and parameter.required:
+        raise UsageError(f"--{parameter.name} is missing: {parameter.help}", parameter=parameter.name)
+    match parameter.kind:
+        case ParameterKind.NUMBER:
+            return _number(parameter, text)
+        case ParameterKind.DURATIONS:
+            durations_ms(text)
+        case ParameterKind.ZONE if text not in zoneinfo.available_timezones():
+            raise UsageError(f"“{text}” is not a time zone. Use a name such as UTC or Asia/Shanghai.", zone=text)
+        case ParameterKind.CHOICE if text not in parameter.choices:
+            raise UsageError(f"--{parameter.name} is one of {', '.join(parameter.choices)}, not “{text}”", text=text)
+        case ParameterKind.FILE if not Path(text).is_file():
+            raise UsageError(f"--{parameter.name}: there is no file {text}. Check the path.", path=text)
+    return text
+
+
+def _number(parameter: Parameter, text: str) -> int:
+    if not re.fullmatch(r"\d{1,12}", text) or not parameter.minimum <= int(text) <= parameter.maximum:
+        raise UsageError(
+            f"--{parameter.name} takes a whole number from {parameter.minimum:,} to {parameter.maximum:,}, not “{text}”",
+            text=text,
+        )
+    return int(text)
+
+
+def durations_ms(text: str) -> Sequence[int]:
+    """Milliseconds of durations such as ``1s 5m 2h``.
+
+    Raises:
+        UsageError: One of them is none.
+    """
+    found = [re.fullmatch(r"(\d+)([smhd])", word) for word in text.split()]
+    if not found or not all(found):
+        raise UsageError(f"“{text}” are not durations. Write them as messageDelayLevel does: 1s 5s 10s 1m 2h.", text=text)
+    return [int(one[1]) * _UNIT_MS[one[2]] for one in found if one is not None]
 
 
 def parse_time(text: str, *, now_ms: int) -> int:

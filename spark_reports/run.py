@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,13 @@ from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import Progress
+from spark_reports.reading import Reading
 from spark_reports.session import ReportSession, SparkOptions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
 
 WATCH_INTERVAL_S = 0.3
@@ -40,6 +41,7 @@ class ReportRun:
         out: Folder of the result.
         parameters: What it covers.
         spark: How to run Spark.
+        also: Further forms of the result: jsonl, xlsx, pdf.
     """
 
     spec: ReportSpec
@@ -47,6 +49,7 @@ class ReportRun:
     out: Path
     parameters: ReportParameters
     spark: SparkOptions
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class _Gathered:
 
     plan: ReadPlan
     report: ModuleType
-    rows: pa.Table
+    found: Found
     java_version: str
 
 
@@ -94,34 +97,24 @@ def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancella
     progress.begin("java")
     spark = session.connect()
     cancellation.install()
-    report = importlib.import_module(f"spark_reports.reports.{run.spec.name}")
+    report = importlib.import_module(f"spark_reports.reports.{run.spec.module}")
     progress.begin("read", total=len(plan.tasks))
-    rows = _read(spark, report, plan, run.parameters, progress)
+    found = gather(Reading(spark, plan, run.parameters), report, progress)
     java_version = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
-    return _Gathered(plan, report, rows, java_version)
+    return _Gathered(plan, report, found, java_version)
 
 
-def _read(
-    spark: SparkSession, report: ModuleType, plan: ReadPlan, parameters: ReportParameters, progress: Progress
-) -> pa.Table:
+def gather(reading: Reading, report: ModuleType, progress: Progress | None = None) -> Found:
+    """Run the queries of a report."""
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.reports.common import Found  # noqa: PLC0415  as above
 
-    spark.dataSource.register(RocketMQStoreDataSource)
-    query: DataFrame = report.query(_messages(spark, report.COLUMNS, plan, parameters))
-    with _watching(spark, progress, len(plan.tasks)):
-        return query.toArrow()
-
-
-def _messages(spark: SparkSession, columns: Sequence[str], plan: ReadPlan, parameters: ReportParameters) -> DataFrame:
-    from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  as above
-    from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  as above
-
-    reader = spark.read.format(FORMAT).schema(schema_of(*columns)).option("plan", plan.to_json())
-    if parameters.from_ms is not None:
-        reader = reader.option("from_ms", str(parameters.from_ms))
-    if parameters.to_ms is not None:
-        reader = reader.option("to_ms", str(parameters.to_ms))
-    return reader.option("topics", json.dumps(parameters.topics)).load()
+    reading.spark.dataSource.register(RocketMQStoreDataSource)
+    queries: Mapping[str, DataFrame] = report.queries(reading)
+    with _watching(reading.spark, progress, len(reading.plan.tasks)) if progress else contextlib.nullcontext():
+        tables = {name: query.toArrow() for name, query in queries.items()}
+    reading.spark.catalog.clearCache()
+    return Found(tables, reading.parameters)
 
 
 def _write(run: ReportRun, gathered: _Gathered, progress: Progress) -> dict[str, object]:
@@ -129,7 +122,7 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress) -> dict[str,
     from spark_reports.output.page import render_page  # noqa: PLC0415  as above
     from spark_reports.output.tables import write_table  # noqa: PLC0415  as above
 
-    result: ReportResult = gathered.report.result(gathered.rows)
+    result: ReportResult = gathered.report.result(gathered.found)
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")

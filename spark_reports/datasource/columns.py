@@ -28,11 +28,12 @@ _BORN_HOST_POSITION = 48
 _STORE_HOST_POSITION_V4 = 64
 _V6_EXTRA_BYTES = 12
 
+_OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 _KIND_OF_TOPIC = {
     "SCHEDULE_TOPIC_XXXX": "delay",
     "rmq_sys_wheel_timer": "delay",
     "RMQ_SYS_TRANS_HALF_TOPIC": "half",
-    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
+    _OP_TOPIC: "op",
     "TRANS_CHECK_MAX_TIME_TOPIC": "given_up",
     "RMQ_SYS_TRACE_TOPIC": "trace",
 }
@@ -120,16 +121,32 @@ class RecordColumns:
         parts = pc.split_pattern(joined, " ")
         return pc.if_else(pc.equal(joined, ""), pa.array([[]], parts.type)[0], parts)
 
+    def _whole(self, name: str, digits: int, data_type: pa.DataType) -> pa.Array:
+        text = self._properties.column(name)
+        fits = pc.match_substring_regex(text, rf"^-?\d{{1,{digits}}}$")
+        return pc.if_else(fits, text, pa.scalar(None, pa.string())).cast(data_type)
+
     def _delay_level(self) -> pa.Array:
-        text = self._properties.column("DELAY")
-        return pc.if_else(pc.match_substring_regex(text, r"^-?\d{1,9}$"), text, pa.scalar(None, pa.string())).cast(pa.int32())
+        return self._whole("DELAY", 9, pa.int32())
+
+    def _deliver_time(self) -> pa.Array:
+        due_ms = pc.coalesce(self._whole("TIMER_OUT_MS", 15, pa.int64()), self._whole("TIMER_DELIVER_MS", 15, pa.int64()))
+        return due_ms.cast(pa.timestamp("ms", tz="UTC"))
+
+    def _decided_offsets(self) -> pa.Array:
+        decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
+        bodies = text_array(self.choose(decisions)._cut("body_position", "body_bytes"))
+        where = np.cumsum(decisions) - 1
+        return bodies.take(pa.array(where, mask=~decisions))
 
     def _kind(self) -> pa.Array:
         coded = self._topic.dictionary_encode()
         by_topic = pa.array([_kind_of(topic) for topic in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
         committed = pa.array((self._head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT)
         ordered = self._properties.column("__SHARDINGKEY").is_valid()
-        plain = pc.if_else(committed, "committed", pc.if_else(ordered, "fifo", "normal"))
+        delivered = self._properties.column("REAL_TOPIC").is_valid()
+        plain = pc.if_else(ordered, "fifo", "normal")
+        plain = pc.if_else(committed, "committed", pc.if_else(delivered, "delivered", plain))
         return pc.coalesce(by_topic, plain)
 
     def _born_host(self) -> pa.Array:
@@ -179,6 +196,15 @@ class RecordColumns:
         "reconsume_times": lambda self: pa.array(self._head("reconsume")),
         "prepared_offset": lambda self: pa.array(self._head("prepared_offset")),
         "kind": _kind,
+        "retry_topic": lambda self: self._properties.column("RETRY_TOPIC"),
+        "origin_id": lambda self: self._properties.column("ORIGIN_MESSAGE_ID"),
+        "producer_group": lambda self: self._properties.column("PGROUP"),
+        "transaction_id": lambda self: self._properties.column("__transactionId__"),
+        "check_times": lambda self: self._whole("TRANSACTION_CHECK_TIMES", 9, pa.int32()),
+        "deliver_time": _deliver_time,
+        "ordering_key": lambda self: self._properties.column("__SHARDINGKEY"),
+        "cancelled_key": lambda self: self._properties.column("TIMER_DEL_UNIQKEY"),
+        "decided_offsets": _decided_offsets,
         "body": lambda self: self._cut("body_position", "body_bytes"),
     }
 

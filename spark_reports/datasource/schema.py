@@ -23,7 +23,17 @@
     delay_level       int                  DELAY property; null if none
     reconsume_times   int                  delivery attempts before this copy
     prepared_offset   bigint               physical offset of the half message of a committed transaction, else 0
-    kind              string               normal, fifo, committed, delay, half, op, retry, dead_letter, given_up, trace
+    kind              string               normal, fifo, delivered (after a delay), committed, delay (waiting), half, op, retry,
+                                           dead_letter, given_up, trace
+    retry_topic       string               topic a message given back by a consumer first came from; null if none
+    origin_id         string               id of the first copy of a retried message; null if none
+    producer_group    string               of a transactional message; null if none
+    transaction_id    string               as the client gave it; null if none
+    check_times       int                  checks of a half message so far; null if none
+    deliver_time      timestamp (UTC)      when a timer message is due; null if none
+    ordering_key      string               key that ordered sends chose the queue by (5.x clients); null if none
+    cancelled_key     string               unique key of the timer message that this record cancels; null if none
+    decided_offsets   string               of op records: queue offsets of the half messages decided, separated by commas
     body              binary               body as stored; read only when the column is asked for
 
 Three columns turn on accounting. When ``skipped_reason`` is among the columns asked for, everything that was looked at and
@@ -84,6 +94,15 @@ _COLUMNS: tuple[tuple[str, DataType], ...] = (
     ("reconsume_times", IntegerType()),
     ("prepared_offset", LongType()),
     ("kind", StringType()),
+    ("retry_topic", StringType()),
+    ("origin_id", StringType()),
+    ("producer_group", StringType()),
+    ("transaction_id", StringType()),
+    ("check_times", IntegerType()),
+    ("deliver_time", TimestampType()),
+    ("ordering_key", StringType()),
+    ("cancelled_key", StringType()),
+    ("decided_offsets", StringType()),
 )
 
 MESSAGES = StructType([StructField(name, data_type) for name, data_type in _COLUMNS])

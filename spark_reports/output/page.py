@@ -16,7 +16,8 @@ import jinja2
 import plotly.offline
 from markupsafe import Markup
 
-from spark_reports.reports.result import ReportResult, Table, Unit
+from spark_reports.reports.result import ReportResult, Table
+from spark_reports.vocabulary import Unit
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
 ROWS_MAX = 500

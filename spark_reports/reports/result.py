@@ -7,20 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import pyarrow as pa
 
-
-class Unit(StrEnum):
-    """How the values of a column are written."""
-
-    TEXT = "text"
-    COUNT = "count"
-    BYTES = "bytes"
-    TIME = "time"
-    SHARE = "share"  # 0 … 1, written in percent
-    RATE = "rate"  # per second
+from spark_reports.vocabulary import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +62,8 @@ class Chart:
     Args:
         name: Key of the chart on the page.
         title: Heading.
-        kind: ``stack`` (bars over time, stacked) or ``bars`` (horizontal bars by name).
+        kind: ``stack`` (bars over time, stacked), ``lines`` (lines over time), ``bars`` (horizontal bars by name) or ``heat``
+            (one row of cells for each series).
         unit: Of the values.
         series: In drawing order.
         note: Sentence under the chart, such as the width of its bars.
@@ -111,6 +102,7 @@ class ReportResult:
         findings: Sentences, the most important first.
         charts: In page order.
         tables: In page order.
+        notes: What a reader must know to read the figures rightly.
     """
 
     rows: int
@@ -121,6 +113,7 @@ class ReportResult:
     findings: tuple[str, ...]
     charts: tuple[Chart, ...]
     tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def looked_at(self) -> int:

@@ -8,7 +8,6 @@ internal topic and another one where it was delivered, and each is counted where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +15,16 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.datasource.schema import SKIPPED_COLUMNS
-from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table, Unit
+from spark_reports.reading import Reading
+from spark_reports.reports.common import Found, clock, milliseconds, share_text, skips, table
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
+from spark_reports.vocabulary import Unit
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_minute_topic_tag
 
 COLUMNS = (*MESSAGE_COLUMNS, *SKIPPED_COLUMNS)
 """Columns to read."""
+
+TRAFFIC = "traffic"
 
 CHART_TOPICS_MAX = 5
 CHART_BARS_MAX = 15
@@ -38,46 +41,22 @@ _BUCKETS = (
     (86_400, "day"),
     (604_800, "7 days"),
 )
-_UNITS = {
-    "minute": Unit.TIME,
-    "topic": Unit.TEXT,
-    "tag": Unit.TEXT,
-    "messages": Unit.COUNT,
-    "share": Unit.SHARE,
-    "body_bytes": Unit.BYTES,
-    "store_bytes": Unit.BYTES,
-    "body_bytes_avg": Unit.BYTES,
-    "body_bytes_max": Unit.BYTES,
-    "store_bytes_max": Unit.BYTES,
-    "first_time": Unit.TIME,
-    "last_time": Unit.TIME,
-}
-_TITLES = {
-    "minute": "Minute",
-    "topic": "Topic",
-    "tag": "Tag",
-    "messages": "Messages",
-    "share": "Share",
-    "body_bytes": "Bodies",
-    "store_bytes": "Stored",
-    "body_bytes_avg": "Body, average",
-    "body_bytes_max": "Body, largest",
-    "store_bytes_max": "Record, largest",
-    "first_time": "First",
-    "last_time": "Last",
-}
+_COLUMNS = (
+    "minute", "topic", "tag", "messages", "share", "body_bytes", "store_bytes", "body_bytes_avg", "body_bytes_max",
+    "store_bytes_max", "first_time", "last_time",
+)  # fmt: skip
 _SUMS = [("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum")]
 _EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time", "min"), ("last_time", "max")]
 
 
-def query(messages: DataFrame) -> DataFrame:
-    """What Spark computes: the traffic rows."""
-    return messages.transform(by_minute_topic_tag)
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """What Spark computes: the traffic rows, which hold the accounting too, so that the bytes are read once."""
+    return {TRAFFIC: reading.records(COLUMNS).transform(by_minute_topic_tag)}
 
 
-def result(rows: pa.Table) -> ReportResult:
-    """The report from the traffic rows that `query` gave."""
-    rows = rows.combine_chunks()
+def result(found: Found) -> ReportResult:
+    """The report from the traffic rows that the query gave."""
+    rows = found[TRAFFIC].combine_chunks()
     traffic = rows.filter(pc.is_null(rows["skipped_reason"])).sort_by(
         [("minute", "ascending"), ("topic", "ascending"), ("tag", "ascending")]
     )
@@ -93,9 +72,9 @@ def result(rows: pa.Table) -> ReportResult:
     )
     return ReportResult(
         rows=messages,
-        found_from_ms=_milliseconds(pc.min(traffic["first_time"])),
-        found_to_ms=_milliseconds(pc.max(traffic["last_time"])),
-        skipped=_skips(rows),
+        found_from_ms=milliseconds(pc.min(traffic["first_time"])),
+        found_to_ms=milliseconds(pc.max(traffic["last_time"])),
+        skipped=skips(rows),
         headlines=_headlines(traffic, by_topic, by_minute),
         findings=_findings(by_topic, by_topic_tag, by_minute) if messages else ("No message is stored in this range.",),
         charts=_charts(traffic, by_topic, by_topic_tag) if messages else (),
@@ -119,11 +98,9 @@ def _with_average(table: pa.Table, total: int) -> pa.Table:
 
 
 def _table(name: str, title: str, data: pa.Table) -> Table:
-    shown = {column: unit for column, unit in _UNITS.items() if column in data.column_names}
-    if name == "by_minute_topic_tag":
-        shown.pop("share")
-    totals = {column: float(pc.sum(data[column]).as_py() or 0) for column in ("messages", "body_bytes", "store_bytes")}
-    return Table(name, title, data.select(list(shown)), shown, {column: _TITLES[column] for column in shown}, totals)
+    left_away = ("share",) if name == "by_minute_topic_tag" else ()
+    shown = [column for column in _COLUMNS if column in data.column_names and column not in left_away]
+    return table(name, title, data.select(shown), totals=("messages", "body_bytes", "store_bytes"))
 
 
 def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tuple[Headline, ...]:
@@ -134,13 +111,13 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
     tags = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
     return (
         Headline(messages, Unit.COUNT, "messages", f"in {by_topic.num_rows} topics, {tags} topics and tags"),
-        Headline(stored, Unit.BYTES, "stored", f"{_share(bodies, stored)} are message bodies"),
+        Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies"),
         Headline(bodies / messages if messages else 0.0, Unit.BYTES, "average body", _largest(by_topic)),
         Headline(
             float(peak["messages"]) / 60 if peak else 0.0,
             Unit.RATE,
             "messages/s in the busiest minute",
-            f"{peak['messages']:,} messages at {_clock(peak['minute'])}" if peak else "",
+            f"{peak['messages']:,} messages at {clock(peak['minute'])}" if peak else "",
         ),
     )
 
@@ -153,12 +130,12 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -
     peak = _row_of_max(by_minute, "messages")
     minutes = by_minute.num_rows
     sentences = [
-        f"{first['messages']:,} of {total:,} messages ({_share(first['messages'], total)}) are in {first['topic']}.",
+        f"{first['messages']:,} of {total:,} messages ({share_text(first['messages'], total)}) are in {first['topic']}.",
     ]
     if heaviest and heaviest["topic"] != first["topic"]:
         stored = int(pc.sum(by_topic["store_bytes"]).as_py())
         sentences.append(
-            f"{heaviest['topic']} takes the most room: {_share(heaviest['store_bytes'], stored)} of the stored bytes."
+            f"{heaviest['topic']} takes the most room: {share_text(heaviest['store_bytes'], stored)} of the stored bytes."
         )
     if tagged:
         pair = tagged[0]
@@ -166,7 +143,7 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -
     if peak and minutes > 1:
         mean = total / minutes
         sentences.append(
-            f"The busiest minute was {_clock(peak['minute'])} with {peak['messages']:,} messages, "
+            f"The busiest minute was {clock(peak['minute'])} with {peak['messages']:,} messages, "
             f"{peak['messages'] / mean:.1f} times the mean of the {minutes:,} minutes that have any."
         )
     return tuple(sentences)
@@ -225,23 +202,6 @@ def _stack(traffic: pa.Table, column: str, names: Sequence[str], seconds: int) -
     return tuple(Series(name, list(series[name]), list(series[name].values())) for name in order)
 
 
-def _skips(rows: pa.Table) -> tuple[Skip, ...]:
-    skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
-        [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
-    )
-    return tuple(
-        Skip(
-            reason=row["skipped_reason"],
-            rows=row["skipped_rows"],
-            bytes=row["skipped_bytes"],
-            damaged=row["skipped_reason"] not in (OUTSIDE_RANGE, OTHER_TOPIC),
-            store=row["skipped_store"],
-            first_offset=row["skipped_offset"],
-        )
-        for row in skipped.to_pylist()
-    )
-
-
 def _row_of_max(table: pa.Table, column: str) -> dict[str, Any] | None:
     if not table.num_rows:
         return None
@@ -252,17 +212,3 @@ def _row_of_max(table: pa.Table, column: str) -> dict[str, Any] | None:
 def _largest(by_topic: pa.Table) -> str:
     row = _row_of_max(by_topic, "body_bytes_max")
     return f"the largest has {row['body_bytes_max']:,} bytes, in {row['topic']}" if row else ""
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "0 %"
-
-
-def _clock(moment: object) -> str:
-    assert isinstance(moment, datetime)
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _milliseconds(moment: pa.Scalar) -> int | None:
-    value = moment.as_py()
-    return None if value is None else round(value.timestamp() * 1000)

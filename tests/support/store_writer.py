@@ -11,7 +11,7 @@ from zlib import crc32
 _MAGIC = -626843481
 _BLANK_MAGIC = -875286124
 _HEAD = struct.Struct(">iiiiiqqiq4siq4siiqi")
-_BORN_HOST = (bytes((10, 0, 0, 7)), 40001)
+_BORN_PORT = 40001
 _STORE_HOST = (bytes((127, 0, 0, 1)), 10911)
 
 
@@ -45,19 +45,38 @@ class StoreWriter:
         store_ms: int = 1_700_000_000_000,
         born_ms: int | None = None,
         sys_flag: int = 0,
+        born_host: str = "10.0.0.7",
+        reconsume_times: int = 0,
+        prepared_offset: int = 0,
+        skip_offsets: int = 0,
     ) -> int:
-        """Append one record; return its physical offset."""
+        """Append one record; return its physical offset.
+
+        Args:
+            topic: Name.
+            body: As stored.
+            properties: Names and values, or the property text itself.
+            queue_id: Queue of the topic.
+            store_ms: Broker time, epoch milliseconds.
+            born_ms: Producer time; 3 ms before the broker's if None.
+            sys_flag: Flag bits.
+            born_host: IPv4 address of the producer.
+            reconsume_times: Delivery attempts before this copy.
+            prepared_offset: Physical offset of the half message.
+            skip_offsets: Queue offsets left out before this record's own.
+        """
         text = properties if isinstance(properties, bytes) else encode(properties)
         name = topic.encode()
         size = 91 + len(body) + len(name) + len(text)
         if self.position % self.file_bytes + size + 8 > self.file_bytes:
             self._roll()
         start = self.position
-        queue_offset = self.offsets.get((topic, queue_id), 0)
+        queue_offset = self.offsets.get((topic, queue_id), 0) + skip_offsets
         self.offsets[topic, queue_id] = queue_offset + 1
         head = _HEAD.pack(
             size, _MAGIC, crc32(body) & 0x7FFFFFFF, queue_id, 0, queue_offset, start, sys_flag,
-            store_ms - 3 if born_ms is None else born_ms, *_BORN_HOST, store_ms, *_STORE_HOST, 0, 0, len(body),
+            store_ms - 3 if born_ms is None else born_ms, bytes(map(int, born_host.split("."))), _BORN_PORT, store_ms,
+            *_STORE_HOST, reconsume_times, prepared_offset, len(body),
         )  # fmt: skip
         self._pending.append(b"".join((head, body, bytes((len(name),)), name, struct.pack(">h", len(text)), text)))
         self.position += size

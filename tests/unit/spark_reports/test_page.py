@@ -10,7 +10,8 @@ from spark_reports.output.manifest import Source, manifest, with_files, with_tim
 from spark_reports.output.page import ROWS_MAX, format_value, render_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import StageTime
-from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table, Unit
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
+from spark_reports.vocabulary import Unit
 
 HOSTILE = "</script><img src=https://example.org/x>"
 

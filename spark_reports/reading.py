@@ -1,0 +1,48 @@
+"""What a report reads from: the planned bytes of the stores, as many times as it needs, in the columns it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.parameters import ReportParameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Source of a report's queries.
+
+    Args:
+        spark: Session with the data source registered.
+        plan: The bytes; the same for all reads of a run.
+        parameters: What the report covers.
+    """
+
+    spark: SparkSession
+    plan: ReadPlan
+    parameters: ReportParameters
+
+    def records(self, columns: Sequence[str], *, all_topics: bool = False, from_ms: int | None = None) -> DataFrame:
+        """Rows of the range, with accounting rows if their columns are among ``columns``.
+
+        Args:
+            columns: Names of the data source's columns.
+            all_topics: Read internal and other topics too; the report chooses itself.
+            from_ms: Begin here instead of where the parameters say.
+        """
+        from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  as above
+
+        start = self.parameters.from_ms if from_ms is None else from_ms
+        reader = self.spark.read.format(FORMAT).schema(schema_of(*columns)).option("plan", self.plan.to_json())
+        if start is not None:
+            reader = reader.option("from_ms", str(start))
+        if self.parameters.to_ms is not None:
+            reader = reader.option("to_ms", str(self.parameters.to_ms))
+        return reader.option("topics", json.dumps(() if all_topics else self.parameters.topics)).load()

@@ -1,0 +1,207 @@
+"""What reports share: from the rows that Spark found to a result whose manifest adds up; figures in words.
+
+A report is a module of `spark_reports.reports` with two functions:
+
+    queries(reading)  what Spark computes, as named data frames; one of them ``accounting``
+    result(found)     tables, charts and findings of what the queries gave
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.parameters import ReportParameters
+from spark_reports.reading import Reading
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
+from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
+from spark_reports.vocabulary import Unit, title_of, unit_of
+
+NOTHING = "No message is stored in this range."
+CHART_BARS_MAX = 15
+ACCOUNTING = "accounting"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The messages of a report and their accounting.
+
+    Args:
+        messages: Without the accounting rows.
+        accounting: See `spark_reports.transforms.accounting`.
+    """
+
+    messages: DataFrame
+    accounting: DataFrame
+
+
+def read(reading: Reading, *columns: str, all_topics: bool = False, from_ms: int | None = None) -> Read:
+    """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
+    names = list(dict.fromkeys((*columns, *ACCOUNTED)))
+    rows = reading.records(names, all_topics=all_topics, from_ms=from_ms).persist(StorageLevel.MEMORY_AND_DISK)
+    return Read(messages_of(rows), accounting(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the queries of a report gave.
+
+    Args:
+        tables: Name of the query → its rows.
+        parameters: What the report was told.
+    """
+
+    tables: Mapping[str, pa.Table]
+    parameters: ReportParameters
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self.tables[name]
+
+    @property
+    def messages(self) -> int:
+        """Messages read."""
+        return total(self._read_rows(), "messages")
+
+    def _read_rows(self) -> pa.Table:
+        rows = self.tables[ACCOUNTING]
+        return rows.filter(pc.is_null(rows["skipped_reason"]))
+
+    def result(
+        self,
+        *,
+        headlines: Sequence[Headline],
+        findings: Sequence[str],
+        tables: Sequence[Table],
+        charts: Sequence[Chart] = (),
+        notes: Sequence[str] = (),
+    ) -> ReportResult:
+        """The report; what was read and left out is taken from the accounting rows."""
+        rows = self._read_rows()
+        return ReportResult(
+            rows=self.messages,
+            found_from_ms=milliseconds(pc.min(rows["first_time"])),
+            found_to_ms=milliseconds(pc.max(rows["last_time"])),
+            skipped=skips(self.tables[ACCOUNTING]),
+            headlines=tuple(headlines),
+            findings=tuple(findings) if self.messages else (NOTHING,),
+            charts=tuple(charts) if self.messages else (),
+            tables=tuple(tables),
+            notes=tuple(notes),
+        )
+
+
+def skips(rows: pa.Table) -> tuple[Skip, ...]:
+    """What was left out, from rows with the columns that `accounting` gives."""
+    skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
+        [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
+    )
+    return tuple(
+        Skip(
+            reason=row["skipped_reason"],
+            rows=row["skipped_rows"],
+            bytes=row["skipped_bytes"],
+            damaged=row["skipped_reason"] not in (OUTSIDE_RANGE, OTHER_TOPIC),
+            store=row["skipped_store"],
+            first_offset=row["skipped_offset"],
+        )
+        for row in skipped.to_pylist()
+    )
+
+
+# ---- tables and charts -------------------------------------------------------------------------------------------------
+
+
+def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> Table:
+    """A result table whose headings and units are those of the vocabulary.
+
+    Args:
+        name: File name without ending.
+        title: Heading.
+        data: The rows, in the order they are shown.
+        totals: Columns whose sum stands under the table.
+        note: Sentence under the table.
+    """
+    names = data.column_names
+    sums = {column: float(total(data, column)) for column in totals}
+    return Table(name, title, data, {one: unit_of(one) for one in names}, {one: title_of(one) for one in names}, sums, note)
+
+
+def ordered(data: pa.Table, *keys: str) -> pa.Table:
+    """Rows in the order of some columns; a minus before a name turns it round. Equal in all of them: as they came."""
+    order = [(key.lstrip("-"), "descending" if key.startswith("-") else "ascending") for key in keys]
+    return data.combine_chunks().sort_by(order)
+
+
+def with_share(data: pa.Table, column: str = "messages") -> pa.Table:
+    """The rows with their share of a column's sum."""
+    whole = float(total(data, column)) or 1.0
+    return data.append_column("share", pc.divide(data[column].cast(pa.float64()), whole))
+
+
+def bars(name: str, title: str, labels: Sequence[object], values: Sequence[float], unit: Unit = Unit.COUNT) -> Chart:
+    """Horizontal bars, the first few."""
+    more = len(labels) - CHART_BARS_MAX
+    note = f"The first {CHART_BARS_MAX} of {len(labels):,}." if more > 0 else ""
+    series = Series(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
+    return Chart(name, title, "bars", unit, (series,), note)
+
+
+# ---- figures in words --------------------------------------------------------------------------------------------------
+
+
+def rows_of(data: pa.Table) -> list[dict[str, Any]]:
+    """Rows as dictionaries."""
+    rows: list[dict[str, Any]] = data.to_pylist()
+    return rows
+
+
+def total(data: pa.Table, column: str) -> int:
+    """Sum of a column; 0 without rows."""
+    return int(pc.sum(data[column]).as_py() or 0)
+
+
+def number(value: int, noun: str) -> str:
+    """``1 message``, ``2,000 messages``; a noun that ends in y gets ies."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:] not in ("ay", "ey", "oy") else f"{noun}s"
+    return f"{value:,} {noun if value == 1 else plural}"
+
+
+def part(some: int, whole: int) -> str:
+    """``3 of 4 (75.0 %)``."""
+    return f"{some:,} of {whole:,} ({share_text(some, whole)})"
+
+
+def share_text(some: float, whole: float) -> str:
+    """A share in percent."""
+    return f"{100 * some / whole:.1f} %" if whole else "0 %"
+
+
+def duration_text(milliseconds_: float | None) -> str:
+    """A duration with a fitting unit."""
+    if milliseconds_ is None:
+        return "unknown"
+    size = abs(milliseconds_)
+    for limit, divisor, unit in ((1_000, 1, "ms"), (120_000, 1_000, "s"), (7_200_000, 60_000, "min"), (172_800_000, 3_600_000, "h")):
+        if size < limit:
+            return f"{milliseconds_ / divisor:.{0 if divisor == 1 else 1}f} {unit}"
+    return f"{milliseconds_ / 86_400_000:.1f} days"
+
+
+def clock(moment: object) -> str:
+    """A time in UTC, to the minute."""
+    assert isinstance(moment, datetime)
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def milliseconds(moment: pa.Scalar) -> int | None:
+    """Epoch milliseconds of a timestamp; None of a null."""
+    value = moment.as_py()
+    return None if value is None else round(value.timestamp() * 1000)

@@ -1,0 +1,73 @@
+"""Report ``dead-letters``: how old they are, where they came from, what they have in common."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, clock, ordered, part, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.dead_letters import AGES, DEAD_COLUMNS, causes, dead_by, dead_letters
+from spark_reports.transforms.origin import of_topics
+from spark_reports.vocabulary import Unit
+
+CAUSES_MAX = 500
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Dead letters by age, by origin, and by property value."""
+    source = read(reading, *DEAD_COLUMNS, all_topics=True)
+    dead = dead_letters(source.messages, reading.parameters.now_ms).transform(of_topics, reading.parameters.topics)
+    return {
+        ACCOUNTING: source.accounting,
+        "ages": dead_by(dead, "group", "age"),
+        "origins": dead_by(dead, "group", "topic", "tag"),
+        "causes": causes(dead).orderBy(F.desc("dead"), "group", "property", "cause").limit(CAUSES_MAX),
+    }
+
+
+def result(found: Found) -> ReportResult:
+    """Ages, origins, common values."""
+    ages = ordered(found["ages"], "group", "age")
+    origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
+    dead = total(origins, "dead")
+    by_age = [sum(row["dead"] for row in rows_of(ages) if row["age"] == index) for index in range(len(AGES))]
+    named = ages.set_column(ages.column_names.index("age"), "age", pa.array([AGES[one] for one in ages["age"].to_pylist()], pa.string()))
+    oldest = min((row["first_time"] for row in rows_of(origins)), default=None)
+    return found.result(
+        headlines=(
+            Headline(dead, Unit.COUNT, "dead letters", f"of {found.messages:,} records read"),
+            Headline(total(origins, "store_bytes"), Unit.BYTES, "stored", f"the oldest of {clock(oldest)}" if oldest else ""),
+            Headline(by_age[0] + by_age[1], Unit.COUNT, "younger than a day"),
+            Headline(by_age[-1], Unit.COUNT, "older than 30 days"),
+        ),
+        findings=_findings(dead, origins, found["causes"]),
+        charts=(bars("ages", "Dead letters by age", list(AGES), by_age),),
+        tables=(
+            table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes")),
+            table("by_age", "By group and age", named, totals=("dead", "store_bytes")),
+            table("by_property", "By property value", found["causes"],
+                  note=f"The first {CAUSES_MAX}." if found["causes"].num_rows == CAUSES_MAX else ""),
+        ),
+        notes=(
+            f"Ages are at {datetime.fromtimestamp(found.parameters.now_ms / 1000, UTC):%Y-%m-%d %H:%M UTC}.",
+            "The consumer's exception is not in the message: causes are what dead letters have in common.",
+            "A dead letter that was sent again stays in its topic until it is cleaned away.",
+        ),
+    )  # fmt: skip
+
+
+def _findings(dead: int, origins: pa.Table, values: pa.Table) -> list[str]:
+    if not dead:
+        return ["0 dead letters are stored in this range."]
+    first = rows_of(origins.slice(0, 1))[0]
+    tag = f" with tag {first['tag']}" if first["tag"] else ""
+    sentences = [f"{part(first['dead'], dead)} dead letters are of group {first['group']}, from {first['topic']}{tag}."]
+    common = rows_of(values.slice(0, 1))
+    if common:
+        sentences.append(f"{part(common[0]['dead'], dead)} have {common[0]['property']} = {common[0]['cause']}.")
+    return sentences

@@ -1,0 +1,94 @@
+"""Report ``delay``: planned against real delivery, by level and for timers."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_reports.parameters import durations_ms
+from spark_reports.reading import Reading
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    Found,
+    bars,
+    duration_text,
+    number,
+    ordered,
+    part,
+    read,
+    rows_of,
+    table,
+    total,
+)
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
+from spark_reports.transforms.origin import of_topics
+from spark_reports.vocabulary import Unit
+
+_SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Waits by level, and by level and topic."""
+    parameters = reading.parameters
+    source = read(reading, *DELAY_COLUMNS, all_topics=True)
+    waits = deliveries(source.messages, durations_ms(parameters.text("levels"))).transform(of_topics, parameters.topics)
+    late_ms = parameters.number("late-ms")
+    return {
+        ACCOUNTING: source.accounting,
+        "levels": by_level(waits, "level", late_ms=late_ms),
+        "topics": by_level(waits, "level", "topic", late_ms=late_ms),
+    }
+
+
+def result(found: Found) -> ReportResult:
+    """Lateness by level and topic."""
+    levels = _named(found["levels"], found.parameters.text("levels").split())
+    topics = _named(found["topics"], found.parameters.text("levels").split(), "topic")
+    sums = {name: total(levels, name) for name in _SUMS}
+    late_ms = found.parameters.number("late-ms")
+    worst = max((row for row in rows_of(levels) if row["max_ms"] is not None), key=lambda row: row["max_ms"], default=None)
+    return found.result(
+        headlines=(
+            Headline(sums["messages"], Unit.COUNT, "waits", f"of {found.messages:,} records read"),
+            Headline(sums["delivered"], Unit.COUNT, "delivered", f"{sums['early']:,} before their time"),
+            Headline(sums["late"], Unit.COUNT, "late", f"by {duration_text(late_ms)} or more"),
+            Headline(sums["waiting"], Unit.COUNT, "not delivered yet", f"{sums['cancelled']:,} more were cancelled"),
+        ),
+        findings=(
+            f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
+            f"{sums['cancelled']:,} were cancelled.",
+            f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "
+            f"{sums['early']:,} came before their time.",
+            *(
+                (f"The latest of {number(worst['delivered'], 'delivery')} of level {worst['level']} came "
+                 f"{duration_text(worst['max_ms'])} behind its plan.",) if worst else ()
+            ),
+        ),
+        charts=(bars("late", "99 % of lateness by level", levels["level"].to_pylist(), _known(levels["p99_ms"]), Unit.DURATION),),
+        tables=(
+            table("by_level", "By level", levels, totals=_SUMS),
+            table("by_level_topic", "By level and topic", topics, totals=_SUMS),
+        ),
+        notes=(
+            "The plan of a level is the store time of the waiting record plus the level's duration as given; a broker whose "
+            "levels were changed needs the levels of that time.",
+            "A timer's plan is TIMER_OUT_MS, which the broker rounds down to whole seconds.",
+            "A wait whose delivery lies outside the range counts as not delivered. What Orbit's own window cancelled is not in "
+            "the log and counts so too.",
+            "Messages without a unique key cannot be paired and are left out.",
+        ),
+    )  # fmt: skip
+
+
+def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:
+    """Rows in order of level, each with its duration: ``3 (10s)``."""
+    texts = levels["level"].to_pylist()
+    names = [f"{text} ({durations[int(text) - 1]})" if text.isdigit() and int(text) <= len(durations) else text for text in texts]
+    order = pa.array([int(text) if text.isdigit() else 10_000 for text in texts], pa.int64())
+    named = levels.set_column(0, "level", pa.array(names, pa.string())).append_column("order", order)
+    return ordered(named, "order", *more).drop_columns("order")
+
+
+def _known(values: pa.ChunkedArray) -> list[float]:
+    return [float(value) if value is not None else 0.0 for value in values.to_pylist()]

@@ -1,0 +1,88 @@
+"""Report ``latency``: from the producer's clock to the broker's, by host, with clocks that run ahead apart.
+
+Negative values are clocks, not speed; they are counted and shown by themselves and are in no percentile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, ordered, part, read, rows_of, table, total
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, latency_by, with_latency
+from spark_reports.vocabulary import Unit
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Latencies by host, over all, and by hour."""
+    source = read(reading, *LATENCY_COLUMNS)
+    latencies = with_latency(source.messages)
+    return {
+        ACCOUNTING: source.accounting,
+        "hosts": latency_by(latencies, "host", "skew"),
+        "all": latency_by(latencies, "skew"),
+        "hours": latency_by(latencies, "hour_time", "skew"),
+    }
+
+
+def result(found: Found) -> ReportResult:
+    """Percentiles by host; hosts whose clock is ahead."""
+    hosts = ordered(found["hosts"], "-p99_ms", "host")
+    plausible = hosts.filter(pc.equal(hosts["skew"], PLAUSIBLE)).drop_columns("skew")
+    ahead = hosts.filter(pc.equal(hosts["skew"], AHEAD)).drop_columns("skew")
+    overall = next((row for row in rows_of(found["all"]) if row["skew"] == PLAUSIBLE), None)
+    sent, skewed = total(hosts, "messages"), total(ahead, "messages")
+    return found.result(
+        headlines=(
+            Headline(sent, Unit.COUNT, "messages as sent", f"of {found.messages:,} records read"),
+            *((Headline(overall[key], Unit.DURATION, title) for key, title in _PERCENTILES) if overall else ()),
+            Headline(skewed, Unit.COUNT, "from clocks ahead", f"of {ahead.num_rows} hosts"),
+        ),
+        findings=_findings(plausible, ahead, sent, overall["p99_ms"] if overall else None),
+        charts=(
+            _over_time(found["hours"]),
+            bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), Unit.DURATION),
+        ),
+        tables=(
+            table("by_host", "By host", plausible, totals=("messages",)),
+            table("clocks_ahead", "Clocks ahead of the broker's", ahead, totals=("messages",),
+                  note="Negative durations: the message was born later than it was stored."),
+        ),
+        notes=(
+            "Copies that the broker makes (delivered, retried, checked, committed) keep the time of birth and are left out.",
+            "A clock that runs behind makes latencies longer and cannot be told from a slow network.",
+        ),
+    )  # fmt: skip
+
+
+_PERCENTILES = (("p50_ms", "median"), ("p99_ms", "99 %"))
+
+
+def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None) -> list[str]:
+    skewed = total(ahead, "messages")
+    sentences = [f"{part(sent - skewed, sent)} messages have a plausible latency; 99 % of them took at most {duration_text(p99)}."]
+    if plausible.num_rows > 1:
+        slowest = rows_of(plausible.slice(0, 1))[0]
+        sentences.append(f"{slowest['messages']:,} messages from {slowest['host']} are the slowest: 99 % took at most "
+                         f"{duration_text(slowest['p99_ms'])}.")  # fmt: skip
+    if skewed:
+        worst = min(rows_of(ahead), key=lambda row: row["min_ms"])
+        sentences.append(f"{part(skewed, sent)} messages were born after they were stored: the clock of {worst['host']} is up to "
+                         f"{duration_text(-worst['min_ms'])} ahead.")  # fmt: skip
+    return sentences
+
+
+def _over_time(hours: pa.Table) -> Chart:
+    rows = rows_of(ordered(hours.filter(pc.equal(hours["skew"], PLAUSIBLE)), "hour_time"))
+    at: list[object] = [_ms(row["hour_time"]) for row in rows]
+    series = tuple(Series(title, at, [float(row[key]) for row in rows]) for key, title in _PERCENTILES)
+    return Chart("hours", "Latency over time", "lines", Unit.DURATION, series, "One point is one hour.")
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

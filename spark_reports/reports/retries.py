@@ -1,0 +1,87 @@
+"""Report ``retries``: of the messages that consumers gave back, how many got how far."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.origin import of_topics
+from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
+from spark_reports.vocabulary import Unit
+
+_SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Chains by group and last attempt, and by group, topic and tag."""
+    source = read(reading, *RETRY_COLUMNS, all_topics=True)
+    lives = chains(source.messages).transform(of_topics, reading.parameters.topics)
+    return {
+        ACCOUNTING: source.accounting,
+        "attempts": chains_by(lives, "group", "attempt"),
+        "topics": chains_by(lives, "group", "topic", "tag"),
+    }
+
+
+def result(found: Found) -> ReportResult:
+    """The funnel."""
+    funnel = _funnel(found["attempts"])
+    topics = ordered(found["topics"], "-messages", "group", "topic", "tag")
+    sums = {name: total(topics, name) for name in _SUMS}
+    over_all = ordered(found["attempts"].group_by("attempt").aggregate([("messages", "sum")]), "attempt")
+    return found.result(
+        headlines=(
+            Headline(sums["messages"], Unit.COUNT, "messages given back", f"in {found.messages:,} records read"),
+            Headline(sums["last_seen"], Unit.COUNT, "not seen again", "handled, or their consumer is gone"),
+            Headline(sums["waiting"], Unit.COUNT, "wait for the next attempt"),
+            Headline(sums["dead"], Unit.COUNT, "became dead letters"),
+        ),
+        findings=_findings(sums, found["attempts"], topics),
+        charts=(bars("last", "Messages by their last attempt", [str(one) for one in over_all["attempt"].to_pylist()],
+                     over_all["messages_sum"].to_pylist()),),
+        tables=(
+            table("funnel", "Funnel by group", funnel, totals=("last_seen", "waiting", "dead"),
+                  note="Attempt 0: given up without a retry."),
+            table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS),
+        ),
+        notes=(
+            "A message that is not seen again was handled, or nobody took it any more: the log does not tell the two apart.",
+            "A dead letter that is sent again starts a new chain.",
+            "Chains that began before the range miss their first attempts.",
+        ),
+    )  # fmt: skip
+
+
+def _funnel(attempts: pa.Table) -> pa.Table:
+    """For each group and attempt how many messages reached it, and what became of those that went no further."""
+    rows = []
+    for group in sorted(set(attempts["group"].to_pylist())):
+        of_group = ordered(attempts.filter(pc.equal(attempts["group"], group)), "attempt")
+        reached = total(of_group, "messages")
+        for row in rows_of(of_group):
+            left = {name: row[name] for name in ("last_seen", "waiting", "dead")}
+            rows.append({"group": group, "attempt": row["attempt"], "reached": reached} | left)
+            reached -= row["messages"]
+    schema = pa.schema([("group", pa.string()), *((name, pa.int64()) for name in ("attempt", "reached", "last_seen", "waiting", "dead"))])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _findings(sums: dict[str, int], attempts: pa.Table, topics: pa.Table) -> list[str]:
+    whole = sums["messages"]
+    if not whole:
+        return ["0 messages were given back by a consumer."]
+    once = sum(row["last_seen"] for row in rows_of(attempts) if row["attempt"] == 1)
+    worst = max(rows_of(topics), key=lambda row: row["dead"])
+    sentences = [
+        f"{part(sums['dead'], whole)} messages given back became dead letters, {sums['last_seen']:,} were not seen again, "
+        f"{sums['waiting']:,} wait.",
+        f"{part(once, whole)} were not seen again after the first attempt.",
+    ]
+    if worst["dead"]:
+        tag = f" with tag {worst['tag']}" if worst["tag"] else ""
+        sentences.append(f"{number(worst['dead'], 'dead letter')} of {worst['group']} came from {worst['topic']}{tag}.")
+    return sentences

@@ -1,0 +1,34 @@
+"""What was read and what was left out: the rows that every manifest is made of."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS
+
+ACCOUNTED = ("store", "store_time", "physical_offset", *SKIPPED_COLUMNS)
+"""What `accounting` needs of a read."""
+
+
+def messages_of(read: DataFrame) -> DataFrame:
+    """The messages of a read without its accounting rows."""
+    return read.where(F.col(SKIPPED_REASON).isNull()).drop(*SKIPPED_COLUMNS)
+
+
+def accounting(read: DataFrame) -> DataFrame:
+    """One row of totals, and one for each store and reason of what was skipped.
+
+    Returns:
+        skipped_reason (null: the messages), skipped_store, messages, first_time, last_time, skipped_rows, skipped_bytes,
+        skipped_offset (physical offset of the first damaged place).
+    """
+    skipped = F.col(SKIPPED_REASON).isNotNull()
+    return read.groupBy(F.col(SKIPPED_REASON), F.when(skipped, F.col("store")).alias("skipped_store")).agg(
+        F.count(F.when(~skipped, 1)).alias("messages"),
+        F.min("store_time").alias("first_time"),
+        F.max("store_time").alias("last_time"),
+        F.coalesce(F.sum(SKIPPED_ROWS), F.lit(0)).cast("bigint").alias(SKIPPED_ROWS),
+        F.coalesce(F.sum(SKIPPED_BYTES), F.lit(0)).cast("bigint").alias(SKIPPED_BYTES),
+        F.min(F.when(skipped, F.col("physical_offset"))).alias("skipped_offset"),
+    )

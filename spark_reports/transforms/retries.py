@@ -1,0 +1,56 @@
+"""Chains of messages that consumers gave back: how far each came.
+
+One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts.
+
+Source: broker specification §8.1.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import meant_topic
+
+RETRY_COLUMNS = (
+    "store", "topic", "real_topic", "retry_topic", "kind", "origin_id", "unique_key", "reconsume_times", "tag", "store_time",
+)  # fmt: skip
+DEAD, WAITING, NOT_SEEN_AGAIN = "dead", "waiting", "not seen again"
+
+_RETRY, _DLQ = "%RETRY%", "%DLQ%"
+
+
+def chains(messages: DataFrame) -> DataFrame:
+    """One row for each message that a group gave back.
+
+    Returns:
+        group, topic (where it came from), tag, attempt (last one delivered; 0: dead at once), state, first_time, last_time.
+    """
+    target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
+    records = messages.withColumn("target", target).where(F.col("target").startswith(_RETRY) | F.col("target").startswith(_DLQ))
+    group = F.regexp_replace("target", f"^({_RETRY}|{_DLQ})", "")
+    records = records.withColumn("group", group).withColumn("chain", F.coalesce("origin_id", "unique_key"))
+    attempt = F.when(F.col("kind") == "retry", F.col("reconsume_times"))
+    waiting = F.when(F.col("kind") == "delay", F.col("reconsume_times"))
+    dead = F.max(F.when(F.col("kind") == "dead_letter", 1)).isNotNull()
+    lives = records.groupBy("store", "group", "chain").agg(
+        F.min(meant_topic()).alias("topic"),
+        F.min("tag").alias("tag"),
+        F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),
+        F.coalesce(F.max(waiting), F.lit(0)).alias("awaited"),
+        dead.alias("is_dead"),
+        F.min("store_time").alias("first_time"),
+        F.max("store_time").alias("last_time"),
+    )
+    state = F.when(F.col("is_dead"), DEAD).when(F.col("awaited") > F.col("attempt"), WAITING).otherwise(NOT_SEEN_AGAIN)
+    return lives.select("group", "topic", "tag", "attempt", state.alias("state"), "first_time", "last_time")
+
+
+def chains_by(lives: DataFrame, *keys: str) -> DataFrame:
+    """Chains by some columns: messages, last_seen (not seen again), waiting, dead, attempts (their sum)."""
+    counts = ((NOT_SEEN_AGAIN, "last_seen"), (WAITING, "waiting"), (DEAD, "dead"))
+    return lives.groupBy(*keys).agg(
+        F.count("*").alias("messages"),
+        *(F.count(F.when(F.col("state") == state, 1)).alias(name) for state, name in counts),
+        F.sum("attempt").alias("attempts"),
+    )

@@ -1,0 +1,86 @@
+"""Transactions from half, op, committed and given-up records.
+
+Half messages are written again at each check, so records are no transactions: one transaction is all half records of one
+store, group and unique key. An op record names queue offsets of half messages; a committed message names the physical offset
+of the half message it came from.
+
+Source: broker specification §4.2 to §4.7.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import spread
+
+TRANSACTION_COLUMNS = (
+    "store", "real_topic", "queue_offset", "physical_offset", "store_time", "kind", "unique_key", "keys", "producer_group",
+    "born_host", "check_times", "prepared_offset", "decided_offsets",
+)  # fmt: skip
+COMMITTED, ROLLED_BACK, GIVEN_UP, UNDECIDED = "committed", "rolled_back", "given_up", "undecided"
+OUTCOMES = (COMMITTED, ROLLED_BACK, GIVEN_UP, UNDECIDED)
+
+
+def transactions(messages: DataFrame) -> DataFrame:
+    """One row for each transaction.
+
+    Returns:
+        store, unique_key, group, topic, keys (separated by spaces), first_time, checks, outcome, decided_ms (first half
+        record to decision; null while undecided).
+    """
+    halves = messages.where("kind = 'half'").withColumn("id", _identity())
+    decided = halves.join(_decisions(messages), ["store", "queue_offset"], "left")
+    commits = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("physical_offset"))
+    decided = decided.join(commits.agg(F.min("store_time").alias("commit_time")), ["store", "physical_offset"], "left")
+    lives = decided.groupBy("store", "id").agg(
+        F.min_by("unique_key", "physical_offset").alias("unique_key"),
+        F.min_by("producer_group", "physical_offset").alias("group"),
+        F.min_by("real_topic", "physical_offset").alias("topic"),
+        F.min_by(F.concat_ws(" ", "keys"), "physical_offset").alias("keys"),
+        F.min("store_time").alias("first_time"),
+        F.max("physical_offset").alias("last_half"),
+        F.coalesce(F.max("check_times"), F.lit(0)).alias("checks"),
+        F.min("op_time").alias("op_time"),
+        F.min("commit_time").alias("commit_time"),
+    )
+    given_up = messages.where("kind = 'given_up'").withColumn("id", _identity()).groupBy("store", "id")
+    given_up = given_up.agg(F.max("physical_offset").alias("given_up_at"), F.max("store_time").alias("given_up_time"))
+    lives = lives.join(given_up, ["store", "id"], "left").withColumn("outcome", _outcome())
+    decided_time = F.when(F.col("outcome") == GIVEN_UP, F.col("given_up_time")).otherwise(F.least("commit_time", "op_time"))
+    decided_ms = F.unix_millis(decided_time) - F.unix_millis("first_time")
+    return lives.select(
+        "store", "unique_key", "group", "topic", "keys", "first_time", "checks", "outcome", decided_ms.alias("decided_ms")
+    )
+
+
+def outcomes_by(lives: DataFrame, *keys: str) -> DataFrame:
+    """Transactions by some columns: transactions, one count for each outcome, checks, and the spread of the decision time."""
+    return lives.groupBy(*keys).agg(
+        F.count("*").alias("transactions"),
+        *(F.count(F.when(F.col("outcome") == outcome, 1)).alias(outcome) for outcome in OUTCOMES),
+        F.sum("checks").alias("checks"),
+        *spread("decided_ms"),
+    )
+
+
+def _identity() -> Column:
+    return F.coalesce(F.concat_ws(" ", "producer_group", "unique_key"), F.col("physical_offset").cast("string"))
+
+
+def _decisions(messages: DataFrame) -> DataFrame:
+    offsets = F.explode(F.split("decided_offsets", ","))
+    ops = messages.where("kind = 'op'").select("store", "store_time", offsets.alias("decided"))
+    ops = ops.where(F.col("decided").rlike(r"^\d{1,18}$")).withColumn("queue_offset", F.col("decided").cast("bigint"))
+    return ops.groupBy("store", "queue_offset").agg(F.min("store_time").alias("op_time"))
+
+
+def _outcome() -> Column:
+    """Given up is said only of what was not resumed since; Orbit writes an op record for it too, so it goes before that."""
+    given_up = F.col("given_up_at") > F.col("last_half")
+    return (
+        F.when(F.col("commit_time").isNotNull(), COMMITTED)
+        .when(given_up, GIVEN_UP)
+        .when(F.col("op_time").isNotNull(), ROLLED_BACK)
+        .otherwise(UNDECIDED)
+    )
