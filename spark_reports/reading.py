@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+TopicsOf = Literal["stored", "meant", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,13 @@ class Reading:
     plan: ReadPlan
     parameters: ReportParameters
 
-    def records(self, columns: Sequence[str], *, all_topics: bool = False, from_ms: int | None = None) -> DataFrame:
+    def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
         """Rows of the range, with accounting rows if their columns are among ``columns``.
 
         Args:
             columns: Names of the data source's columns.
-            all_topics: Read internal and other topics too; the report chooses itself.
+            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or as meant by the
+                producer; ``all``: the report chooses itself.
             from_ms: Begin here instead of where the parameters say.
         """
         from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
@@ -45,4 +48,6 @@ class Reading:
             reader = reader.option("from_ms", str(start))
         if self.parameters.to_ms is not None:
             reader = reader.option("to_ms", str(self.parameters.to_ms))
-        return reader.option("topics", json.dumps(() if all_topics else self.parameters.topics)).load()
+        topics = () if topics_of == "all" else self.parameters.topics
+        reader = reader.option("topics_of", "stored" if topics_of == "all" else topics_of)
+        return reader.option("topics", json.dumps(topics)).load()

@@ -6,7 +6,8 @@ import contextlib
 import importlib
 import json
 import threading
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,13 +96,24 @@ def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancella
     progress.begin("plan")
     plan = plan_read(run.stores)
     progress.begin("java")
+    report = _report(run.spec, run.parameters)
     spark = session.connect()
     cancellation.install()
-    report = importlib.import_module(f"spark_reports.reports.{run.spec.module}")
     progress.begin("read", total=len(plan.tasks))
     found = gather(Reading(spark, plan, run.parameters), report, progress)
     java_version = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
     return _Gathered(plan, report, found, java_version)
+
+
+def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
+    """The module of a report, after it had a look at what it was told; loads while Java starts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
+        module = importlib.import_module(f"spark_reports.reports.{spec.module}")
+    check: Callable[[ReportParameters], None] | None = getattr(module, "check", None)
+    if check is not None:
+        check(parameters)
+    return module
 
 
 def gather(reading: Reading, report: ModuleType, progress: Progress | None = None) -> Found:

@@ -78,9 +78,10 @@ class RecordColumns:
             wanted &= stored < to_ms
         return wanted
 
-    def topic_among(self, topics: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """For each record whether its topic is one of ``topics``."""
-        found: npt.NDArray[np.bool_] = pc.is_in(self._topic, value_set=pa.array(topics, pa.string())).to_numpy(
+    def topic_among(self, topics: Sequence[str], *, meant: bool = False) -> npt.NDArray[np.bool_]:
+        """For each record whether its topic is one of ``topics``: that it is stored in, or that it was meant for."""
+        of_record = pc.coalesce(self._properties.column("RETRY_TOPIC"), self._real_topic()) if meant else self._topic
+        found: npt.NDArray[np.bool_] = pc.is_in(of_record, value_set=pa.array(topics, pa.string())).to_numpy(
             zero_copy_only=False
         )
         return found

@@ -4,7 +4,8 @@
     spark.read.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
 
 Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``from_ms`` and ``to_ms`` (store time, epoch milliseconds,
-from ≤ time < to); ``topics`` (JSON list); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). The
+from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting, half or retried
+message was first sent to); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). The
 row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs, the
 reader makes no others. It does not decompress bodies and does not check their checksums.
 """
@@ -63,11 +64,12 @@ class StorePartition(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all."""
+    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all; see the module."""
 
     from_ms: int | None = None
     to_ms: int | None = None
     topics: tuple[str, ...] = ()
+    meant: bool = False
 
 
 class Skipped:
@@ -150,7 +152,7 @@ def selection_of(options: Mapping[str, str]) -> Selection:
     """The selection that a read's options describe.
 
     Raises:
-        UsageError: A time is no whole number, or the range is empty.
+        UsageError: A time is no whole number, the range is empty, or an option has no such value.
     """
     bounds: dict[str, int | None] = {}
     for name in ("from_ms", "to_ms"):
@@ -162,7 +164,10 @@ def selection_of(options: Mapping[str, str]) -> Selection:
     from_ms, to_ms = bounds["from_ms"], bounds["to_ms"]
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
-    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))))
+    topics_of = options.get("topics_of", "stored")
+    if topics_of not in ("stored", "meant"):
+        raise UsageError(f"option topics_of is stored or meant, not “{topics_of}”")
+    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))), meant=topics_of == "meant")
 
 
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -184,7 +189,7 @@ def _select(records: RecordColumns, selection: Selection, skipped: Skipped) -> R
         skipped.add(OUTSIDE_RANGE, records.choose(~inside))
         records = records.choose(inside)
     if selection.topics:
-        among = records.topic_among(selection.topics)
+        among = records.topic_among(selection.topics, meant=selection.meant)
         skipped.add(OTHER_TOPIC, records.choose(~among))
         records = records.choose(among)
     return records

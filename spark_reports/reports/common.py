@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
+from spark_reports.reading import Reading, TopicsOf
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit, title_of, unit_of
@@ -43,10 +43,10 @@ class Read:
     accounting: DataFrame
 
 
-def read(reading: Reading, *columns: str, all_topics: bool = False, from_ms: int | None = None) -> Read:
+def read(reading: Reading, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
     """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
-    rows = reading.records(names, all_topics=all_topics, from_ms=from_ms).persist(StorageLevel.MEMORY_AND_DISK)
+    rows = reading.records(names, topics_of=topics_of, from_ms=from_ms).persist(StorageLevel.MEMORY_AND_DISK)
     return Read(messages_of(rows), accounting(rows))
 
 

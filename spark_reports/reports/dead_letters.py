@@ -12,7 +12,6 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, clock, ordered, part, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.transforms.dead_letters import AGES, DEAD_COLUMNS, causes, dead_by, dead_letters
-from spark_reports.transforms.origin import of_topics
 from spark_reports.vocabulary import Unit
 
 CAUSES_MAX = 500
@@ -20,8 +19,8 @@ CAUSES_MAX = 500
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Dead letters by age, by origin, and by property value."""
-    source = read(reading, *DEAD_COLUMNS, all_topics=True)
-    dead = dead_letters(source.messages, reading.parameters.now_ms).transform(of_topics, reading.parameters.topics)
+    source = read(reading, *DEAD_COLUMNS, topics_of="meant")
+    dead = dead_letters(source.messages, reading.parameters.now_ms)
     return {
         ACCOUNTING: source.accounting,
         "ages": dead_by(dead, "group", "age"),

@@ -22,7 +22,6 @@ from spark_reports.reports.common import (
 )
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
-from spark_reports.transforms.origin import of_topics
 from spark_reports.vocabulary import Unit
 
 _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
@@ -31,8 +30,8 @@ _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Waits by level, and by level and topic."""
     parameters = reading.parameters
-    source = read(reading, *DELAY_COLUMNS, all_topics=True)
-    waits = deliveries(source.messages, durations_ms(parameters.text("levels"))).transform(of_topics, parameters.topics)
+    source = read(reading, *DELAY_COLUMNS, topics_of="meant")
+    waits = deliveries(source.messages, durations_ms(parameters.text("levels")))
     late_ms = parameters.number("late-ms")
     return {
         ACCOUNTING: source.accounting,

@@ -20,7 +20,7 @@ from spark_reports.vocabulary import Unit
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Latencies by host, over all, and by hour."""
-    source = read(reading, *LATENCY_COLUMNS)
+    source = read(reading, *LATENCY_COLUMNS, topics_of="meant")
     latencies = with_latency(source.messages)
     return {
         ACCOUNTING: source.accounting,

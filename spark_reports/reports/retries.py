@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.transforms.origin import of_topics
 from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.vocabulary import Unit
 
@@ -18,8 +17,8 @@ _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Chains by group and last attempt, and by group, topic and tag."""
-    source = read(reading, *RETRY_COLUMNS, all_topics=True)
-    lives = chains(source.messages).transform(of_topics, reading.parameters.topics)
+    source = read(reading, *RETRY_COLUMNS, topics_of="meant")
+    lives = chains(source.messages)
     return {
         ACCOUNTING: source.accounting,
         "attempts": chains_by(lives, "group", "attempt"),

@@ -24,7 +24,7 @@ OPEN_MAX = 10_000
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Transactions by group and topic, by checks, and the open ones."""
-    source = read(reading, *TRANSACTION_COLUMNS, all_topics=True)
+    source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
     unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).drop("store", "decided_ms")
     return {

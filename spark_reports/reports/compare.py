@@ -1,0 +1,89 @@
+"""Report ``compare``: a period against one of the same length some days earlier."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from broker_core.errors import UsageError
+from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, number, ordered, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
+from spark_reports.vocabulary import Unit
+
+DAY_MS = 86_400_000
+
+
+def check(parameters: ReportParameters) -> None:
+    """Refuse a comparison of nothing.
+
+    Raises:
+        UsageError: The period has no beginning.
+    """
+    if parameters.from_ms is None:
+        raise UsageError("compare needs a period: say where it begins with --from (and where it ends with --to; else now).")
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Sums by topic and tag in both periods."""
+    from_ms, to_ms, earlier_ms = _period(reading.parameters)
+    source = read(reading, *COMPARE_COLUMNS, from_ms=from_ms - earlier_ms)
+    changes = by_period(source.messages, from_ms=from_ms, to_ms=to_ms, earlier_ms=earlier_ms)
+    return {ACCOUNTING: source.accounting, "changes": changes}
+
+
+def result(found: Found) -> ReportResult:
+    """Changes, the largest first."""
+    from_ms, to_ms, earlier_ms = _period(found.parameters)
+    changes = found["changes"]
+    size = pc.abs(changes["messages_change"])
+    changes = ordered(changes.append_column("order", size), "-order", "topic", "tag").drop_columns("order")
+    now, then = total(changes, "messages"), total(changes, "messages_before")
+    return found.result(
+        headlines=(
+            Headline(now, Unit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
+            Headline(then, Unit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
+            Headline((now - then) / then if then else float("nan"), Unit.SHARE, "change"),
+        ),
+        findings=_findings(changes, now, then),
+        charts=(bars("changes", "Change in messages by topic and tag",
+                     [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(changes)],
+                     changes["messages_change"].to_pylist()),),
+        tables=(table("changes", "By topic and tag", changes,
+                      totals=("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before")),),
+        notes=(
+            f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at {time_text(from_ms - earlier_ms)}. "
+            f"Rows read are those of both and of the time between."
+            + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
+            "Compare the same weekdays; and remember that retention may have cut the earlier period.",
+        ),
+    )  # fmt: skip
+
+
+def _period(parameters: ReportParameters) -> tuple[int, int, int]:
+    check(parameters)
+    assert parameters.from_ms is not None
+    to_ms = parameters.now_ms if parameters.to_ms is None else parameters.to_ms
+    return parameters.from_ms, to_ms, parameters.number("earlier-days") * DAY_MS
+
+
+def _findings(changes: pa.Table, now: int, then: int) -> list[str]:
+    rows = rows_of(changes)
+    relative = f"{(now - then) / then:+.1%}" if then else "there were none"
+    new = [row for row in rows if row["messages"] and not row["messages_before"]]
+    gone = [row for row in rows if row["messages_before"] and not row["messages"]]
+    sentences = [f"{number(now, 'message')} against {then:,} before ({relative})."]
+    if rows:
+        sentences.append(f"{rows[0]['messages_change']:+,} messages are the largest change, of {_name(rows[0])}.")
+    for some, words in ((new, "new"), (gone, "gone")):
+        if some:
+            sentences.append(f"{number(len(some), 'topic and tag').replace('topic and tags', 'topics and tags')} "
+                             f"{'is' if len(some) == 1 else 'are'} {words}, first of all {_name(some[0])}.")  # fmt: skip
+    return sentences
+
+
+def _name(row: dict[str, object]) -> str:
+    return f"{row['topic']} · {row['tag']}" if row["tag"] else str(row["topic"])

@@ -1,0 +1,66 @@
+"""Report ``duplicates``: the same unique key, business key or body stored again."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, number, ordered, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, cases
+from spark_reports.vocabulary import Unit
+
+SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Sums by sameness and topic, and the first cases."""
+    source = read(reading, *DUPLICATE_COLUMNS, topics_of="meant")
+    found = cases(source.messages, reading.parameters.number("within-s") * 1000).persist()
+    sums = found.groupBy("sameness", "topic").agg(
+        F.count("*").alias("groups"), F.sum("repeats").alias("repeats"), F.max("apart_ms").alias("apart_ms")
+    )
+    first = found.orderBy(F.desc("repeats"), "sameness", "topic", "key").limit(reading.parameters.number("top"))
+    return {ACCOUNTING: source.accounting, "sums": sums, "cases": first}
+
+
+def result(found: Found) -> ReportResult:
+    """Sums and cases."""
+    sums = ordered(found["sums"], "-repeats", "sameness", "topic")
+    repeats = {name: sum(row["repeats"] for row in rows_of(sums) if row["sameness"] == name) for name in SAMENESS}
+    return found.result(
+        headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(sums, name)) for name in SAMENESS],
+        findings=_findings(sums, repeats),
+        charts=(bars("repeats", "Repeats", [f"{row['topic']} · {row['sameness']}" for row in rows_of(sums)],
+                     sums["repeats"].to_pylist()),),
+        tables=(
+            table("by_topic", "By sameness and topic", sums, totals=("groups", "repeats")),
+            table("cases", "Cases", ordered(found["cases"], "-repeats", "sameness", "topic", "key"),
+                  note=f"The first {found.parameters.number('top'):,} of {total(sums, 'groups'):,}."),
+        ),
+        notes=(
+            f"Repeats come at most {duration_text(found.parameters.number('within-s') * 1000)} after the one before. Many are lawful, "
+            "such as a customer number as key, or a heartbeat's body: choose topics and time with that in mind.",
+            "Bodies are compared by checksum (CRC-32) and length as stored; two different bodies can agree in both by chance.",
+            "Copies that the broker makes are left out. Messages with the same unique key count once for keys and bodies.",
+        ),
+    )  # fmt: skip
+
+
+def _cases(sums: pa.Table, name: str) -> str:
+    return f"in {number(sum(row['groups'] for row in rows_of(sums) if row['sameness'] == name), 'case')}"
+
+
+def _findings(sums: pa.Table, repeats: dict[str, int]) -> list[str]:
+    sentences = [
+        f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} stored again under the same unique key: "
+        "a producer sent again what had arrived.",
+        f"{number(repeats[BUSINESS_KEY], 'message')} repeat a business key under another unique key, "
+        f"{repeats[BODY]:,} repeat a body.",
+    ]
+    for row in rows_of(sums.slice(0, 1)):
+        sentences.append(f"{number(row['repeats'], 'repeat')} by {row['sameness']} are in {row['topic']}, at most "
+                         f"{duration_text(row['apart_ms'])} apart.")  # fmt: skip
+    return sentences

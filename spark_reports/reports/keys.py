@@ -1,0 +1,71 @@
+"""Report ``keys``: hot keys, and how evenly ordering keys spread."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
+from spark_reports.vocabulary import Unit
+
+_SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """The first keys of each sort, and the evenness of each topic."""
+    source = read(reading, *KEY_COLUMNS, topics_of="meant")
+    top = reading.parameters.number("top")
+    made = {ACCOUNTING: source.accounting}
+    for column, _ in _SORTS:
+        counts = key_counts(source.messages, column)
+        made[column] = with_share_of_topic(counts).orderBy(F.desc("messages"), "topic", "key").limit(top)
+        made[f"{column}_evenness"] = evenness(counts)
+    return made
+
+
+def result(found: Found) -> ReportResult:
+    """Rankings and evenness."""
+    ranking = {column: ordered(found[column], "-messages", "topic", "key") for column, _ in _SORTS}
+    even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
+    tables = [
+        made
+        for column, noun in _SORTS
+        for made in (
+            table(f"{column}_first", f"First {noun}s", ranking[column],
+                  note=f"The first {found.parameters.number('top'):,} of {total(even[column], 'distinct_values'):,}."),
+            table(f"{column}_by_topic", f"Spread of {noun}s by topic", even[column].rename_columns(
+                ["largest" if name == "messages_max" else name for name in even[column].column_names]), totals=("keyed",)),
+        )
+    ]  # fmt: skip
+    hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
+    sentences = []
+    for column, noun in _SORTS:
+        sentences.append(f"{total(even[column], 'keyed'):,} uses of {number(total(even[column], 'distinct_values'), noun)} "
+                         f"in {number(even[column].num_rows, 'topic')}.")  # fmt: skip
+        for row in rows_of(ranking[column].slice(0, 1)):
+            whole = next(one["keyed"] for one in rows_of(even[column]) if one["topic"] == row["topic"])
+            sentences.append(f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
+                             f"in {number(row['queues'], 'queue')}.")  # fmt: skip
+    return found.result(
+        headlines=(
+            Headline(total(even["keys"], "distinct_values"), Unit.COUNT, "business keys"),
+            Headline(total(even["ordering_key"], "distinct_values"), Unit.COUNT, "ordering keys"),
+            Headline(hot[0]["share"] if hot else 0.0, Unit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""),
+        ),
+        findings=sentences,
+        charts=tuple(
+            bars(column, f"First {noun}s", [f"{row['topic']} · {row['key']}" for row in rows_of(ranking[column])],
+                 [row["messages"] for row in rows_of(ranking[column])])
+            for column, noun in _SORTS if ranking[column].num_rows
+        ),
+        tables=tables,
+        notes=(
+            "Keys are separated by spaces; a message counts for each of its keys.",
+            "Ordering keys are known of clients that store them (5.x message groups); older ordered sends leave no trace but the "
+            "queue. Gini: 0 even, near 1 one key has all.",
+            "Counted exactly, over messages as they were sent; copies of the broker are left out.",
+        ),
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Report ``queues``: even, silent and incomplete queues."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, read, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.delay import SCHEDULE_TOPIC
+from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
+from spark_reports.vocabulary import Unit
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Rows by queue and by topic."""
+    source = read(reading, *QUEUE_COLUMNS)
+    queues = queue_rows(source.messages)
+    return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}
+
+
+def result(found: Found) -> ReportResult:
+    """Balance and gaps."""
+    queues = ordered(found["queues"], "store", "topic", "queue_id")
+    topics = ordered(found["topics"], "-skewness", "store", "topic")
+    missing, silent = total(topics, "offsets_missing"), total(topics, "silent")
+    return found.result(
+        headlines=(
+            Headline(queues.num_rows, Unit.COUNT, "queues", f"of {number(topics.num_rows, 'topic')}"),
+            Headline(silent, Unit.COUNT, "silent queues", "ids below the highest seen"),
+            Headline(missing, Unit.COUNT, "offsets missing"),
+        ),
+        findings=_findings(topics, queues),
+        charts=(bars("skewness", "Fullest queue by the mean", topics["topic"].to_pylist(), topics["skewness"].to_pylist(), Unit.RATIO),),
+        tables=(
+            table("by_topic", "By topic", topics, totals=("queues", "silent", "messages", "offsets_missing")),
+            table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing")),
+        ),
+        notes=(
+            "The queues of waiting messages are delay levels; they are in the list by queue alone.",
+            "A queue that never got a message is seen only if one with a higher id did.",
+            "Offsets are missing where records are damaged or were cut away; messages before the first offset of the range are not.",
+            "Batch queues and compaction leave gaps lawfully; a changed number of queues makes late queues emptier.",
+        ),
+    )  # fmt: skip
+
+
+def _findings(topics: pa.Table, queues: pa.Table) -> list[str]:
+    gaps = [row for row in rows_of(queues) if row["offsets_missing"]]
+    quiet = [row for row in rows_of(topics) if row["silent"]]
+    sentences = [
+        f"{number(total(topics, 'offsets_missing'), 'offset')} of {number(queues.num_rows, 'queue')} "
+        f"{'is' if total(topics, 'offsets_missing') == 1 else 'are'} missing"
+        + (f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']} and {len(gaps) - 1} more." if len(gaps) > 1
+           else f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']}." if gaps else "."),
+        f"{number(total(topics, 'silent'), 'queue')} {'is' if total(topics, 'silent') == 1 else 'are'} silent"
+        + (f", most of them of {max(quiet, key=lambda row: row['silent'])['topic']}." if quiet else "."),
+    ]  # fmt: skip
+    for row in rows_of(topics.slice(0, 1)):
+        sentences.append(f"{row['largest']:,} of {row['messages']:,} messages of {row['topic']} are in one of its "
+                         f"{number(row['queues'], 'queue')}, {row['skewness']:.1f} times the mean.")  # fmt: skip
+    return sentences

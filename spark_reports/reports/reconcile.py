@@ -1,0 +1,93 @@
+"""Report ``reconcile``: a list of keys from a CSV file against what is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+from pyspark.sql import DataFrame
+
+from broker_core.errors import UsageError
+from spark_reports.parameters import ReportParameters
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS, SEVERAL, STATES, reconciled
+from spark_reports.vocabulary import Unit
+
+
+def check(parameters: ReportParameters) -> None:
+    """Refuse a list that cannot be read.
+
+    Raises:
+        UsageError: No CSV, no such column, or no key in it.
+    """
+    listed_keys(Path(parameters.text("keys-file")), parameters.text("column"))
+
+
+def listed_keys(path: Path, column: str) -> pa.Table:
+    """The keys of a CSV file as one column ``key``; empty cells are passed over.
+
+    Raises:
+        UsageError: No CSV, no such column, or no key in it.
+    """
+    try:
+        rows = pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(newlines_in_values=True))
+        column = column or rows.column_names[0]
+        if column not in rows.column_names:
+            raise UsageError(f"{path} has no column {column}. Columns: {', '.join(rows.column_names)}", column=column)
+        typed = {column: pa.string()}  # as text, whatever it looks like: 007 is not 7
+        options = pa_csv.ConvertOptions(include_columns=[column], column_types=typed)
+        rows = pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(newlines_in_values=True), convert_options=options)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path} cannot be read as CSV in UTF-8: {error}", path=str(path)) from error
+    keys = pc.utf8_trim_whitespace(rows[column])
+    keys = keys.filter(pc.not_equal(pc.fill_null(keys, ""), ""))
+    if not len(keys):
+        raise UsageError(f"column {column} of {path} holds no key", path=str(path))
+    return pa.table({"key": keys.cast(pa.string())})
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """One row for each listed key."""
+    parameters = reading.parameters
+    source = read(reading, *RECONCILE_COLUMNS, topics_of="meant")
+    wanted = reading.spark.createDataFrame(listed_keys(Path(parameters.text("keys-file")), parameters.text("column")))
+    column = parameters.text("match").replace("-", "_")
+    return {ACCOUNTING: source.accounting, "keys": reconciled(source.messages, wanted, column)}
+
+
+def result(found: Found) -> ReportResult:
+    """What is missing, what is there twice."""
+    keys = ordered(found["keys"], "key")
+    by_state = {state: keys.filter(pc.equal(keys["state"], state)) for state in STATES}
+    repeated = keys.filter(pc.greater(keys["listed"], 1)).num_rows
+    counts = pa.table({"state": list(STATES), "listed": [by_state[state].num_rows for state in STATES]})
+    dead = keys.filter(pc.greater(keys["dead"], 0)).num_rows
+    return found.result(
+        headlines=(
+            Headline(keys.num_rows, Unit.COUNT, "listed keys", f"{repeated:,} stand in the list more than once" if repeated else ""),
+            *(Headline(by_state[state].num_rows, Unit.COUNT, state) for state in STATES),
+        ),
+        findings=(
+            f"{part(by_state[ONCE].num_rows, keys.num_rows)} listed keys are stored once, {by_state[MISSING].num_rows:,} are missing, "
+            f"{by_state[SEVERAL].num_rows:,} are stored several times.",
+            f"{number(total(keys, 'copies'), 'message')} carry a listed key; {number(dead, 'key')} "
+            f"{'has' if dead == 1 else 'have'} a dead letter.",
+        ),
+        charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist()),),
+        tables=(
+            table("by_state", "By state", counts, totals=("listed",)),
+            table("missing", "Missing", by_state[MISSING].select(["key", "listed"])),
+            table("several", "Stored several times", by_state[SEVERAL].drop_columns("state")),
+            table("keys", "All listed keys", keys, totals=("copies", "retried", "dead")),
+        ),
+        notes=(
+            "Missing means: not in the range and topics of this report. Widen them before drawing conclusions, and mind what "
+            "retention has cleaned away.",
+            "Copies are messages as sent; retries and dead letters stand beside them. What was consumed is not in the log, "
+            "only what was given back.",
+        ),
+    )  # fmt: skip

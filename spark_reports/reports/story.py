@@ -1,0 +1,73 @@
+"""Report ``story``: every record of one message or key, in order, and what each of them means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, clock, duration_text, number, read, rows_of, table
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.transforms.story import STORY_COLUMNS, story
+from spark_reports.vocabulary import Unit
+
+ROWS_MAX = 10_000
+Row = dict[str, Any]
+
+_STEPS: Mapping[str, Callable[[Row], str]] = {
+    "normal": lambda row: f"stored by the producer {row['born_host']}",
+    "fifo": lambda row: f"stored in order by the producer {row['born_host']}",
+    "delay": lambda row: "cancels a timer message" if row["cancelled_key"] else f"waits for its time, for {row['real_topic']}",
+    "delivered": lambda _: "delivered after its delay",
+    "half": lambda row: f"half message, check {row['check_times']}" if row["check_times"] else f"half message for {row['real_topic']}",
+    "op": lambda _: "the half message is decided",
+    "committed": lambda _: "committed",
+    "given_up": lambda _: "given up after its checks",
+    "retry": lambda row: f"delivered again, attempt {row['reconsume_times']}",
+    "dead_letter": lambda row: f"dead letter after {row['reconsume_times']} attempts",
+    "trace": lambda _: "trace record",
+}
+_SHOWN = ("store_time", "step", "topic", "queue_id", "queue_offset", "physical_offset", "tag", "keys", "unique_key", "body_bytes")
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """The records."""
+    source = read(reading, *STORY_COLUMNS, topics_of="all")
+    return {ACCOUNTING: source.accounting, "records": story(source.messages, reading.parameters.text("key")).limit(ROWS_MAX)}
+
+
+def result(found: Found) -> ReportResult:
+    """The story."""
+    records = found["records"].combine_chunks()
+    rows = rows_of(records)
+    steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
+    told = records.append_column("step", steps).select(list(_SHOWN))
+    key = found.parameters.text("key")
+    messages = len({row["unique_key"] for row in rows if row["kind"] != "op"})
+    return found.result(
+        headlines=(
+            Headline(len(rows), Unit.COUNT, "records", f"of {found.messages:,} read"),
+            Headline(messages, Unit.COUNT, "messages", "by unique key"),
+        ),
+        findings=_findings(rows, key),
+        tables=(table("story", "Story", told, note=f"The first {ROWS_MAX:,}." if len(rows) == ROWS_MAX else ""),),
+        notes=(
+            "An op record does not say whether it commits: a committed copy does.",
+            "That a consumer got a message is not in the log, only that it gave it back.",
+            "Topics are not looked at here: a message passes through internal ones.",
+        ),
+    )
+
+
+def _findings(rows: list[Row], key: str) -> list[str]:
+    if not rows:
+        return [f"0 records of “{key}” are in this range."]
+    first, last = rows[0], rows[-1]
+    took = (last["store_time"] - first["store_time"]).total_seconds() * 1000
+    return [
+        f"{number(len(rows), 'record')} of “{key}”, from {clock(first['store_time'])} within {duration_text(took)}.",
+        f"First: {_STEPS[first['kind']](first)}, in {first['topic']}. Last: {_STEPS[last['kind']](last)}, in {last['topic']}.",
+    ]

@@ -1,0 +1,56 @@
+"""What was stored twice: the same unique key, the same business key under another unique key, the same body.
+
+A repeat is a record that comes within a time of the one before it in its case; later ones are taken for lawful.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
+
+DUPLICATE_COLUMNS = (
+    "real_topic", "keys", "unique_key", "body_crc", "body_bytes", "store_time", "physical_offset", *ORIGIN_COLUMNS,
+)  # fmt: skip
+UNIQUE_KEY, BUSINESS_KEY, BODY = "unique key", "business key", "body"
+
+
+def cases(messages: DataFrame, within_ms: int) -> DataFrame:
+    """One row for each case with a repeat.
+
+    Args:
+        messages: With `DUPLICATE_COLUMNS`.
+        within_ms: Longest time between two records that count as repeats.
+
+    Returns:
+        sameness, topic, key, copies (all records of the case), repeats, first_time, last_time, apart_ms (the longest time
+        between a repeat and the record before it).
+    """
+    sent = first_stored(messages).withColumnRenamed("real_topic", "topic")
+    same_id = sent.where("unique_key is not null").select("topic", F.col("unique_key").alias("key"), "store_time", "physical_offset")
+    once = sent.groupBy("topic", F.coalesce("unique_key", F.col("physical_offset").cast("string")).alias("id")).agg(
+        *(F.min_by(name, "physical_offset").alias(name) for name in ("keys", "body_crc", "body_bytes", "store_time")),
+        F.min("physical_offset").alias("physical_offset"),
+    )
+    same_key = once.select("topic", F.explode("keys").alias("key"), "store_time", "physical_offset")
+    digest = F.concat_ws(" ", F.format_string("crc %08x,", "body_crc"), "body_bytes", F.lit("bytes"))
+    same_body = once.where("body_bytes > 0").select("topic", digest.alias("key"), "store_time", "physical_offset")
+    parts = ((UNIQUE_KEY, same_id), (BUSINESS_KEY, same_key), (BODY, same_body))
+    found = [_repeats(rows, within_ms).withColumn("sameness", F.lit(sameness)) for sameness, rows in parts]
+    together = found[0].unionByName(found[1]).unionByName(found[2])
+    return together.select("sameness", "topic", "key", "copies", "repeats", "first_time", "last_time", "apart_ms")
+
+
+def _repeats(rows: DataFrame, within_ms: int) -> DataFrame:
+    before = F.lag("store_time").over(Window.partitionBy("topic", "key").orderBy("store_time", "physical_offset"))
+    apart = rows.withColumn("apart_ms", F.unix_millis("store_time") - F.unix_millis(before))
+    repeat = F.when(F.col("apart_ms") <= within_ms, F.col("apart_ms"))
+    grouped = apart.groupBy("topic", "key").agg(
+        F.count("*").alias("copies"),
+        F.count(repeat).alias("repeats"),
+        F.min("store_time").alias("first_time"),
+        F.max("store_time").alias("last_time"),
+        F.max(repeat).alias("apart_ms"),
+    )
+    return grouped.where("repeats > 0")

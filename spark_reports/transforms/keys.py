@@ -1,0 +1,60 @@
+"""Business keys and ordering keys: how often, where, how evenly."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
+
+KEY_COLUMNS = ("real_topic", "queue_id", "keys", "ordering_key", "store_time", *ORIGIN_COLUMNS)
+
+
+def key_counts(messages: DataFrame, column: str) -> DataFrame:
+    """Messages as they were sent, by topic and key.
+
+    Args:
+        messages: With `KEY_COLUMNS`.
+        column: ``keys`` (a message counts for each of its keys) or ``ordering_key``.
+
+    Returns:
+        topic, key, messages, queues (how many the key is in), first_time, last_time.
+    """
+    key = F.explode("keys") if column == "keys" else F.col(column)
+    keyed = first_stored(messages).select(F.col("real_topic").alias("topic"), key.alias("key"), "queue_id", "store_time")
+    return (
+        keyed.where("key is not null")
+        .groupBy("topic", "key")
+        .agg(
+            F.count("*").alias("messages"),
+            F.countDistinct("queue_id").alias("queues"),
+            F.min("store_time").alias("first_time"),
+            F.max("store_time").alias("last_time"),
+        )
+    )
+
+
+def with_share_of_topic(counts: DataFrame) -> DataFrame:
+    """Key counts with their share of the keyed messages of the topic."""
+    whole = F.sum("messages").over(Window.partitionBy("topic"))
+    return counts.withColumn("share", F.col("messages") / whole)
+
+
+def evenness(counts: DataFrame) -> DataFrame:
+    """How evenly the messages of a topic spread over its keys.
+
+    Returns:
+        topic, distinct_values (keys), keyed (messages with a key), messages_max (of one key), gini (0: even, near 1: one key
+        has all).
+    """
+    place = F.row_number().over(Window.partitionBy("topic").orderBy("messages", "key"))
+    ranked = counts.withColumn("place", place)
+    summed = ranked.groupBy("topic").agg(
+        F.count("*").alias("distinct_values"),
+        F.sum("messages").alias("keyed"),
+        F.max("messages").alias("messages_max"),
+        F.sum(F.col("place") * F.col("messages")).alias("weighted"),
+    )
+    size = F.col("distinct_values")
+    gini = 2 * F.col("weighted") / (size * F.col("keyed")) - (size + 1) / size
+    return summed.select("topic", "distinct_values", "keyed", "messages_max", F.round(gini, 6).alias("gini"))

@@ -1,0 +1,23 @@
+"""Who sends: messages as they were sent, by the address the broker saw."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of
+
+PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "store_bytes", *ORIGIN_COLUMNS)
+
+
+def producer_rows(messages: DataFrame, *keys: str | Column) -> DataFrame:
+    """Messages as sent, by some of host, topic, group or columns of time: messages, topics, store_bytes, first and last."""
+    sent = first_stored(messages).withColumn("host", host_of("born_host"))
+    sent = sent.withColumnsRenamed({"real_topic": "topic", "producer_group": "group"})
+    return sent.groupBy(*keys).agg(
+        F.count("*").alias("messages"),
+        F.countDistinct("topic").alias("topics"),
+        F.sum("store_bytes").alias("store_bytes"),
+        F.min("store_time").alias("first_time"),
+        F.max("store_time").alias("last_time"),
+    )

@@ -1,0 +1,44 @@
+"""A list of keys against what is stored."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, meant_topic
+
+RECONCILE_COLUMNS = ("real_topic", "retry_topic", "keys", "unique_key", "store_time", "physical_offset", *ORIGIN_COLUMNS)
+MISSING, ONCE, SEVERAL = "missing", "stored once", "stored several times"
+STATES = (MISSING, ONCE, SEVERAL)
+
+
+def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame:
+    """One row for each key of a list.
+
+    Args:
+        messages: With `RECONCILE_COLUMNS`.
+        wanted: Column key; a key may stand in it several times.
+        column: ``keys`` or ``unique_key``.
+
+    Returns:
+        key, listed (how often in the list), copies (messages as sent), retried, dead, topic (of the first), first_time,
+        last_time, state.
+    """
+    keyed = messages.withColumn("key", F.explode("keys") if column == "keys" else F.col(column)).where("key is not null")
+    sent = (
+        first_stored(keyed)
+        .groupBy("key")
+        .agg(
+            F.count("*").alias("copies"),
+            F.min_by(meant_topic(), "physical_offset").alias("topic"),
+            F.min("store_time").alias("first_time"),
+            F.max("store_time").alias("last_time"),
+        )
+    )
+    given_back = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")
+    given_back = given_back.agg(*(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in
+                                  (("retry", "retried"), ("dead_letter", "dead"))))  # fmt: skip
+    listed = wanted.groupBy("key").agg(F.count("*").alias("listed"))
+    rows = listed.join(sent, "key", "left").join(given_back, "key", "left").fillna(0, ["copies", "retried", "dead"])
+    state = F.when(F.col("copies") == 0, MISSING).when(F.col("copies") == 1, ONCE).otherwise(SEVERAL)
+    return rows.select("key", "listed", "copies", "retried", "dead", "topic", "first_time", "last_time", state.alias("state"))

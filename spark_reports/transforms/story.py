@@ -1,0 +1,29 @@
+"""Every record that belongs to one message or key."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+STORY_COLUMNS = (
+    "store", "topic", "real_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time", "born_host", "kind",
+    "keys", "unique_key", "tag", "reconsume_times", "check_times", "deliver_time", "prepared_offset", "decided_offsets",
+    "cancelled_key", "body_bytes",
+)  # fmt: skip
+
+
+def story(messages: DataFrame, key: str) -> DataFrame:
+    """Records of a business key or unique key, with the decisions on their half messages, oldest first.
+
+    Records of one unique key belong together even where a copy lacks the business key; cancellations of a timer message and
+    op records name it in ways of their own.
+    """
+    cancelled = F.element_at(F.split("cancelled_key", r"\+"), -1)
+    named = F.array_contains("keys", key) | F.col("unique_key").eqNullSafe(key) | cancelled.eqNullSafe(key)
+    ids = messages.where(named).where("unique_key is not null").select("unique_key").distinct()
+    own = messages.where(named).unionByName(messages.where(~named).join(ids, "unique_key", "left_semi"))
+    halves = own.where("kind = 'half'").select("store", F.col("queue_offset").cast("string").alias("decided"))
+    ops = messages.where("kind = 'op'").withColumn("decided", F.explode(F.split("decided_offsets", ",")))
+    decisions = ops.join(halves, ["store", "decided"], "left_semi").drop("decided")
+    rows = own.unionByName(decisions).withColumn("keys", F.concat_ws(" ", "keys"))
+    return rows.orderBy("store_time", "store", "physical_offset")
