@@ -22,7 +22,8 @@ from spark_reports.progress import Progress
 
 DESCRIPTION = (
     "Make a report on the messages of a store, also while a broker is writing to it. The result is a folder with a page "
-    "(report.html), tables as Parquet and CSV (on demand also JSON Lines and XLSX, and the page as PDF), and manifest.json, which says what was read and what was left out."
+    "(report.html), tables as Parquet and CSV (JSON Lines, XLSX and PDF on demand), and manifest.json, "
+    "which says what was read and what was left out."
 )
 _VALUE_OPTIONS = ("--from", "--to")
 EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
@@ -78,9 +79,7 @@ def _with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> Repor
     """Parameters from the file that ``--params`` names and from the options."""
     filed = read_parameter_file(arguments.params) if arguments.params is not None else {}
     own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
-    own |= {
-        one.name: text for one in _own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None
-    }
+    own |= {one.name: text for one in _own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None}
     topics = filed.get("topic", [])
     bounds = read_parameters(
         arguments.from_time or _text_or_none(filed.get("from")),

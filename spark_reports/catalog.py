@@ -92,7 +92,8 @@ TOPICS = Parameter("topic", "Topics", ParameterKind.TOPICS, "Only these topics; 
 BOUNDS = (FROM, TO, TOPICS)
 
 LEVELS = Parameter(
-    "levels", "Delay levels", ParameterKind.DURATIONS, "Durations of the delay levels, as the broker had them (messageDelayLevel).",
+    "levels", "Delay levels", ParameterKind.DURATIONS, "Durations of the delay levels, as the broker had "
+    "them (messageDelayLevel).",
     default="1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
 )  # fmt: skip
 LATE = Parameter("late-ms", "Late from (ms)", ParameterKind.NUMBER, "Deliveries this much behind their plan count as late.",
@@ -107,7 +108,9 @@ TOP = Parameter("top", "Rows", ParameterKind.NUMBER, "How many rows the ranking 
 KEY = Parameter("key", "Key", ParameterKind.TEXT, "A business key or a unique key.", required=True)
 SILENT = Parameter("silent-days", "Silent for (days)", ParameterKind.NUMBER,
                    "A tag counts as gone when its topic went on so much longer.", default="3", minimum=1)  # fmt: skip
-SAMPLE = Parameter("sample", "Sample", ParameterKind.NUMBER, "One body of so many is compressed on trial; 0: none.", default="10")
+SAMPLE = Parameter(
+    "sample", "Sample", ParameterKind.NUMBER, "One body of so many is compressed on trial; 0: none.", default="10"
+)
 WITHIN = Parameter("within-s", "Within (s)", ParameterKind.NUMBER, "Repeats further apart than this are taken for lawful.",
                    default="86400", minimum=1)  # fmt: skip
 EARLIER = Parameter("earlier-days", "Compare with (days earlier)", ParameterKind.NUMBER,
@@ -129,7 +132,7 @@ STAGES = (
 )
 
 
-def _report(
+def _report(  # noqa: PLR0917  a row of the table below
     group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter
 ) -> ReportSpec:
     return ReportSpec(name, title, summary, question, group, icon, (*BOUNDS, *parameters), STAGES)

@@ -136,7 +136,8 @@ class RecordColumns:
 
     def _decided_offsets(self) -> pa.Array:
         decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
-        bodies = text_array(self.choose(decisions)._cut("body_position", "body_bytes"))
+        starts = self._head("body_position")[decisions]
+        bodies = text_array(cut(self._bytes, starts, starts + self._head("body_bytes")[decisions]))
         where = np.cumsum(decisions) - 1
         return bodies.take(pa.array(where, mask=~decisions))
 

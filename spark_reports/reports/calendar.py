@@ -74,13 +74,18 @@ def _findings(found: Found, grid: pa.Table, days: pa.Table, slope: float, kept: 
     top, low = max(rows, key=lambda row: row["messages"]), min(rows, key=lambda row: row["messages"])
     silent = 7 * 24 - len(rows)
     sentences = [
-        f"{part(top['messages'], found.messages)} messages are stored on {WEEKDAYS[top['weekday']]} "
-        f"from {top['hour']:02d}:00 to {top['hour'] + 1:02d}:00, the busiest hour of the week.",
+        (
+            f"{part(top['messages'], found.messages)} messages are stored on {WEEKDAYS[top['weekday']]} "
+            f"from {top['hour']:02d}:00 to {top['hour'] + 1:02d}:00, the busiest hour of the week."
+        ),
         f"{silent} of 168 hours of the week have no message."
         if silent
         else f"The quietest hour is {WEEKDAYS[low['weekday']]} {low['hour']:02d}:00 with {number(low['messages'], 'message')}.",
-        f"At the mean rate the log holds {kept:,.0f} bytes after {duration_text(found.parameters.number('retention-hours') * 3.6e6)}"
-        f" of retention; the log of this range has {total(days, 'store_bytes'):,} bytes.",
+        (
+            f"At the mean rate the log holds {kept:,.0f} bytes after "
+            f"{duration_text(found.parameters.number('retention-hours') * 3.6e6)}"
+            f" of retention; the log of this range has {total(days, 'store_bytes'):,} bytes."
+        ),
     ]
     if not np.isnan(slope):
         sentences.append(f"Stored bytes {'grow' if slope >= 0 else 'shrink'} by {abs(slope):,.0f} bytes a day each day.")
@@ -90,14 +95,17 @@ def _findings(found: Found, grid: pa.Table, days: pa.Table, slope: float, kept: 
 def _heat(grid: pa.Table) -> Chart:
     cells = {(row["weekday"], row["hour"]): float(row["messages"]) for row in rows_of(grid)}
     series = tuple(
-        Series(name, list(range(24)), [cells.get((index, hour), 0.0) for hour in range(24)]) for index, name in enumerate(WEEKDAYS)
+        Series(name, list(range(24)), [cells.get((index, hour), 0.0) for hour in range(24)])
+        for index, name in enumerate(WEEKDAYS)
     )
     return Chart("week", "Messages by weekday and hour", "heat", Unit.COUNT, series)
 
 
 def _days(days: pa.Table) -> Chart:
     values = [float(value) for value in days["store_bytes"].to_pylist()]
-    return Chart("days", "Stored bytes by day", "stack", Unit.BYTES, (Series("stored", _noons(days), values),), "One bar is one day.")
+    return Chart(
+        "days", "Stored bytes by day", "stack", Unit.BYTES, (Series("stored", _noons(days), values),), "One bar is one day."
+    )
 
 
 def _noons(days: pa.Table) -> list[object]:

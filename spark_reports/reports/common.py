@@ -189,7 +189,12 @@ def duration_text(milliseconds_: float | None) -> str:
     if milliseconds_ is None:
         return "unknown"
     size = abs(milliseconds_)
-    for limit, divisor, unit in ((1_000, 1, "ms"), (120_000, 1_000, "s"), (7_200_000, 60_000, "min"), (172_800_000, 3_600_000, "h")):
+    for limit, divisor, unit in (
+        (1_000, 1, "ms"),
+        (120_000, 1_000, "s"),
+        (7_200_000, 60_000, "min"),
+        (172_800_000, 3_600_000, "h"),
+    ):
         if size < limit:
             return f"{milliseconds_ / divisor:.{0 if divisor == 1 else 1}f} {unit}"
     return f"{milliseconds_ / 86_400_000:.1f} days"

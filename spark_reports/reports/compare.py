@@ -49,18 +49,30 @@ def result(found: Found) -> ReportResult:
             Headline((now - then) / then if then else float("nan"), Unit.SHARE, "change"),
         ),
         findings=_findings(changes, now, then),
-        charts=(bars("changes", "Change in messages by topic and tag",
-                     [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(changes)],
-                     changes["messages_change"].to_pylist()),),
-        tables=(table("changes", "By topic and tag", changes,
-                      totals=("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before")),),
+        charts=(
+            bars(
+                "changes",
+                "Change in messages by topic and tag",
+                [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(changes)],
+                changes["messages_change"].to_pylist(),
+            ),
+        ),
+        tables=(
+            table(
+                "changes",
+                "By topic and tag",
+                changes,
+                totals=("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before"),
+            ),
+        ),
         notes=(
-            f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at {time_text(from_ms - earlier_ms)}. "
+            f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
+            f"{time_text(from_ms - earlier_ms)}. "
             f"Rows read are those of both and of the time between."
             + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
             "Compare the same weekdays; and remember that retention may have cut the earlier period.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _period(parameters: ReportParameters) -> tuple[int, int, int]:
@@ -80,8 +92,10 @@ def _findings(changes: pa.Table, now: int, then: int) -> list[str]:
         sentences.append(f"{rows[0]['messages_change']:+,} messages are the largest change, of {_name(rows[0])}.")
     for some, words in ((new, "new"), (gone, "gone")):
         if some:
-            sentences.append(f"{number(len(some), 'topic and tag').replace('topic and tags', 'topics and tags')} "
-                             f"{'is' if len(some) == 1 else 'are'} {words}, first of all {_name(some[0])}.")  # fmt: skip
+            sentences.append(
+                f"{number(len(some), 'topic and tag').replace('topic and tags', 'topics and tags')} "
+                f"{'is' if len(some) == 1 else 'are'} {words}, first of all {_name(some[0])}."
+            )
     return sentences
 
 

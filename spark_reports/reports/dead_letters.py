@@ -35,7 +35,9 @@ def result(found: Found) -> ReportResult:
     origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
     dead = total(origins, "dead")
     by_age = [sum(row["dead"] for row in rows_of(ages) if row["age"] == index) for index in range(len(AGES))]
-    named = ages.set_column(ages.column_names.index("age"), "age", pa.array([AGES[one] for one in ages["age"].to_pylist()], pa.string()))
+    named = ages.set_column(
+        ages.column_names.index("age"), "age", pa.array([AGES[one] for one in ages["age"].to_pylist()], pa.string())
+    )
     oldest = min((row["first_time"] for row in rows_of(origins)), default=None)
     return found.result(
         headlines=(
@@ -49,15 +51,19 @@ def result(found: Found) -> ReportResult:
         tables=(
             table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes")),
             table("by_age", "By group and age", named, totals=("dead", "store_bytes")),
-            table("by_property", "By property value", found["causes"],
-                  note=f"The first {CAUSES_MAX}." if found["causes"].num_rows == CAUSES_MAX else ""),
+            table(
+                "by_property",
+                "By property value",
+                found["causes"],
+                note=f"The first {CAUSES_MAX}." if found["causes"].num_rows == CAUSES_MAX else "",
+            ),
         ),
         notes=(
             f"Ages are at {datetime.fromtimestamp(found.parameters.now_ms / 1000, UTC):%Y-%m-%d %H:%M UTC}.",
             "The consumer's exception is not in the message: causes are what dead letters have in common.",
             "A dead letter that was sent again stays in its topic until it is cleaned away.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _findings(dead: int, origins: pa.Table, values: pa.Table) -> list[str]:

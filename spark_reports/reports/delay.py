@@ -55,35 +55,55 @@ def result(found: Found) -> ReportResult:
             Headline(sums["waiting"], Unit.COUNT, "not delivered yet", f"{sums['cancelled']:,} more were cancelled"),
         ),
         findings=(
-            f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
-            f"{sums['cancelled']:,} were cancelled.",
-            f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "
-            f"{sums['early']:,} came before their time.",
+            (
+                f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
+                f"{sums['cancelled']:,} were cancelled."
+            ),
+            (
+                f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "
+                f"{sums['early']:,} came before their time."
+            ),
             *(
-                (f"The latest of {number(worst['delivered'], 'delivery')} of level {worst['level']} came "
-                 f"{duration_text(worst['max_ms'])} behind its plan.",) if worst else ()
+                (
+                    (
+                        f"The latest of {number(worst['delivered'], 'delivery')} of level {worst['level']} came "
+                        f"{duration_text(worst['max_ms'])} behind its plan."
+                    ),
+                )
+                if worst
+                else ()
             ),
         ),
-        charts=(bars("late", "99 % of lateness by level", levels["level"].to_pylist(), _known(levels["p99_ms"]), Unit.DURATION),),
+        charts=(
+            bars("late", "99 % of lateness by level", levels["level"].to_pylist(), _known(levels["p99_ms"]), Unit.DURATION),
+        ),
         tables=(
             table("by_level", "By level", levels, totals=_SUMS),
             table("by_level_topic", "By level and topic", topics, totals=_SUMS),
         ),
         notes=(
-            "The plan of a level is the store time of the waiting record plus the level's duration as given; a broker whose "
-            "levels were changed needs the levels of that time.",
+            (
+                "The plan of a level is the store time of the waiting record plus the level's duration as "
+                "given; a broker whose "
+                "levels were changed needs the levels of that time."
+            ),
             "A timer's plan is TIMER_OUT_MS, which the broker rounds down to whole seconds.",
-            "A wait whose delivery lies outside the range counts as not delivered. What Orbit's own window cancelled is not in "
-            "the log and counts so too.",
+            (
+                "A wait whose delivery lies outside the range counts as not delivered. What Orbit's own "
+                "window cancelled is not in "
+                "the log and counts so too."
+            ),
             "Messages without a unique key cannot be paired and are left out.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:
     """Rows in order of level, each with its duration: ``3 (10s)``."""
     texts = levels["level"].to_pylist()
-    names = [f"{text} ({durations[int(text) - 1]})" if text.isdigit() and int(text) <= len(durations) else text for text in texts]
+    names = [
+        f"{text} ({durations[int(text) - 1]})" if text.isdigit() and int(text) <= len(durations) else text for text in texts
+    ]
     order = pa.array([int(text) if text.isdigit() else 10_000 for text in texts], pa.int64())
     named = levels.set_column(0, "level", pa.array(names, pa.string())).append_column("order", order)
     return ordered(named, "order", *more).drop_columns("order")

@@ -33,20 +33,33 @@ def result(found: Found) -> ReportResult:
     return found.result(
         headlines=[Headline(repeats[name], Unit.COUNT, f"repeats by {name}", _cases(sums, name)) for name in SAMENESS],
         findings=_findings(sums, repeats),
-        charts=(bars("repeats", "Repeats", [f"{row['topic']} · {row['sameness']}" for row in rows_of(sums)],
-                     sums["repeats"].to_pylist()),),
+        charts=(
+            bars(
+                "repeats",
+                "Repeats",
+                [f"{row['topic']} · {row['sameness']}" for row in rows_of(sums)],
+                sums["repeats"].to_pylist(),
+            ),
+        ),
         tables=(
             table("by_topic", "By sameness and topic", sums, totals=("groups", "repeats")),
-            table("cases", "Cases", ordered(found["cases"], "-repeats", "sameness", "topic", "key"),
-                  note=f"The first {found.parameters.number('top'):,} of {total(sums, 'groups'):,}."),
+            table(
+                "cases",
+                "Cases",
+                ordered(found["cases"], "-repeats", "sameness", "topic", "key"),
+                note=f"The first {found.parameters.number('top'):,} of {total(sums, 'groups'):,}.",
+            ),
         ),
         notes=(
-            f"Repeats come at most {duration_text(found.parameters.number('within-s') * 1000)} after the one before. Many are lawful, "
-            "such as a customer number as key, or a heartbeat's body: choose topics and time with that in mind.",
+            (
+                f"Repeats come at most {duration_text(found.parameters.number('within-s') * 1000)} after "
+                "the one before. Many are lawful, "
+                "such as a customer number as key, or a heartbeat's body: choose topics and time with that in mind."
+            ),
             "Bodies are compared by checksum (CRC-32) and length as stored; two different bodies can agree in both by chance.",
             "Copies that the broker makes are left out. Messages with the same unique key count once for keys and bodies.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _cases(sums: pa.Table, name: str) -> str:
@@ -55,12 +68,21 @@ def _cases(sums: pa.Table, name: str) -> str:
 
 def _findings(sums: pa.Table, repeats: dict[str, int]) -> list[str]:
     sentences = [
-        f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} stored again under the same unique key: "
-        "a producer sent again what had arrived.",
-        f"{number(repeats[BUSINESS_KEY], 'message')} repeat a business key under another unique key, "
-        f"{repeats[BODY]:,} repeat a body.",
+        (
+            f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} "
+            "stored again under the same unique key: "
+            "a producer sent again what had arrived."
+        ),
+        (
+            f"{number(repeats[BUSINESS_KEY], 'message')} repeat a business key under another unique key, "
+            f"{repeats[BODY]:,} repeat a body."
+        ),
     ]
-    for row in rows_of(sums.slice(0, 1)):
-        sentences.append(f"{number(row['repeats'], 'repeat')} by {row['sameness']} are in {row['topic']}, at most "
-                         f"{duration_text(row['apart_ms'])} apart.")  # fmt: skip
+    sentences += [
+        (
+            f"{number(row['repeats'], 'repeat')} by {row['sameness']} are in {row['topic']}, at most "
+            f"{duration_text(row['apart_ms'])} apart."
+        )
+        for row in rows_of(sums.slice(0, 1))
+    ]
     return sentences

@@ -34,21 +34,35 @@ def result(found: Found) -> ReportResult:
         made
         for column, noun in _SORTS
         for made in (
-            table(f"{column}_first", f"First {noun}s", ranking[column],
-                  note=f"The first {found.parameters.number('top'):,} of {total(even[column], 'distinct_values'):,}."),
-            table(f"{column}_by_topic", f"Spread of {noun}s by topic", even[column].rename_columns(
-                ["largest" if name == "messages_max" else name for name in even[column].column_names]), totals=("keyed",)),
+            table(
+                f"{column}_first",
+                f"First {noun}s",
+                ranking[column],
+                note=f"The first {found.parameters.number('top'):,} of {total(even[column], 'distinct_values'):,}.",
+            ),
+            table(
+                f"{column}_by_topic",
+                f"Spread of {noun}s by topic",
+                even[column].rename_columns(
+                    ["largest" if name == "messages_max" else name for name in even[column].column_names]
+                ),
+                totals=("keyed",),
+            ),
         )
-    ]  # fmt: skip
+    ]
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
     sentences = []
     for column, noun in _SORTS:
-        sentences.append(f"{total(even[column], 'keyed'):,} uses of {number(total(even[column], 'distinct_values'), noun)} "
-                         f"in {number(even[column].num_rows, 'topic')}.")  # fmt: skip
+        sentences.append(
+            f"{total(even[column], 'keyed'):,} uses of {number(total(even[column], 'distinct_values'), noun)} "
+            f"in {number(even[column].num_rows, 'topic')}."
+        )
         for row in rows_of(ranking[column].slice(0, 1)):
             whole = next(one["keyed"] for one in rows_of(even[column]) if one["topic"] == row["topic"])
-            sentences.append(f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
-                             f"in {number(row['queues'], 'queue')}.")  # fmt: skip
+            sentences.append(
+                f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
+                f"in {number(row['queues'], 'queue')}."
+            )
     return found.result(
         headlines=(
             Headline(total(even["keys"], "distinct_values"), Unit.COUNT, "business keys"),
@@ -57,15 +71,23 @@ def result(found: Found) -> ReportResult:
         ),
         findings=sentences,
         charts=tuple(
-            bars(column, f"First {noun}s", [f"{row['topic']} · {row['key']}" for row in rows_of(ranking[column])],
-                 [row["messages"] for row in rows_of(ranking[column])])
-            for column, noun in _SORTS if ranking[column].num_rows
+            bars(
+                column,
+                f"First {noun}s",
+                [f"{row['topic']} · {row['key']}" for row in rows_of(ranking[column])],
+                [row["messages"] for row in rows_of(ranking[column])],
+            )
+            for column, noun in _SORTS
+            if ranking[column].num_rows
         ),
         tables=tables,
         notes=(
             "Keys are separated by spaces; a message counts for each of its keys.",
-            "Ordering keys are known of clients that store them (5.x message groups); older ordered sends leave no trace but the "
-            "queue. Gini: 0 even, near 1 one key has all.",
+            (
+                "Ordering keys are known of clients that store them (5.x message groups); older ordered "
+                "sends leave no trace but the "
+                "queue. Gini: 0 even, near 1 one key has all."
+            ),
             "Counted exactly, over messages as they were sent; copies of the broker are left out.",
         ),
-    )  # fmt: skip
+    )

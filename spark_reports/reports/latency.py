@@ -50,14 +50,19 @@ def result(found: Found) -> ReportResult:
         ),
         tables=(
             table("by_host", "By host", plausible, totals=("messages",)),
-            table("clocks_ahead", "Clocks ahead of the broker's", ahead, totals=("messages",),
-                  note="Negative durations: the message was born later than it was stored."),
+            table(
+                "clocks_ahead",
+                "Clocks ahead of the broker's",
+                ahead,
+                totals=("messages",),
+                note="Negative durations: the message was born later than it was stored.",
+            ),
         ),
         notes=(
             "Copies that the broker makes (delivered, retried, checked, committed) keep the time of birth and are left out.",
             "A clock that runs behind makes latencies longer and cannot be told from a slow network.",
         ),
-    )  # fmt: skip
+    )
 
 
 _PERCENTILES = (("p50_ms", "median"), ("p99_ms", "99 %"))
@@ -65,15 +70,21 @@ _PERCENTILES = (("p50_ms", "median"), ("p99_ms", "99 %"))
 
 def _findings(plausible: pa.Table, ahead: pa.Table, sent: int, p99: float | None) -> list[str]:
     skewed = total(ahead, "messages")
-    sentences = [f"{part(sent - skewed, sent)} messages have a plausible latency; 99 % of them took at most {duration_text(p99)}."]
+    sentences = [
+        f"{part(sent - skewed, sent)} messages have a plausible latency; 99 % of them took at most {duration_text(p99)}."
+    ]
     if plausible.num_rows > 1:
         slowest = rows_of(plausible.slice(0, 1))[0]
-        sentences.append(f"{slowest['messages']:,} messages from {slowest['host']} are the slowest: 99 % took at most "
-                         f"{duration_text(slowest['p99_ms'])}.")  # fmt: skip
+        sentences.append(
+            f"{slowest['messages']:,} messages from {slowest['host']} are the slowest: 99 % took at most "
+            f"{duration_text(slowest['p99_ms'])}."
+        )
     if skewed:
         worst = min(rows_of(ahead), key=lambda row: row["min_ms"])
-        sentences.append(f"{part(skewed, sent)} messages were born after they were stored: the clock of {worst['host']} is up to "
-                         f"{duration_text(-worst['min_ms'])} ahead.")  # fmt: skip
+        sentences.append(
+            f"{part(skewed, sent)} messages were born after they were stored: the clock of {worst['host']} is up to "
+            f"{duration_text(-worst['min_ms'])} ahead."
+        )
     return sentences
 
 

@@ -44,8 +44,12 @@ def result(found: Found) -> ReportResult:
         charts=(bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),),
         tables=(
             table("by_host", "By host", hosts, totals=("messages", "store_bytes")),
-            table("by_topic", "By host and topic", ordered(found["topics"], "host", "-messages", "topic", "group"),
-                  totals=("messages", "store_bytes")),
+            table(
+                "by_topic",
+                "By host and topic",
+                ordered(found["topics"], "host", "-messages", "topic", "group"),
+                totals=("messages", "store_bytes"),
+            ),
             table("by_day", "By host and day", ordered(found["days"], "host", "day"), totals=("messages", "store_bytes")),
         ),
         notes=(
@@ -53,7 +57,7 @@ def result(found: Found) -> ReportResult:
             "The producer group is stored with transactional messages only; the client's version is not stored at all.",
             "New and silent refer to the newest message of the range.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _findings(hosts: pa.Table, new: list[dict[str, object]], gone: list[dict[str, object]]) -> list[str]:
@@ -61,11 +65,15 @@ def _findings(hosts: pa.Table, new: list[dict[str, object]], gone: list[dict[str
     if not rows:
         return ["0 messages were sent by a producer in this range."]
     messages = sum(row["messages"] for row in rows)
-    sentences = [f"{part(rows[0]['messages'], messages)} messages come from {rows[0]['host']}, one of {number(len(rows), 'host')}."]
+    sentences = [
+        f"{part(rows[0]['messages'], messages)} messages come from {rows[0]['host']}, one of {number(len(rows), 'host')}."
+    ]
     if new:
         sentences.append(f"{number(len(new), 'host')} sent for the first time in the last day: {_names(new)}.")
     if gone:
-        sentences.append(f"{number(len(gone), 'host')} did not send in the last day: {_names(gone)}, last {clock(gone[0]['last_time'])}.")
+        sentences.append(
+            f"{number(len(gone), 'host')} did not send in the last day: {_names(gone)}, last {clock(gone[0]['last_time'])}."
+        )
     return sentences
 
 

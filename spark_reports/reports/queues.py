@@ -32,7 +32,11 @@ def result(found: Found) -> ReportResult:
             Headline(missing, Unit.COUNT, "offsets missing"),
         ),
         findings=_findings(topics, queues),
-        charts=(bars("skewness", "Fullest queue by the mean", topics["topic"].to_pylist(), topics["skewness"].to_pylist(), Unit.RATIO),),
+        charts=(
+            bars(
+                "skewness", "Fullest queue by the mean", topics["topic"].to_pylist(), topics["skewness"].to_pylist(), Unit.RATIO
+            ),
+        ),
         tables=(
             table("by_topic", "By topic", topics, totals=("queues", "silent", "messages", "offsets_missing")),
             table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing")),
@@ -40,10 +44,13 @@ def result(found: Found) -> ReportResult:
         notes=(
             "The queues of waiting messages are delay levels; they are in the list by queue alone.",
             "A queue that never got a message is seen only if one with a higher id did.",
-            "Offsets are missing where records are damaged or were cut away; messages before the first offset of the range are not.",
+            (
+                "Offsets are missing where records are damaged or were cut away; messages before the first "
+                "offset of the range are not."
+            ),
             "Batch queues and compaction leave gaps lawfully; a changed number of queues makes late queues emptier.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _findings(topics: pa.Table, queues: pa.Table) -> list[str]:
@@ -52,12 +59,21 @@ def _findings(topics: pa.Table, queues: pa.Table) -> list[str]:
     sentences = [
         f"{number(total(topics, 'offsets_missing'), 'offset')} of {number(queues.num_rows, 'queue')} "
         f"{'is' if total(topics, 'offsets_missing') == 1 else 'are'} missing"
-        + (f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']} and {len(gaps) - 1} more." if len(gaps) > 1
-           else f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']}." if gaps else "."),
+        + (
+            f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']} and {len(gaps) - 1} more."
+            if len(gaps) > 1
+            else f", in {gaps[0]['topic']} queue {gaps[0]['queue_id']}."
+            if gaps
+            else "."
+        ),
         f"{number(total(topics, 'silent'), 'queue')} {'is' if total(topics, 'silent') == 1 else 'are'} silent"
         + (f", most of them of {max(quiet, key=lambda row: row['silent'])['topic']}." if quiet else "."),
-    ]  # fmt: skip
-    for row in rows_of(topics.slice(0, 1)):
-        sentences.append(f"{row['largest']:,} of {row['messages']:,} messages of {row['topic']} are in one of its "
-                         f"{number(row['queues'], 'queue')}, {row['skewness']:.1f} times the mean.")  # fmt: skip
+    ]
+    sentences += [
+        (
+            f"{row['largest']:,} of {row['messages']:,} messages of {row['topic']} are in one of its "
+            f"{number(row['queues'], 'queue')}, {row['skewness']:.1f} times the mean."
+        )
+        for row in rows_of(topics.slice(0, 1))
+    ]
     return sentences

@@ -68,14 +68,21 @@ def result(found: Found) -> ReportResult:
     dead = keys.filter(pc.greater(keys["dead"], 0)).num_rows
     return found.result(
         headlines=(
-            Headline(keys.num_rows, Unit.COUNT, "listed keys", f"{repeated:,} stand in the list more than once" if repeated else ""),
+            Headline(
+                keys.num_rows, Unit.COUNT, "listed keys", f"{repeated:,} stand in the list more than once" if repeated else ""
+            ),
             *(Headline(by_state[state].num_rows, Unit.COUNT, state) for state in STATES),
         ),
         findings=(
-            f"{part(by_state[ONCE].num_rows, keys.num_rows)} listed keys are stored once, {by_state[MISSING].num_rows:,} are missing, "
-            f"{by_state[SEVERAL].num_rows:,} are stored several times.",
-            f"{number(total(keys, 'copies'), 'message')} carry a listed key; {number(dead, 'key')} "
-            f"{'has' if dead == 1 else 'have'} a dead letter.",
+            (
+                f"{part(by_state[ONCE].num_rows, keys.num_rows)} listed keys are stored once, "
+                f"{by_state[MISSING].num_rows:,} are missing, "
+                f"{by_state[SEVERAL].num_rows:,} are stored several times."
+            ),
+            (
+                f"{number(total(keys, 'copies'), 'message')} carry a listed key; {number(dead, 'key')} "
+                f"{'has' if dead == 1 else 'have'} a dead letter."
+            ),
         ),
         charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist()),),
         tables=(
@@ -85,9 +92,14 @@ def result(found: Found) -> ReportResult:
             table("keys", "All listed keys", keys, totals=("copies", "retried", "dead")),
         ),
         notes=(
-            "Missing means: not in the range and topics of this report. Widen them before drawing conclusions, and mind what "
-            "retention has cleaned away.",
-            "Copies are messages as sent; retries and dead letters stand beside them. What was consumed is not in the log, "
-            "only what was given back.",
+            (
+                "Missing means: not in the range and topics of this report. Widen them before drawing "
+                "conclusions, and mind what "
+                "retention has cleaned away."
+            ),
+            (
+                "Copies are messages as sent; retries and dead letters stand beside them. What was consumed is not in the log, "
+                "only what was given back."
+            ),
         ),
-    )  # fmt: skip
+    )

@@ -40,11 +40,22 @@ def result(found: Found) -> ReportResult:
             Headline(sums["dead"], Unit.COUNT, "became dead letters"),
         ),
         findings=_findings(sums, found["attempts"], topics),
-        charts=(bars("last", "Messages by their last attempt", [str(one) for one in over_all["attempt"].to_pylist()],
-                     over_all["messages_sum"].to_pylist()),),
+        charts=(
+            bars(
+                "last",
+                "Messages by their last attempt",
+                [str(one) for one in over_all["attempt"].to_pylist()],
+                over_all["messages_sum"].to_pylist(),
+            ),
+        ),
         tables=(
-            table("funnel", "Funnel by group", funnel, totals=("last_seen", "waiting", "dead"),
-                  note="Attempt 0: given up without a retry."),
+            table(
+                "funnel",
+                "Funnel by group",
+                funnel,
+                totals=("last_seen", "waiting", "dead"),
+                note="Attempt 0: given up without a retry.",
+            ),
             table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS),
         ),
         notes=(
@@ -52,7 +63,7 @@ def result(found: Found) -> ReportResult:
             "A dead letter that is sent again starts a new chain.",
             "Chains that began before the range miss their first attempts.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _funnel(attempts: pa.Table) -> pa.Table:
@@ -65,7 +76,9 @@ def _funnel(attempts: pa.Table) -> pa.Table:
             left = {name: row[name] for name in ("last_seen", "waiting", "dead")}
             rows.append({"group": group, "attempt": row["attempt"], "reached": reached} | left)
             reached -= row["messages"]
-    schema = pa.schema([("group", pa.string()), *((name, pa.int64()) for name in ("attempt", "reached", "last_seen", "waiting", "dead"))])
+    schema = pa.schema(
+        [("group", pa.string()), *((name, pa.int64()) for name in ("attempt", "reached", "last_seen", "waiting", "dead"))]
+    )
     return pa.Table.from_pylist(rows, schema=schema)
 
 
@@ -76,8 +89,10 @@ def _findings(sums: dict[str, int], attempts: pa.Table, topics: pa.Table) -> lis
     once = sum(row["last_seen"] for row in rows_of(attempts) if row["attempt"] == 1)
     worst = max(rows_of(topics), key=lambda row: row["dead"])
     sentences = [
-        f"{part(sums['dead'], whole)} messages given back became dead letters, {sums['last_seen']:,} were not seen again, "
-        f"{sums['waiting']:,} wait.",
+        (
+            f"{part(sums['dead'], whole)} messages given back became dead letters, {sums['last_seen']:,} were not seen again, "
+            f"{sums['waiting']:,} wait."
+        ),
         f"{part(once, whole)} were not seen again after the first attempt.",
     ]
     if worst["dead"]:

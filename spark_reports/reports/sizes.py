@@ -47,9 +47,16 @@ def result(found: Found) -> ReportResult:
         table("largest", "Largest", found["largest"], note=f"At most {LARGEST_MAX}."),
     ]
     if trial is not None:
-        tables.append(table("compression", "Compression on trial", trial, totals=("messages", "body_bytes", "compressed_bytes"),
-                            note="Bodies that no client had compressed; one of "
-                                 f"{found.parameters.number('sample'):,} was tried, with zlib."))  # fmt: skip
+        tables.append(
+            table(
+                "compression",
+                "Compression on trial",
+                trial,
+                totals=("messages", "body_bytes", "compressed_bytes"),
+                note="Bodies that no client had compressed; one of "
+                f"{found.parameters.number('sample'):,} was tried, with zlib.",
+            )
+        )
     near = total(found["near"], "count")
     return found.result(
         headlines=(
@@ -59,15 +66,25 @@ def result(found: Found) -> ReportResult:
         ),
         findings=_findings(found.messages, topics, trial, near),
         charts=(
-            bars("classes", "Messages by size of the body", _named(classes)["size"].to_pylist(), classes["messages"].to_pylist()),
-            bars("topics", "Stored bytes by topic and tag",
-                 [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(topics)],
-                 topics["store_bytes"].to_pylist(), Unit.BYTES),
+            bars(
+                "classes", "Messages by size of the body", _named(classes)["size"].to_pylist(), classes["messages"].to_pylist()
+            ),
+            bars(
+                "topics",
+                "Stored bytes by topic and tag",
+                [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(topics)],
+                topics["store_bytes"].to_pylist(),
+                Unit.BYTES,
+            ),
         ),
         tables=tables,
-        notes=("Sizes are those on disk: of a body that its client compressed, the compressed one. "
-               "Headers and properties can weigh more than the body; they stand beside it.",),
-    )  # fmt: skip
+        notes=(
+            (
+                "Sizes are those on disk: of a body that its client compressed, the compressed one. "
+                "Headers and properties can weigh more than the body; they stand beside it."
+            ),
+        ),
+    )
 
 
 def _named(classes: pa.Table) -> pa.Table:
@@ -76,7 +93,9 @@ def _named(classes: pa.Table) -> pa.Table:
 
 
 def _with_saving(trial: pa.Table) -> pa.Table:
-    shrink = pc.subtract(1.0, pc.divide(trial["compressed_bytes"].cast(pa.float64()), pc.max_element_wise(trial["body_bytes"], 1)))
+    shrink = pc.subtract(
+        1.0, pc.divide(trial["compressed_bytes"].cast(pa.float64()), pc.max_element_wise(trial["body_bytes"], 1))
+    )
     return ordered(trial.append_column("saved_share", shrink), "-body_bytes", "topic")
 
 
@@ -87,14 +106,17 @@ def _findings(messages: int, topics: pa.Table, trial: pa.Table | None, near: int
     stored = total(topics, "store_bytes")
     tag = f" with tag {first['tag']}" if first["tag"] else ""
     sentences = [
-        f"{part(first['messages'], messages)} messages are of {first['topic']}{tag} and take "
-        f"{share_text(first['store_bytes'], stored)} of the stored bytes.",
+        (
+            f"{part(first['messages'], messages)} messages are of {first['topic']}{tag} and take "
+            f"{share_text(first['store_bytes'], stored)} of the stored bytes."
+        ),
         f"{part(total(topics, 'overhead_bytes'), stored)} bytes are headers and properties.",
         f"{number(near, 'message')} {'comes' if near == 1 else 'come'} near the limit of {LIMIT_BYTES:,} bytes.",
     ]
     if trial is not None and trial.num_rows:
         tried, left = total(trial, "body_bytes"), total(trial, "compressed_bytes")
         sentences.append(
-            f"{number(total(trial, 'messages'), 'body')} on trial shrank from {tried:,} to {left:,} bytes ({share_text(tried - left, tried)} less)."
+            f"{number(total(trial, 'messages'), 'body')} on trial shrank from {tried:,} to {left:,} bytes "
+            f"({share_text(tried - left, tried)} less)."
         )
     return sentences

@@ -21,7 +21,9 @@ from spark_reports.vocabulary import Unit
 
 VIEW = "messages"
 _QUERY = re.compile(r"\s*(with|select|values|from)\b", re.IGNORECASE)
-_CHANGE = re.compile(r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE
+)
 _TEXT = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 
 
@@ -33,7 +35,9 @@ def check(parameters: ReportParameters) -> None:
     """
     query = _TEXT.sub("''", parameters.text("query"))
     if not _QUERY.match(query) or _CHANGE.search(query):
-        raise UsageError("only queries run here: begin with SELECT or WITH, and change nothing.", query=parameters.text("query"))
+        raise UsageError(
+            "only queries run here: begin with SELECT or WITH, and change nothing.", query=parameters.text("query")
+        )
 
 
 def wanted_columns(query: str) -> list[str]:
@@ -59,6 +63,9 @@ def result(found: Found) -> ReportResult:
     """The rows."""
     limit = found.parameters.number("rows")
     rows = found["rows"]
+    twice = [name for name in rows.column_names if rows.column_names.count(name) > 1]
+    if twice:
+        raise UsageError(f"two columns of the result are called {twice[0]}. Name them apart with AS.", column=twice[0])
     cut = rows.num_rows > limit
     shown = rows.slice(0, limit)
     return found.result(

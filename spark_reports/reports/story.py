@@ -22,7 +22,9 @@ _STEPS: Mapping[str, Callable[[Row], str]] = {
     "fifo": lambda row: f"stored in order by the producer {row['born_host']}",
     "delay": lambda row: "cancels a timer message" if row["cancelled_key"] else f"waits for its time, for {row['real_topic']}",
     "delivered": lambda _: "delivered after its delay",
-    "half": lambda row: f"half message, check {row['check_times']}" if row["check_times"] else f"half message for {row['real_topic']}",
+    "half": lambda row: (
+        f"half message, check {row['check_times']}" if row["check_times"] else f"half message for {row['real_topic']}"
+    ),
     "op": lambda _: "the half message is decided",
     "committed": lambda _: "committed",
     "given_up": lambda _: "given up after its checks",
@@ -30,7 +32,18 @@ _STEPS: Mapping[str, Callable[[Row], str]] = {
     "dead_letter": lambda row: f"dead letter after {row['reconsume_times']} attempts",
     "trace": lambda _: "trace record",
 }
-_SHOWN = ("store_time", "step", "topic", "queue_id", "queue_offset", "physical_offset", "tag", "keys", "unique_key", "body_bytes")
+_SHOWN = (
+    "store_time",
+    "step",
+    "topic",
+    "queue_id",
+    "queue_offset",
+    "physical_offset",
+    "tag",
+    "keys",
+    "unique_key",
+    "body_bytes",
+)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:

@@ -36,8 +36,14 @@ def result(found: Found) -> ReportResult:
             Headline(len(set(properties["property"].to_pylist())), Unit.COUNT, "properties"),
         ),
         findings=_findings(found.messages, named, gone),
-        charts=(bars("tags", "Messages by topic and tag", [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(tags)],
-                     tags["messages"].to_pylist()),),
+        charts=(
+            bars(
+                "tags",
+                "Messages by topic and tag",
+                [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(tags)],
+                tags["messages"].to_pylist(),
+            ),
+        ),
         tables=(
             table("by_tag", "By topic and tag", tags, totals=("messages",)),
             table("gone", "Tags gone silent", gone, totals=("messages",)),
@@ -47,14 +53,20 @@ def result(found: Found) -> ReportResult:
             "Which tags somebody subscribes to is not in the log: a tag gone silent is one nobody sends any more.",
             "Properties are those on disk, the system's among them.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _findings(messages: int, named: pa.Table, gone: pa.Table) -> list[str]:
     sentences = [f"{part(total(named, 'messages'), messages)} messages have a tag."]
-    for row in rows_of(named.slice(0, 1)):
-        sentences.append(f"{row['messages']:,} messages have the tag {row['tag']} of {row['topic']}, the most frequent one.")
-    for row in rows_of(gone.slice(0, 1)):
-        sentences.append(f"{number(gone.num_rows, 'tag')} went silent; the most used of them is {row['tag']} of {row['topic']} with "
-                         f"{number(row['messages'], 'message')}, the last one at {clock(row['last_time'])}.")  # fmt: skip
+    sentences += [
+        f"{row['messages']:,} messages have the tag {row['tag']} of {row['topic']}, the most frequent one."
+        for row in rows_of(named.slice(0, 1))
+    ]
+    sentences += [
+        (
+            f"{number(gone.num_rows, 'tag')} went silent; the most used of them is {row['tag']} of {row['topic']} with "
+            f"{number(row['messages'], 'message')}, the last one at {clock(row['last_time'])}."
+        )
+        for row in rows_of(gone.slice(0, 1))
+    ]
     return sentences

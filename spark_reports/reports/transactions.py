@@ -6,7 +6,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    Found,
+    bars,
+    duration_text,
+    number,
+    ordered,
+    part,
+    read,
+    rows_of,
+    table,
+    total,
+)
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.transforms.origin import of_topics
 from spark_reports.transforms.transactions import (
@@ -48,29 +60,42 @@ def result(found: Found) -> ReportResult:
         findings=_findings(sums, groups),
         charts=(
             bars("outcomes", "Outcomes", [title_of(name) for name in OUTCOMES], [sums[name] for name in OUTCOMES]),
-            bars("checks", "Transactions by number of checks", [str(one) for one in checks["checks"].to_pylist()],
-                 checks["transactions"].to_pylist()),
+            bars(
+                "checks",
+                "Transactions by number of checks",
+                [str(one) for one in checks["checks"].to_pylist()],
+                checks["transactions"].to_pylist(),
+            ),
         ),
         tables=(
             table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks")),
             table("by_checks", "By number of checks", checks, totals=("transactions",)),
-            table("unfinished", "Given up or undecided", found["unfinished"],
-                  note=f"The oldest {OPEN_MAX:,}." if found["unfinished"].num_rows == OPEN_MAX else ""),
+            table(
+                "unfinished",
+                "Given up or undecided",
+                found["unfinished"],
+                note=f"The oldest {OPEN_MAX:,}." if found["unfinished"].num_rows == OPEN_MAX else "",
+            ),
         ),
         notes=(
             "A check writes the half message again; records of one group and unique key are one transaction.",
-            "A transaction whose decision lies outside the range, or whose half message is cleaned away, is not told rightly: "
-            "take a range with some room at both ends.",
+            (
+                "A transaction whose decision lies outside the range, or whose half message is cleaned "
+                "away, is not told rightly: "
+                "take a range with some room at both ends."
+            ),
             "Time to decision runs from the first half record to the commit or rollback, or to the giving up.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _findings(sums: dict[str, int], groups: pa.Table) -> list[str]:
     whole = sums["transactions"]
     sentences = [
-        f"{part(sums['committed'], whole)} transactions are committed, {sums['rolled_back']:,} rolled back, "
-        f"{sums['given_up']:,} given up, {sums['undecided']:,} undecided.",
+        (
+            f"{part(sums['committed'], whole)} transactions are committed, {sums['rolled_back']:,} rolled back, "
+            f"{sums['given_up']:,} given up, {sums['undecided']:,} undecided."
+        ),
         f"The broker asked {number(sums['checks'], 'time')} what had become of them.",
     ]
     slowest = max((row for row in rows_of(groups) if row["p99_ms"] is not None), key=lambda row: row["p99_ms"], default=None)

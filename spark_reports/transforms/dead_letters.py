@@ -7,7 +7,18 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.transforms.origin import meant_topic
 
-DEAD_COLUMNS = ("topic", "real_topic", "retry_topic", "kind", "tag", "born_host", "store_time", "store_bytes", "reconsume_times", "properties")
+DEAD_COLUMNS = (
+    "topic",
+    "real_topic",
+    "retry_topic",
+    "kind",
+    "tag",
+    "born_host",
+    "store_time",
+    "store_bytes",
+    "reconsume_times",
+    "properties",
+)
 AGES = ("under an hour", "under a day", "under a week", "under 30 days", "older")
 _AGE_LIMITS_MS = (3_600_000, 86_400_000, 7 * 86_400_000, 30 * 86_400_000)
 _OF_THE_SYSTEM = (

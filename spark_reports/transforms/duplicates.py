@@ -28,7 +28,9 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
         between a repeat and the record before it).
     """
     sent = first_stored(messages).withColumnRenamed("real_topic", "topic")
-    same_id = sent.where("unique_key is not null").select("topic", F.col("unique_key").alias("key"), "store_time", "physical_offset")
+    same_id = sent.where("unique_key is not null").select(
+        "topic", F.col("unique_key").alias("key"), "store_time", "physical_offset"
+    )
     once = sent.groupBy("topic", F.coalesce("unique_key", F.col("physical_offset").cast("string")).alias("id")).agg(
         *(F.min_by(name, "physical_offset").alias(name) for name in ("keys", "body_crc", "body_bytes", "store_time")),
         F.min("physical_offset").alias("physical_offset"),

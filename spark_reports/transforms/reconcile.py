@@ -35,8 +35,8 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
             F.max("store_time").alias("last_time"),
         )
     )
-    given_back = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")
-    given_back = given_back.agg(*(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in
+    by_key = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")
+    given_back = by_key.agg(*(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in
                                   (("retry", "retried"), ("dead_letter", "dead"))))  # fmt: skip
     listed = wanted.groupBy("key").agg(F.count("*").alias("listed"))
     rows = listed.join(sent, "key", "left").join(given_back, "key", "left").fillna(0, ["copies", "retried", "dead"])

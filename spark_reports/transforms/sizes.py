@@ -9,7 +9,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-SIZE_COLUMNS = ("topic", "tag", "queue_id", "queue_offset", "physical_offset", "body_bytes", "store_bytes", "store_time", "sys_flag")
+SIZE_COLUMNS = (
+    "topic",
+    "tag",
+    "queue_id",
+    "queue_offset",
+    "physical_offset",
+    "body_bytes",
+    "store_bytes",
+    "store_time",
+    "sys_flag",
+)
 SAMPLE_COLUMNS = ("topic", "physical_offset", "sys_flag", "body")
 COMPRESSED_BIT = 1
 ZLIB_LEVEL = 5

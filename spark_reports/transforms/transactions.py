@@ -31,8 +31,9 @@ def transactions(messages: DataFrame) -> DataFrame:
     """
     halves = messages.where("kind = 'half'").withColumn("id", _identity())
     decided = halves.join(_decisions(messages), ["store", "queue_offset"], "left")
-    commits = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("physical_offset"))
-    decided = decided.join(commits.agg(F.min("store_time").alias("commit_time")), ["store", "physical_offset"], "left")
+    committed = messages.where("kind = 'committed'").groupBy("store", F.col("prepared_offset").alias("physical_offset"))
+    commits = committed.agg(F.min("store_time").alias("commit_time"))
+    decided = decided.join(commits, ["store", "physical_offset"], "left")
     lives = decided.groupBy("store", "id").agg(
         F.min_by("unique_key", "physical_offset").alias("unique_key"),
         F.min_by("producer_group", "physical_offset").alias("group"),
@@ -44,8 +45,8 @@ def transactions(messages: DataFrame) -> DataFrame:
         F.min("op_time").alias("op_time"),
         F.min("commit_time").alias("commit_time"),
     )
-    given_up = messages.where("kind = 'given_up'").withColumn("id", _identity()).groupBy("store", "id")
-    given_up = given_up.agg(F.max("physical_offset").alias("given_up_at"), F.max("store_time").alias("given_up_time"))
+    discarded = messages.where("kind = 'given_up'").withColumn("id", _identity()).groupBy("store", "id")
+    given_up = discarded.agg(F.max("physical_offset").alias("given_up_at"), F.max("store_time").alias("given_up_time"))
     lives = lives.join(given_up, ["store", "id"], "left").withColumn("outcome", _outcome())
     decided_time = F.when(F.col("outcome") == GIVEN_UP, F.col("given_up_time")).otherwise(F.least("commit_time", "op_time"))
     decided_ms = F.unix_millis(decided_time) - F.unix_millis("first_time")

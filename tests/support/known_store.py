@@ -157,7 +157,7 @@ def _lanes() -> Iterator[_Entry]:
         key = "hot" if hot else f"lane-{index - LANES_HOT}"
         yield _entry(
             DAY_MS + index * 1_000, "lanes", options={"queue_id": 0 if hot else 1 + index % 3}, UNIQ_KEY=f"LANE{index:06d}",
-            KEYS=key, **{"__SHARDINGKEY": key},
+            KEYS=key, __SHARDINGKEY=key,
         )  # fmt: skip
 
 
@@ -185,7 +185,9 @@ def _timers() -> Iterator[_Entry]:
         if index < TIMERS:
             yield _entry(due_ms + TIMER_LATE_MS, "later", **own)
         elif index == TIMERS:
-            yield _entry(at_ms + 10, "rmq_sys_wheel_timer", **(own | {"UNIQ_KEY": "CANCEL1", "TIMER_DEL_UNIQKEY": own["UNIQ_KEY"]}))
+            yield _entry(
+                at_ms + 10, "rmq_sys_wheel_timer", **(own | {"UNIQ_KEY": "CANCEL1", "TIMER_DEL_UNIQKEY": own["UNIQ_KEY"]})
+            )
 
 
 def _transactions() -> Iterator[_Entry]:
