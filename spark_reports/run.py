@@ -18,6 +18,7 @@ from spark_reports.cancel import Cancellation
 from spark_reports.catalog import ReportSpec
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
+from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import Progress
 from spark_reports.reading import Reading
@@ -71,6 +72,7 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
         KeyboardInterrupt: It was cancelled; nothing is left of it.
     """
     check_target(run.out)
+    browser = find_browser() if "pdf" in run.also else None
     session = ReportSession(run.spark)
     cancellation.on_request(session.kill)
     try:
@@ -87,7 +89,7 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
     )  # Java takes a second to end; the page is written meanwhile
     closing.start()
     try:
-        return _write(run, gathered, progress)
+        return _write(run, gathered, progress, browser)
     finally:
         closing.join()
 
@@ -129,10 +131,10 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     return Found(tables, reading.parameters)
 
 
-def _write(run: ReportRun, gathered: _Gathered, progress: Progress) -> dict[str, object]:
+def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
     from spark_reports.output.page import render_page  # noqa: PLC0415  as above
-    from spark_reports.output.tables import write_table  # noqa: PLC0415  as above
+    from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
 
     result: ReportResult = gathered.report.result(gathered.found)
     tasks = len(gathered.plan.tasks)
@@ -141,9 +143,13 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress) -> dict[str,
     source = manifests.Source(run.stores, gathered.plan, run.spark.master, gathered.java_version)
     facts = manifests.manifest(run.spec, run.parameters, source, result, now=datetime.now(UTC))
     with result_folder(run.out) as folder:
-        files = {table.name: write_table(table, folder) for table in result.tables}
+        files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}
+        if "xlsx" in run.also:
+            facts["workbook"] = write_workbook(result.tables, folder)
         so_far = manifests.with_times(manifests.with_files(facts, result, files), progress.stages, progress.seconds)
         (folder / PAGE).write_text(render_page(result, so_far, run.spec.question), encoding="utf-8")
+        if browser is not None:
+            so_far["pdf"] = print_page(folder / PAGE, browser)
         progress.finish()
         whole = manifests.with_times(so_far, progress.stages, progress.seconds)
         (folder / MANIFEST).write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -4,14 +4,14 @@ format              1
 report, title       name and title of the catalogue
 state               "complete", or "partial" if something that belongs in the report could not be read
 created_at          ISO 8601, UTC
-parameters          topics and times as asked for
+parameters          topics and times as asked for; values: the report's own parameters
 source              stores, log files, bytes covered by the plan
 range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
 rows                looked_at = read + skipped; damaged_places; damaged_bytes
 skipped             reason, rows, bytes, damaged, store, first_offset
-headlines, findings as on the page
-tables              name, title, rows, files
-page                file name of the HTML page
+headlines, findings as on the page; notes: what one must know to read them rightly
+tables              name, title, rows, files; columns: name, title, unit of each
+page                file name of the HTML page; workbook, pdf: of those, if they were asked for
 stages, seconds     time by stage, and of the whole run up to the writing of this file
 versions, master    of what made the result
 """
@@ -19,6 +19,7 @@ versions, master    of what made the result
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -29,7 +30,7 @@ from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import PAGE
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.progress import StageTime
-from spark_reports.reports.result import ReportResult
+from spark_reports.reports.result import Headline, ReportResult
 
 FORMAT = 1
 
@@ -66,6 +67,7 @@ def manifest(
             "from": _time(parameters.from_ms),
             "to": _time(parameters.to_ms),
             "topics": list(parameters.topics),
+            "values": dict(parameters.values),
         },
         "source": {
             "stores": list(source.stores),
@@ -84,8 +86,9 @@ def manifest(
             "damaged_bytes": sum(skip.bytes for skip in damaged),
         },
         "skipped": [asdict(skip) for skip in result.skipped],
-        "headlines": [asdict(headline) for headline in result.headlines],
+        "headlines": [_headline(headline) for headline in result.headlines],
         "findings": list(result.findings),
+        "notes": list(result.notes),
         "page": PAGE,
         "master": source.master,
         "versions": versions(source.java_version),
@@ -95,7 +98,13 @@ def manifest(
 def with_files(data: dict[str, object], result: ReportResult, files: dict[str, list[str]]) -> dict[str, object]:
     """The manifest with its tables and their files."""
     tables = [
-        {"name": table.name, "title": table.title, "rows": table.data.num_rows, "files": files[table.name]}
+        {
+            "name": table.name,
+            "title": table.title,
+            "rows": table.data.num_rows,
+            "files": files[table.name],
+            "columns": [{"name": name, "title": table.titles[name], "unit": unit} for name, unit in table.units.items()],
+        }
         for table in result.tables
     ]
     return data | {"tables": tables}
@@ -115,6 +124,12 @@ def versions(java_version: str) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[package] = "not installed as a package"
     return found
+
+
+def _headline(headline: Headline) -> dict[str, object]:
+    """JSON has no number for what is not known."""
+    fields = asdict(headline)
+    return fields | {"value": headline.value if math.isfinite(headline.value) else None}
 
 
 def _time(epoch_ms: int | None) -> str | None:

@@ -7,8 +7,9 @@ or dark setting, and prints in light colours.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import jinja2
 import plotly.offline
 from markupsafe import Markup
 
-from spark_reports.reports.result import ReportResult, Table
+from spark_reports.reports.result import Chart, ReportResult, Series, Table
+from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import Unit
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
@@ -44,7 +46,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
         question=question,
         result=result,
         tables=[_shown(table) for table in result.tables],
-        charts_json=_script_json([asdict(chart) for chart in result.charts]),
+        charts_json=_script_json([_drawn(chart) for chart in result.charts]),
         plotly=Markup(plotly.offline.get_plotlyjs()),  # noqa: S704  the library's own text, no input of ours
     )
 
@@ -56,11 +58,23 @@ def _shown(table: Table) -> dict[str, object]:
     return {"table": table, "columns": columns, "rows": rows, "more": more}
 
 
+def _drawn(chart: Chart) -> dict[str, object]:
+    """A chart for the page's program; what is not known is drawn as nothing."""
+    drawn = [Series(one.name, one.x, [y if math.isfinite(y) else 0.0 for y in one.y]) for one in chart.series]
+    return asdict(replace(chart, series=tuple(drawn)))
+
+
 def format_value(value: object, unit: Unit) -> str:
     """A value as people read it."""
     match value:
         case None:
             return "—"
+        case bool():
+            return "yes" if value else "no"
+        case bytes():
+            return value.hex()
+        case list():
+            return json.dumps(dict(value) if value and isinstance(value[0], tuple) else value, ensure_ascii=False, default=str)
         case datetime():
             return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00") if unit is Unit.TIME else str(value)
         case int() | float():
@@ -70,10 +84,16 @@ def format_value(value: object, unit: Unit) -> str:
 
 
 def _format_number(value: float, unit: Unit) -> str:
+    if not math.isfinite(value):
+        return "—"
     if unit is Unit.SHARE:
         return f"{100 * value:.1f} %"
     if unit is Unit.RATE:
         return f"{value:,.1f}"
+    if unit is Unit.RATIO:
+        return f"{value:,.3f}"
+    if unit is Unit.DURATION:
+        return duration_text(value)
     if unit is Unit.BYTES:
         return _format_bytes(value)
     return f"{value:,.0f}"

@@ -1,11 +1,18 @@
-"""Result tables as Parquet and CSV files.
+"""Result tables as files: Parquet and CSV always, JSON Lines and XLSX on demand.
 
-CSV: UTF-8 with a header, comma separated, quoted where needed; times as ISO 8601 in UTC; no value is replaced.
+CSV: UTF-8 with a header, comma separated, quoted where needed; times as ISO 8601 in UTC; no value is replaced. JSON Lines: one
+object a row, times as in CSV. XLSX: one workbook, a sheet for each table; times as dates in UTC, and its last row says what a
+sheet cannot hold. Lists and maps are JSON where the form has none.
 """
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,19 +20,104 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from spark_reports.reports.result import Table
+from spark_reports.vocabulary import Unit
+
+WORKBOOK = "tables.xlsx"
+SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the sentence about more rows
+SHEET_NAME_CHARACTERS_MAX = 31
+CELL_CHARACTERS_MAX = 32_767
+_INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
+
+_NUMBER_FORMATS = {
+    Unit.COUNT: "#,##0",
+    Unit.BYTES: "#,##0",
+    Unit.SHARE: "0.0%",
+    Unit.RATE: "#,##0.0",
+    Unit.RATIO: "0.000",
+    Unit.DURATION: "#,##0.###",
+}
 
 
-def write_table(table: Table, folder: Path) -> list[str]:
-    """Write one table in both forms; return the names of the files."""
+def write_table(table: Table, folder: Path, *, json_lines: bool = False) -> list[str]:
+    """Write one table in its forms; return the names of the files."""
     parquet, csv = f"{table.name}.parquet", f"{table.name}.csv"
     pa_parquet.write_table(table.data, folder / parquet, compression="zstd")
-    pa_csv.write_csv(_with_text_times(table.data), folder / csv)
-    return [parquet, csv]
+    flat = _flat(table.data)
+    pa_csv.write_csv(flat, folder / csv)
+    if not json_lines:
+        return [parquet, csv]
+    lines = f"{table.name}.jsonl"
+    with (folder / lines).open("w", encoding="utf-8") as file:
+        for batch in _with_text_times(table.data).to_batches(max_chunksize=10_000):
+            file.writelines(json.dumps(row, ensure_ascii=False, default=_json_value) + "\n" for row in batch.to_pylist())
+    return [parquet, csv, lines]
+
+
+def write_workbook(tables: Sequence[Table], folder: Path) -> str:
+    """Write all tables as one workbook; return its name."""
+    import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it
+
+    options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", "strings_to_formulas": False,
+               "strings_to_urls": False, "remove_timezone": True}  # fmt: skip
+    with xlsxwriter.Workbook(folder / WORKBOOK, options) as book:
+        bold = book.add_format({"bold": True})
+        formats = {unit: book.add_format({"num_format": text}) for unit, text in _NUMBER_FORMATS.items()}
+        for table in tables:
+            sheet = book.add_worksheet(table.name[:SHEET_NAME_CHARACTERS_MAX])
+            sheet.freeze_panes(1, 0)
+            columns = list(table.units)
+            for place, column in enumerate(columns):
+                sheet.set_column(place, place, 24 if table.units[column] in (Unit.TEXT, Unit.TIME) else 14,
+                                 formats.get(table.units[column]))  # fmt: skip
+                sheet.write_string(0, place, table.titles[column], bold)
+            _fill(sheet, _nested_as_text(table.data.select(columns).slice(0, SHEET_ROWS_MAX)))
+            if table.data.num_rows > SHEET_ROWS_MAX:
+                more = table.data.num_rows - SHEET_ROWS_MAX
+                sheet.write_string(SHEET_ROWS_MAX + 1, 0, f"{more:,} more rows in {table.name}.csv")
+    return WORKBOOK
+
+
+def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has no types
+    for index, row in enumerate(data.to_pylist(), start=1):
+        for place, value in enumerate(row.values()):
+            if value is None or (isinstance(value, float) and not math.isfinite(value)):
+                continue
+            if isinstance(value, bytes):
+                value = value.hex()  # noqa: PLW2901  a sheet has no bytes
+            if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX:
+                value = str(value)  # noqa: PLW2901  rounded it would be another number
+            cell = value[:CELL_CHARACTERS_MAX] if isinstance(value, str) else value
+            sheet.write(index, place, cell)
+
+
+def _flat(data: pa.Table) -> pa.Table:
+    """Without times, lists and maps: what CSV can say."""
+    return _nested_as_text(_with_text_times(data))
+
+
+def _nested_as_text(data: pa.Table) -> pa.Table:
+    for index, field in enumerate(data.schema):
+        if pa.types.is_nested(field.type):
+            column = data.column(index)
+            if pa.types.is_map(field.type):
+                values = [None if value is None else json.dumps(dict(value), ensure_ascii=False, default=_json_value)
+                          for value in column.to_pylist()]  # fmt: skip
+            else:
+                values = [None if value is None else json.dumps(value, ensure_ascii=False, default=_json_value)
+                          for value in column.to_pylist()]  # fmt: skip
+            data = data.set_column(index, field.name, pa.array(values, pa.string()))
+    return data
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _with_text_times(data: pa.Table) -> pa.Table:
     for index, field in enumerate(data.schema):
         if pa.types.is_timestamp(field.type):
-            text = pc.strftime(data.column(index).cast(pa.timestamp("ms", tz="UTC")), "%Y-%m-%dT%H:%M:%SZ")
+            text = pc.strftime(data.column(index).cast(pa.timestamp("ms", tz="UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
             data = data.set_column(index, field.name, text)
     return data

@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, duration_text, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.calendar import by_hour
 from spark_reports.vocabulary import Unit
 

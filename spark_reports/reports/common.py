@@ -1,4 +1,4 @@
-"""What reports share: from the rows that Spark found to a result whose manifest adds up; figures in words.
+"""What reports share: from the rows that Spark found to a result whose manifest adds up.
 
 A report is a module of `spark_reports.reports` with two functions:
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -154,7 +153,7 @@ def bars(name: str, title: str, labels: Sequence[object], values: Sequence[float
     return Chart(name, title, "bars", unit, (series,), note)
 
 
-# ---- figures in words --------------------------------------------------------------------------------------------------
+# ---- figures -----------------------------------------------------------------------------------------------------------
 
 
 def rows_of(data: pa.Table) -> list[dict[str, Any]]:
@@ -166,44 +165,6 @@ def rows_of(data: pa.Table) -> list[dict[str, Any]]:
 def total(data: pa.Table, column: str) -> int:
     """Sum of a column; 0 without rows."""
     return int(pc.sum(data[column]).as_py() or 0)
-
-
-def number(value: int, noun: str) -> str:
-    """``1 message``, ``2,000 messages``; a noun that ends in y gets ies."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:] not in ("ay", "ey", "oy") else f"{noun}s"
-    return f"{value:,} {noun if value == 1 else plural}"
-
-
-def part(some: int, whole: int) -> str:
-    """``3 of 4 (75.0 %)``."""
-    return f"{some:,} of {whole:,} ({share_text(some, whole)})"
-
-
-def share_text(some: float, whole: float) -> str:
-    """A share in percent."""
-    return f"{100 * some / whole:.1f} %" if whole else "0 %"
-
-
-def duration_text(milliseconds_: float | None) -> str:
-    """A duration with a fitting unit."""
-    if milliseconds_ is None:
-        return "unknown"
-    size = abs(milliseconds_)
-    for limit, divisor, unit in (
-        (1_000, 1, "ms"),
-        (120_000, 1_000, "s"),
-        (7_200_000, 60_000, "min"),
-        (172_800_000, 3_600_000, "h"),
-    ):
-        if size < limit:
-            return f"{milliseconds_ / divisor:.{0 if divisor == 1 else 1}f} {unit}"
-    return f"{milliseconds_ / 86_400_000:.1f} days"
-
-
-def clock(moment: object) -> str:
-    """A time in UTC, to the minute."""
-    assert isinstance(moment, datetime)
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def milliseconds(moment: pa.Scalar) -> int | None:

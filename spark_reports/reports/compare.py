@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, number, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
 from spark_reports.vocabulary import Unit
 

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, clock, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import clock, part
 from spark_reports.transforms.dead_letters import AGES, DEAD_COLUMNS, causes, dead_by, dead_letters
 from spark_reports.vocabulary import Unit
 

@@ -7,20 +7,9 @@ from pyspark.sql import DataFrame
 
 from spark_reports.parameters import durations_ms
 from spark_reports.reading import Reading
-from spark_reports.reports.common import (
-    ACCOUNTING,
-    Found,
-    bars,
-    duration_text,
-    number,
-    ordered,
-    part,
-    read,
-    rows_of,
-    table,
-    total,
-)
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
 from spark_reports.vocabulary import Unit
 

@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, number, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import duration_text, number
 from spark_reports.transforms.duplicates import BODY, BUSINESS_KEY, DUPLICATE_COLUMNS, UNIQUE_KEY, cases
 from spark_reports.vocabulary import Unit
 

@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.vocabulary import Unit
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, duration_text, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.reports.wording import duration_text, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, latency_by, with_latency
 from spark_reports.vocabulary import Unit
 

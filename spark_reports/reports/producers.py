@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, clock, number, ordered, part, read, rows_of, table, with_share
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, with_share
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import clock, number, part
 from spark_reports.transforms.producers import PRODUCER_COLUMNS, producer_rows
 from spark_reports.vocabulary import Unit
 

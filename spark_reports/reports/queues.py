@@ -6,8 +6,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number
 from spark_reports.transforms.delay import SCHEDULE_TOPIC
 from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
 from spark_reports.vocabulary import Unit

@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number, part
 from spark_reports.transforms.reconcile import MISSING, ONCE, RECONCILE_COLUMNS, SEVERAL, STATES, reconciled
 from spark_reports.vocabulary import Unit
 

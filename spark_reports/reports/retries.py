@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number, part
 from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.vocabulary import Unit
 

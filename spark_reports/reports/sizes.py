@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, number, ordered, part, read, rows_of, share_text, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number, part, share_text
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
 from spark_reports.vocabulary import Unit
 

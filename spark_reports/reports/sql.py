@@ -14,8 +14,9 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, number, table
+from spark_reports.reports.common import ACCOUNTING, Found, table
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import number
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit
 

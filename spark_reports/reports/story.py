@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, clock, duration_text, number, read, rows_of, table
+from spark_reports.reports.common import ACCOUNTING, Found, read, rows_of, table
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import clock, duration_text, number
 from spark_reports.transforms.story import STORY_COLUMNS, story
 from spark_reports.vocabulary import Unit
 

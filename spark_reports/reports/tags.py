@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, clock, number, ordered, part, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import clock, number, part
 from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows
 from spark_reports.vocabulary import Unit
 

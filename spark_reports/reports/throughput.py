@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame
 
 from spark_reports.datasource.schema import SKIPPED_COLUMNS
 from spark_reports.reading import Reading
-from spark_reports.reports.common import Found, clock, milliseconds, share_text, skips, table
+from spark_reports.reports.common import Found, milliseconds, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
+from spark_reports.reports.wording import clock, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_minute_topic_tag
 from spark_reports.vocabulary import Unit
 

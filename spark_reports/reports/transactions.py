@@ -6,20 +6,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import (
-    ACCOUNTING,
-    Found,
-    bars,
-    duration_text,
-    number,
-    ordered,
-    part,
-    read,
-    rows_of,
-    table,
-    total,
-)
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.origin import of_topics
 from spark_reports.transforms.transactions import (
     GIVEN_UP,

@@ -3,7 +3,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from spark_reports.datasource.source import OUTSIDE_RANGE
+from spark_reports.parameters import ReportParameters
 from spark_reports.reports import throughput
+from spark_reports.reports.common import Found
 from spark_reports.reports.result import Skip
 
 MINUTE = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -28,7 +30,8 @@ def traffic(topic, tag, messages, body_bytes, minute=0):
 
 
 def result_of(*rows):
-    return throughput.result(pa.Table.from_pylist(list(rows), schema=SCHEMA))
+    table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
+    return throughput.result(Found({throughput.TRAFFIC: table}, ReportParameters()))
 
 
 def table(result, name):

@@ -1,0 +1,65 @@
+"""The page as PDF, printed by a browser of this machine: Chromium, Chrome or Edge, without a window or network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from broker_core.errors import ReportError, UsageError
+
+PDF = "report.pdf"
+PRINT_TIMEOUT_S = 180
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge")
+_APPLICATIONS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+)
+
+
+def find_browser() -> Path:
+    """The browser that prints.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    found = found or next((name for name in _APPLICATIONS if sys.platform == "darwin" and Path(name).is_file()), None)
+    if found is None:
+        raise UsageError(
+            "a PDF is printed by Chromium, Chrome or Edge, and none of them is on the PATH. Install one, or leave --also pdf "
+            "away: report.html prints well from any browser."
+        )
+    return Path(found)
+
+
+def print_page(page: Path, browser: Path) -> str:
+    """Print a page beside itself; return the name of the file.
+
+    Raises:
+        ReportError: The browser failed.
+    """
+    target = page.with_name(PDF)
+    with tempfile.TemporaryDirectory(prefix="orbit-pdf-") as profile:
+        command = [str(browser), "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions",
+                   f"--user-data-dir={profile}", "--no-pdf-header-footer", "--virtual-time-budget=10000",
+                   *_sandbox(), f"--print-to-pdf={target.absolute()}", page.absolute().as_uri()]  # fmt: skip
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, timeout=PRINT_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ReportError(
+                f"{browser} did not print the page within {PRINT_TIMEOUT_S} s. Print report.html by hand."
+            ) from error
+    if run.returncode or not target.is_file():
+        lines = run.stderr.strip().splitlines() or ["nothing"]
+        raise ReportError(f"{browser} could not print the page; it says: {lines[-1]}. Print report.html by hand.")
+    return PDF
+
+
+def _sandbox() -> list[str]:
+    """The browser refuses its sandbox to the superuser; what it opens is a page of our own without network."""
+    return ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
