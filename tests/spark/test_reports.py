@@ -1,0 +1,279 @@
+"""Every report over a store whose totals are known by construction; over real stores; and whatever the partitioning."""
+
+import importlib
+import json
+from collections import Counter
+
+import pytest
+
+from broker_core.errors import UsageError
+from spark_reports import catalog
+from spark_reports.datasource.plan import plan_read
+from spark_reports.parameters import ReportParameters, read_values
+from spark_reports.reading import Reading
+from spark_reports.run import gather
+from tests.support import known_store as known
+from tests.support.golden import GOLDEN_NAMES, golden_store
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+RETRIES = 1 * known.FAILED_ONCE + 2 * known.FAILED_TWICE + 3 * known.DEAD
+DEAD = known.DEAD + known.DEAD_AT_ONCE
+CHAINS = known.FAILED_ONCE + known.FAILED_TWICE + DEAD
+DAY_7 = known.START_MS + 7 * known.DAY_MS
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return known.write_known_store(tmp_path_factory.mktemp("known") / "store")
+
+
+@pytest.fixture(scope="module")
+def keys_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("keys") / "keys.csv"
+    path.write_text("order,amount\norder-1,5\norder-2,6\norder-2,6\nsame-0,7\nnever,1\ninvoice-19,1\n007,1\n", encoding="utf-8")
+    return path
+
+
+def run(spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, **own):
+    spec = catalog.find(name)
+    values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
+    parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
+    report = importlib.import_module(f"spark_reports.reports.{spec.module}")
+    return report.result(gather(Reading(spark, plan_read([root], split_bytes=split_bytes), parameters), report))
+
+
+def rows(result, name):
+    return next(table for table in result.tables if table.name == name).data.to_pylist()
+
+
+def only(result, name, **wanted):
+    (row,) = [row for row in rows(result, name) if all(row[key] == value for key, value in wanted.items())]
+    return row
+
+
+def whole(result, store):
+    """Every record was looked at and is in the report, and the range is that of the store."""
+    assert (result.rows, result.looked_at, result.complete) == (store.records, store.records, True)
+    assert (result.found_from_ms, result.found_to_ms) == (min(store.times), max(store.times))
+    return result
+
+
+def test_throughput(spark, store):
+    result = whole(run(spark, store.root, "throughput"), store)
+    assert {row["topic"]: row["messages"] for row in rows(result, "by_topic")} == store.by_topic
+    assert sum(row["store_bytes"] for row in rows(result, "by_minute_topic_tag")) == store.store_bytes
+
+
+def test_calendar(spark, store):
+    result = whole(run(spark, store.root, "calendar", topics=(), zone="Asia/Tokyo"), store)
+    assert sum(row["messages"] for row in rows(result, "by_day")) == store.records
+    assert sum(row["store_bytes"] for row in rows(result, "by_weekday_hour")) == store.store_bytes
+    orders = run(spark, store.root, "calendar", topics=("orders",), zone="Asia/Tokyo")
+    assert (orders.rows, orders.looked_at) == (known.ORDERS, store.records)
+    # From 9 to 17 in UTC is from 18 to 2 in Tokyo; ten days from a Monday have two Mondays to Wednesdays.
+    assert only(orders, "by_weekday_hour", weekday="Thursday", hour=18)["messages"] == 3
+    assert only(orders, "by_weekday_hour", weekday="Monday", hour=18)["messages"] == 6
+    assert sum(series.y[18] for series in orders.charts[0].series) == 3 * known.ORDER_DAYS
+
+
+def test_latency(spark, store):
+    result = run(spark, store.root, "latency", topics=("orders",))
+    assert sum(row["messages"] for row in rows(result, "by_host")) == known.ORDERS - known.SKEWED_ORDERS
+    ahead = only(result, "clocks_ahead")
+    assert (ahead["host"], ahead["messages"], ahead["min_ms"]) == ("10.0.0.3", known.SKEWED_ORDERS, -2_000)
+    slowest = only(result, "by_host", host="10.0.0.1")
+    assert (slowest["min_ms"], slowest["p50_ms"], slowest["max_ms"]) == (4, 12, 20)
+
+
+def test_delay(spark, store):
+    result = run(spark, store.root, "delay", topics=("later",), late_ms=200)
+    for level, (shown, delay) in {1: ("1 (1s)", 250), 3: ("3 (10s)", 150)}.items():
+        row = only(result, "by_level", level=shown)
+        delivered = known.DELAYED[level]
+        assert (row["messages"], row["delivered"], row["max_ms"], row["early"]) == (delivered, delivered, delay, 0)
+    late = sum(turn * known.DELAY_STEP_MS >= 200 for count in known.DELAYED.values() for turn in range(count)) + known.TIMERS
+    assert sum(row["late"] for row in rows(result, "by_level")) == late
+    assert only(result, "by_level", level="18 (2h)")["waiting"] == known.DELAYED_WAITING
+    timer = only(result, "by_level", level="timer")
+    assert (timer["delivered"], timer["waiting"], timer["p50_ms"]) == (known.TIMERS, known.TIMERS_WAITING, known.TIMER_LATE_MS)
+    assert timer["cancelled"] == known.TIMERS_CANCELLED
+    assert (
+        sum(row["delivered"] for row in rows(run(spark, store.root, "delay"), "by_level_topic"))
+        == RETRIES + sum(known.DELAYED.values()) + known.TIMERS
+    )
+
+
+def test_transactions(spark, store):
+    result = whole(run(spark, store.root, "transactions"), store)
+    row = only(result, "by_group")
+    assert (row["group"], row["topic"], row["transactions"]) == ("bank", "payments", known.TRANSACTIONS)
+    assert [row[name] for name in ("committed", "rolled_back", "given_up", "undecided")] == [
+        known.COMMITTED, known.ROLLED_BACK, known.GIVEN_UP, known.UNDECIDED,
+    ]  # fmt: skip
+    assert row["checks"] == 2 * known.CHECKED_COMMITS + known.CHECKS_OF_GIVEN_UP * known.GIVEN_UP
+    assert row["max_ms"] == (known.COMMITTED + known.ROLLED_BACK + known.GIVEN_UP) * known.DECISION_STEP_MS
+    assert Counter(row["outcome"] for row in rows(result, "unfinished")) == {
+        "given_up": known.GIVEN_UP, "undecided": known.UNDECIDED,
+    }  # fmt: skip
+    assert rows(run(spark, store.root, "transactions", topics=("orders",)), "by_group") == []
+
+
+def test_retries(spark, store):
+    result = run(spark, store.root, "retries")
+    funnel = {row["attempt"]: (row["reached"], row["last_seen"], row["dead"]) for row in rows(result, "funnel")}
+    assert funnel == {
+        0: (CHAINS, 0, known.DEAD_AT_ONCE),
+        1: (CHAINS - known.DEAD_AT_ONCE, known.FAILED_ONCE, 0),
+        2: (known.FAILED_TWICE + known.DEAD, known.FAILED_TWICE, 0),
+        3: (known.DEAD, 0, known.DEAD),
+    }
+    by_tag = rows(result, "by_topic_tag")
+    assert {row["topic"] for row in by_tag} == {"invoices"}
+    assert (sum(row["dead"] for row in by_tag), sum(row["attempts"] for row in by_tag)) == (DEAD, RETRIES)
+
+
+def test_dead_letters(spark, store):
+    result = run(spark, store.root, "dead-letters", topics=("invoices",))
+    assert sum(row["dead"] for row in rows(result, "by_origin")) == DEAD
+    assert {row["age"]: row["dead"] for row in rows(result, "by_age")} == {"under 30 days": DEAD}
+    assert sum(row["dead"] for row in rows(result, "by_property") if row["property"] == "TAGS") == DEAD
+
+
+def test_keys(spark, store):
+    result = run(spark, store.root, "keys", topics=("lanes",))
+    hot = rows(result, "ordering_key_first")[0]
+    assert (hot["key"], hot["messages"], hot["queues"]) == ("hot", known.LANES_HOT, 1)
+    assert hot["share"] == pytest.approx(known.LANES_HOT / known.LANES)
+    spread = only(result, "ordering_key_by_topic")
+    assert (spread["distinct_values"], spread["keyed"]) == (known.LANES_OTHER + 1, known.LANES)
+    counts = [1] * known.LANES_OTHER + [known.LANES_HOT]  # the definition: mean difference of all pairs by twice the mean
+    pairs = sum(abs(one - other) for one in counts for other in counts)
+    assert spread["gini"] == pytest.approx(pairs / (2 * len(counts) * sum(counts)), abs=1e-6)
+
+
+def test_queues(spark, store):
+    result = whole(run(spark, store.root, "queues"), store)
+    gappy = only(result, "by_topic", topic="gappy")
+    assert (gappy["messages"], gappy["offsets_missing"]) == (sum(known.GAPPY.values()), known.GAP_OFFSETS)
+    assert sum(row["offsets_missing"] for row in rows(result, "by_queue")) == known.GAP_OFFSETS
+    assert only(result, "by_topic", topic="payments")["silent"] == 2  # only queue 2 has messages
+    assert only(result, "by_topic", topic="lanes")["skewness"] == pytest.approx(known.LANES_HOT / (known.LANES / 4))
+
+
+def test_sizes(spark, store):
+    result = run(spark, store.root, "sizes", topics=("blobs",), sample=1)
+    blobs = only(result, "by_topic_tag")
+    assert (blobs["messages"], blobs["body_bytes_max"]) == (
+        known.SQUASHED + known.PLAIN_SOFT + known.PLAIN_HARD,
+        known.BLOB_BYTES,
+    )
+    tried = only(result, "compression")
+    assert tried["messages"] == known.PLAIN_SOFT + known.PLAIN_HARD  # what its client compressed is not tried again
+    hard = known.PLAIN_HARD * known.BLOB_BYTES
+    assert hard <= tried["compressed_bytes"] < hard * 1.05
+    assert sum(row["messages"] for row in rows(result, "by_size")) == blobs["messages"]
+    assert "compression" not in [table.name for table in run(spark, store.root, "sizes", sample=0).tables]
+
+
+def test_duplicates(spark, store):
+    result = run(spark, store.root, "duplicates", topics=("doubles",))
+    assert {row["sameness"]: (row["groups"], row["repeats"]) for row in rows(result, "by_topic")} == {
+        "unique key": (known.SENT_TWICE, known.SENT_TWICE),
+        "business key": (known.KEY_TWICE, known.KEY_TWICE),
+        "body": (1, known.BODY_TWICE - 1),
+    }
+    assert {row["apart_ms"] for row in rows(result, "cases")} == {known.REPEAT_APART_MS}
+    assert rows(run(spark, store.root, "duplicates", topics=("doubles",), within_s=1), "cases") == []
+
+
+def test_producers(spark, store):
+    result = run(spark, store.root, "producers", topics=("orders",))
+    assert only(result, "by_host", host="10.0.0.3")["messages"] == known.SKEWED_ORDERS
+    assert sum(row["messages"] for row in rows(result, "by_day")) == known.ORDERS
+    bank = only(run(spark, store.root, "producers"), "by_topic", topic="payments")
+    assert (bank["group"], bank["messages"]) == ("bank", known.TRANSACTIONS)  # once each, whatever became of them
+
+
+def test_tags(spark, store):
+    result = whole(run(spark, store.root, "tags"), store)
+    gone = only(result, "gone")
+    assert (gone["topic"], gone["tag"], gone["messages"]) == ("orders", "trial", known.ORDERS_BY_DAY)
+    keys = only(result, "properties", topic="orders", property="KEYS")
+    assert (keys["messages"], keys["distinct_values"]) == (known.ORDERS, known.ORDERS)
+
+
+def test_compare(spark, store):
+    result = run(spark, store.root, "compare", topics=("orders",), from_ms=DAY_7, to_ms=DAY_7 + known.DAY_MS)
+    changes = {row["tag"]: (row["messages_before"], row["messages"]) for row in rows(result, "changes")}
+    assert changes == {
+        "trial": (known.ORDERS_BY_DAY, 0), "paid": (0, known.ORDERS_BY_DAY // 2), None: (0, known.ORDERS_BY_DAY // 2),
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="--from"):
+        run(spark, store.root, "compare")
+
+
+def test_reconcile(spark, store, keys_file):
+    result = run(spark, store.root, "reconcile", keys_file=keys_file)
+    assert {row["state"]: row["listed"] for row in rows(result, "by_state")} == {
+        "missing": 2, "stored once": 3, "stored several times": 1,
+    }  # fmt: skip
+    assert [row["key"] for row in rows(result, "missing")] == ["007", "never"]
+    assert only(result, "keys", key="order-2")["listed"] == 2
+    assert (only(result, "keys", key="invoice-19")["copies"], only(result, "keys", key="invoice-19")["dead"]) == (1, 1)
+
+
+def test_story(spark, store):
+    checked = rows(run(spark, store.root, "story", key="payment-0"), "story")
+    assert [row["step"] for row in checked] == [
+        "half message for payments", "half message, check 1", "half message, check 2", "committed",
+        "the half message is decided",
+    ]  # fmt: skip
+    cancelled = rows(run(spark, store.root, "story", key=f"TIMER{known.TIMERS:06d}"), "story")
+    assert [row["step"] for row in cancelled] == ["waits for its time, for later", "cancels a timer message"]
+    nothing = run(spark, store.root, "story", key="never")
+    assert (rows(nothing, "story"), nothing.findings) == ([], ("0 records of “never” are in this range.",))
+
+
+def test_sql(spark, store):
+    query = "select topic, count(*) as messages, sum(store_bytes) as store_bytes from messages group by topic"
+    result = whole(run(spark, store.root, "sql", query=query), store)
+    assert {row["topic"]: row["messages"] for row in rows(result, "rows")} == store.by_topic
+    cut = run(spark, store.root, "sql", query="select *, length(body) as n from messages order by physical_offset", rows=5)
+    assert [row["n"] for row in rows(cut, "rows")] == [known.ORDER_BODY_BYTES] * 5
+    assert "cut behind 5 rows" in cut.findings[0]
+    with pytest.raises(UsageError, match="only queries"):
+        run(spark, store.root, "sql", query="drop view messages")
+
+
+OWN = {"story": {"key": "payment-0"}, "sql": {"query": "select topic, count(*) as messages from messages group by topic"}}
+
+
+def parameters_of(name, keys_file):
+    more = {"keys_file": keys_file} if name == "reconcile" else OWN.get(name, {})
+    return more | ({"from_ms": DAY_7} if name == "compare" else {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [spec.name for spec in catalog.reports()])
+def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name):
+    own = parameters_of(name, keys_file)
+    one, many = (run(spark, store.root, name, split_bytes=size, **own) for size in (1 << 30, 5_000))
+    assert (one.findings, one.headlines, one.skipped) == (many.findings, many.headlines, many.skipped)
+    for table in one.tables:
+        assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(many, table.name)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("golden_name", GOLDEN_NAMES)
+def test_golden_stores_run_through_every_report(spark, tmp_path, keys_file, golden_name):
+    golden = golden_store(golden_name)
+    root = golden.unpack(tmp_path)
+    looked_at = {}
+    for spec in catalog.reports():
+        own = parameters_of(spec.name, keys_file) | ({"from_ms": 1} if spec.name == "compare" else {})
+        result = run(spark, root, spec.name, **own)
+        looked_at[spec.name] = result.looked_at
+        assert all(set(table.units) == set(table.data.column_names) for table in result.tables)
+        json.dumps([result.findings, result.notes])
+    assert len(set(looked_at.values())) == 1, looked_at
