@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
+from spark_reports.vocabulary import unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,15 @@ def parameter_values(parameter: Parameter, text: str) -> list[str]:
     if parameter.kind is ParameterKind.TOPICS:
         return [name for name in re.split(r"[\s,，]+", text) if name]
     return [text.strip()] if text.strip() else []
+
+
+def parameter_fault(parameter: Parameter, text: str) -> bool:
+    """Whether a report would surely refuse a parameter as entered; it decides about the rest itself."""
+    if not text:
+        return parameter.required and not parameter.default
+    if parameter.kind is ParameterKind.NUMBER:
+        return not (text.isdecimal() and parameter.minimum <= int(text) <= parameter.maximum)
+    return False
 
 
 _RELATIVE = re.compile(r"-\d+(\.\d+)?(s|m|h|d)")
@@ -242,6 +252,8 @@ class FigureUnit(Enum):
     TIME = "time"
     SHARE = "share"
     RATE = "rate"
+    DURATION = "duration"
+    RATIO = "ratio"
     TEXT = "text"
 
 
@@ -368,7 +380,6 @@ def _moment(fields: Mapping[str, object], name: str) -> int:
 
 # ---- result tables -----------------------------------------------------------------------------------------------------
 
-COLUMN_UNITS = {"messages": FigureUnit.COUNT, "share": FigureUnit.SHARE}
 COLUMNS_SHOWN_MAX = 6
 
 
@@ -392,11 +403,7 @@ class ResultTable:
 
 def column_unit(name: str) -> FigureUnit:
     """How the cells of a result column are written, by the column's name."""
-    if "_bytes" in name:
-        return FigureUnit.BYTES
-    if name == "minute" or name.endswith("_time"):
-        return FigureUnit.TIME
-    return COLUMN_UNITS.get(name, FigureUnit.TEXT)
+    return FigureUnit(unit_of(name).value)
 
 
 def cell_number(text: str) -> float:

@@ -36,7 +36,8 @@ from gui.views.reports.columns import cell_text
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
 from monitoring.sources.base import SourceStatus
-from spark_reports.catalog import TOPICS, find
+from spark_reports.catalog import TOPICS, find, reports
+from spark_reports.vocabulary import COLUMNS
 from tests.support.fake_source import READY, FakeSource
 
 SPEC = find("throughput")
@@ -510,3 +511,44 @@ def test_a_command_runs_the_report_of_the_running_broker(make_view, child):
     view = make_view(FakeSource())
     view.open({"report": "throughput", "run": True})
     assert child.started[0][:4] == ["report", "throughput", "--store", READY.store_directory]
+
+
+# ---- parameters of one report ----
+
+
+def test_a_report_asks_for_its_own_parameters(make_view, qtbot):
+    form = make_view(FakeSource(READY)).form
+    form.show_broker_store("/data/store")
+    form.show_report(find("delay"))
+    assert list(form.own.fields) == ["levels", "late-ms"]
+    assert form.order.parameters == ()
+    form.own.fields["late-ms"].setText("2500")
+    assert form.order.parameters == (("late-ms", "2500"),)
+    form.own.fields["late-ms"].setText("soon")
+    assert form.order is None
+    assert "soon" in form.fault
+    form.show_report(find("throughput"))
+    assert form.own.isHidden()
+    assert form.fault == ""
+    form.show_report(find("delay"))
+    assert form.own.fields["late-ms"].text() == "soon"
+
+
+def test_what_a_report_cannot_do_without_is_asked_for(make_view):
+    form = make_view(FakeSource(READY)).form
+    form.show_broker_store("/data/store")
+    form.show_report(find("reconcile"))
+    assert "CSV file" in form.fault
+    form.own.fields["keys-file"].setText("/data/keys.csv")
+    form.own.fields["match"].setCurrentIndex(1)
+    assert form.order.parameters == (("keys-file", "/data/keys.csv"), ("match", "unique-key"))
+
+
+def test_every_report_has_a_card_and_chinese_words():
+    known = load_catalogue("zh")
+    words = [
+        word
+        for spec in reports()
+        for word in (spec.title, spec.summary, spec.question, spec.group, *(one.title for one in spec.parameters))
+    ]
+    assert [word for word in [*words, *(title for title, _ in COLUMNS.values())] if word not in known] == []

@@ -18,6 +18,7 @@ from gui.models.reports import (
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from gui.theme.tokens import State
+from spark_reports.vocabulary import title_of
 
 RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.RUNNING: ("Running", State.INFO),
@@ -25,21 +26,6 @@ RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.PARTIAL: ("Partial", State.PENDING),
     RunState.FAILED: ("Failed", State.CRITICAL),
     RunState.CANCELLED: ("Cancelled", State.IDLE),
-}
-
-_TITLES = {
-    "topic": "Topic",
-    "tag": "Tag",
-    "minute": "Minute",
-    "messages": "Messages",
-    "share": "Share",
-    "body_bytes": "Bodies",
-    "store_bytes": "Stored size",
-    "body_bytes_avg": "Body, average",
-    "body_bytes_max": "Body, largest",
-    "store_bytes_max": "Record, largest",
-    "first_time": "First",
-    "last_time": "Last",
 }
 
 
@@ -80,7 +66,7 @@ def _result_column(index: int, name: str, times: TimeZoneChoice) -> Column[Resul
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])
 
     kind = CellKind.STRONG if index == 0 else CellKind.TEXT
-    return Column(name, _TITLES.get(name, name), text, sort=order, kind=kind, right=not words, width=0 if words else 104)
+    return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=0 if words else 104)
 
 
 def cell_text(text: str, unit: FigureUnit, times: TimeZoneChoice) -> str:
@@ -107,6 +93,8 @@ def figure_text(value: float, unit: FigureUnit) -> str:
         FigureUnit.SHARE: percent_text,
         FigureUnit.RATE: rate_text,
         FigureUnit.TIME: duration_text,
+        FigureUnit.DURATION: duration_text,
+        FigureUnit.RATIO: lambda figure: f"{figure:,.3f}",
         FigureUnit.TEXT: count_text,
     }
     return writers[unit](value)

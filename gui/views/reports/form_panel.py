@@ -14,6 +14,7 @@ from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
+from gui.views.reports.own_fields import OwnFields
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -65,6 +66,7 @@ class FormPanel(Panel):
         self.begin = QLineEdit()
         self.end = QLineEdit()
         self.topics = QLineEdit()
+        self.own = OwnFields(theme)
         self.hint = Notice(theme)
         self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
         self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
@@ -82,6 +84,7 @@ class FormPanel(Panel):
         kinds = {parameter.kind for parameter in spec.parameters}
         self._form.setRowVisible(self.range, ParameterKind.TIME in kinds)
         self._form.setRowVisible(self.topics, ParameterKind.TOPICS in kinds)
+        self.own.show_report(spec)
         self.check()
 
     def show_broker_store(self, directory: str) -> None:
@@ -107,6 +110,8 @@ class FormPanel(Panel):
         wrong = next((field.text() for field in (self.begin, self.end) if self._custom and time_fault(field.text())), "")
         if wrong:
             return tr("“{entered}” is no time. Use 2026-11-21 10:15, epoch milliseconds, or -2h.", entered=wrong)
+        if self.own.fault:
+            return self.own.fault
         return tr("Another report is running.") if self._runner.is_running else ""
 
     # ---- parts -----------------------------------------------------------------------------------------------------
@@ -130,6 +135,7 @@ class FormPanel(Panel):
         self.content.setSpacing(12)
         self.content.addWidget(self._question)
         self.content.addLayout(form)
+        self.content.addWidget(self.own)
         self.content.addWidget(self.hint)
         self.content.addLayout(row(self.copy_button, 1, self.run_button))
 
@@ -143,6 +149,7 @@ class FormPanel(Panel):
             choice.currentIndexChanged.connect(self.check)
         for field in (self.folder, self.begin, self.end, self.topics):
             field.textChanged.connect(self.check)
+        self.own.changed.connect(self.check)
         self._runner.changed.connect(self.check)
 
     def retranslate(self) -> None:
@@ -185,11 +192,12 @@ class FormPanel(Panel):
             "to": self.end.text() if self._custom else "",
             "topic": self.topics.text(),
         }
-        return [
+        shared = [
             (parameter.name, value)
             for parameter in spec.parameters
             for value in parameter_values(parameter, entered.get(parameter.name, ""))
         ]
+        return shared + self.own.values
 
     def check(self) -> None:
         """Say whether the report can be run, and what it will read."""
