@@ -28,6 +28,8 @@ WALKED_BYTES_MAX = 4 << 30
 """Larger logs are split at file borders only: following the chain costs the driver about 0.3 s for a million records."""
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+INCOMPLETE = "incomplete record at the end of the log"
+CLEANED = "removed by the broker's cleaning before it was read"
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
@@ -112,6 +114,45 @@ def plan_read(roots: Sequence[str | Path], *, split_bytes: int = SPLIT_BYTES) ->
     return ReadPlan(tuple(_grouped(ranges, split_bytes)), tuple(files))
 
 
+def first_offset(root: str | Path) -> int:
+    """Physical offset where the log of a store begins.
+
+    Raises:
+        ForeignStoreError, StorePermissionError: As for `plan_read`.
+    """
+    files = _files_of(Path(root))
+    return files[0][1] if files else 0
+
+
+def ranges_from(root: str | Path, start: int, *, split_bytes: int = SPLIT_BYTES) -> tuple[list[FileRange], int]:
+    """What a store holds from a physical offset on, for a reader that comes again.
+
+    Args:
+        root: Store directory.
+        start: Physical offset of a record, or of the end that an earlier call gave.
+        split_bytes: Bytes of one range, about.
+
+    Returns:
+        The ranges, and where to go on. A record that is not whole yet is left for the next call; what was cleaned away
+        before it was read is a damaged range.
+
+    Raises:
+        ForeignStoreError, StorePermissionError: As for `plan_read`.
+    """
+    files = _files_of(Path(root))
+    ranges: list[FileRange] = []
+    if files and files[0][1] > start:
+        path, base, _ = files[0]
+        ranges.append(FileRange(str(root), str(path), start, 0, base - start, damage=CLEANED))
+        start = base
+    left = [file for file in files if file[1] + file[2] > start]
+    made = list(_ranges_of(str(root), left, walk_all=True, split_bytes=split_bytes, first=start))
+    if made and made[-1].damage == INCOMPLETE:
+        made.pop()
+    ranges += made
+    return ranges, max([start, *(part.base_offset + part.end for part in made)])
+
+
 def _files_of(root: Path) -> list[tuple[Path, int, int]]:
     """Path, base offset and size of the log files of one store, oldest first."""
     if not root.is_dir():
@@ -135,17 +176,19 @@ def _files_of(root: Path) -> list[tuple[Path, int, int]]:
     return [(path, base, size) for path, base, size in found if size > 0]
 
 
-def _ranges_of(root: str, files: list[tuple[Path, int, int]], *, walk_all: bool, split_bytes: int) -> Iterator[FileRange]:
+def _ranges_of(
+    root: str, files: list[tuple[Path, int, int]], *, walk_all: bool, split_bytes: int, first: int = 0
+) -> Iterator[FileRange]:
     last = _last_used(files)
     expected = files[0][1] if files else 0
     for index, (path, base, size) in enumerate(files[: last + 1]):
         if base > expected:
             yield FileRange(root, str(path), expected, 0, base - expected, damage="a log file is missing before this one")
         expected = base + size
-        whole = FileRange(root, str(path), base, 0, size)
+        whole = FileRange(root, str(path), base, max(0, first - base), size)
         if index == last:
             yield from _walk_last(whole, split_bytes)
-        elif walk_all and size > split_bytes:
+        elif walk_all and whole.byte_count > split_bytes:
             yield from _walk_full(whole, split_bytes)
         else:
             yield whole
@@ -163,7 +206,7 @@ def _last_used(files: list[tuple[Path, int, int]]) -> int:
 def _walk_full(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
     """Split a completed file; from the first broken place on it is left to one reader."""
     with mapped(whole.path) as buffer:
-        borders, end = _follow(buffer, whole.base_offset, 0, whole.end, split_bytes)
+        borders, end = _follow(buffer, whole.base_offset, whole.start, whole.end, split_bytes)
         complete = end == whole.end or is_filler(buffer, end)
     yield from _between([*borders, end], whole)
     if not complete:
@@ -173,7 +216,7 @@ def _walk_full(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
 def _walk_last(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
     """Split the file that is being written, up to its last whole record."""
     with mapped(whole.path) as buffer:
-        position = 0
+        position = whole.start
         while True:
             borders, end = _follow(buffer, whole.base_offset, position, whole.end, split_bytes)
             end = _before_torn_body(buffer, borders, end)
@@ -185,7 +228,7 @@ def _walk_last(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
                 break
             yield replace(whole, start=end, end=follower, damage=damage_reason(buffer, end))
             position = follower
-        yield replace(whole, start=end, end=end + _tail_bytes(buffer, end), damage="incomplete record at the end of the log")
+        yield replace(whole, start=end, end=end + _tail_bytes(buffer, end), damage=INCOMPLETE)
 
 
 def _between(borders: list[int], whole: FileRange) -> Iterator[FileRange]:

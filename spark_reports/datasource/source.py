@@ -7,7 +7,8 @@ Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``from_ms`` an
 from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting, half or retried
 message was first sent to); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). The
 row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs, the
-reader makes no others. It does not decompress bodies and does not check their checksums.
+reader makes no others. ``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`. It
+does not decompress bodies and does not check their checksums.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -53,6 +54,12 @@ class RocketMQStoreDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reader for the columns of ``schema``."""
         return StoreReader(dict(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+        """Reader that follows the stores, for the columns of ``schema``."""
+        from spark_reports.datasource.stream import StoreStreamReader  # noqa: PLC0415  it stands on this module
+
+        return StoreStreamReader(dict(self.options), schema)
 
 
 @dataclass(frozen=True)
@@ -115,15 +122,10 @@ class StoreReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
-        if unknown:
-            raise UsageError(
-                f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
-                columns=", ".join(unknown),
-            )
+        check_columns(schema)
         self._schema = schema
         self._plan = options.get("plan")
-        self._roots = _roots(options)
+        self._roots = roots_of(options)
         self._selection = selection_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -138,7 +140,26 @@ class StoreReader(DataSourceReader):
         yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
 
 
-def _roots(options: Mapping[str, str]) -> list[str]:
+def check_columns(schema: StructType) -> None:
+    """Refuse columns that there are not.
+
+    Raises:
+        UsageError: With their names, and those there are.
+    """
+    unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
+    if unknown:
+        raise UsageError(
+            f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
+            columns=", ".join(unknown),
+        )
+
+
+def roots_of(options: Mapping[str, str]) -> list[str]:
+    """The store directories that a read's options name.
+
+    Raises:
+        UsageError: None.
+    """
     if "paths" in options:
         return [str(path) for path in json.loads(options["paths"])]
     if "path" in options:

@@ -2,13 +2,19 @@
 
 import importlib
 import json
+import shutil
+import subprocess
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
 from broker_core.errors import UsageError
 from spark_reports import catalog
 from spark_reports.datasource.plan import plan_read
+from spark_reports.output.manifest import Source, manifest, with_files, with_times
+from spark_reports.output.page import render_page
+from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.reading import Reading
 from spark_reports.run import gather
@@ -17,6 +23,7 @@ from tests.support.golden import GOLDEN_NAMES, golden_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RETRIES = 1 * known.FAILED_ONCE + 2 * known.FAILED_TWICE + 3 * known.DEAD
 DEAD = known.DEAD + known.DEAD_AT_ONCE
 CHAINS = known.FAILED_ONCE + known.FAILED_TWICE + DEAD
@@ -254,8 +261,31 @@ def parameters_of(name, keys_file):
     return more | ({"from_ms": DAY_7} if name == "compare" else {})
 
 
+ALL = [spec.name for spec in catalog.reports()]
+ON_DEMAND = [pytest.param(name, marks=() if name == "calendar" else pytest.mark.slow) for name in ALL]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to open the page")
+@pytest.mark.parametrize("name", ON_DEMAND)
+def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, tmp_path, name):
+    result = run(spark, store.root, name, **parameters_of(name, keys_file))
+    source = Source([str(store.root)], plan_read([store.root]), "local[*]", "21")
+    facts = manifest(catalog.find(name), ReportParameters(), source, result, now=datetime(2026, 3, 16, tzinfo=UTC))
+    files = {table.name: write_table(table, tmp_path, json_lines=True) for table in result.tables}
+    facts = with_times(with_files(facts, result, files), [], 1.0)
+    json.dumps(facts, allow_nan=False)
+    write_workbook(result.tables, tmp_path)
+    page = tmp_path / "report.html"
+    page.write_text(render_page(result, facts, "What?"), encoding="utf-8")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    assert shown.stdout.count('class="main-svg"') >= len(result.charts)
+    assert "CONSOLE" not in shown.stderr  # a refused request outside would be told here too: the page forbids them all
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [spec.name for spec in catalog.reports()])
+@pytest.mark.parametrize("name", ALL)
 def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name):
     own = parameters_of(name, keys_file)
     one, many = (run(spark, store.root, name, split_bytes=size, **own) for size in (1 << 30, 5_000))

@@ -1,0 +1,73 @@
+"""Following stores that a broker writes to: the streaming side of ``rocketmq-store``.
+
+    spark.readStream.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
+
+Options are those of the batch read (without ``plan``), and ``begin``: ``oldest`` (the default) or ``newest``, which leaves out
+what is stored when the query starts for the first time. Offsets are exact: physical offsets by store, kept in Spark's
+checkpoint; the same offsets give the same rows again. Damaged places and what was cleaned away unread are passed over; they are
+accounting rows where the columns for those are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.types import StructType
+
+from broker_core.errors import UsageError
+from spark_reports.datasource.plan import FileRange, first_offset, ranges_from
+from spark_reports.datasource.source import StorePartition, check_columns, read_ranges, roots_of, selection_of
+
+BEGINNINGS = ("oldest", "newest")
+
+
+class StoreStreamReader(DataSourceStreamReader):
+    """Finds what is new and reads it; pickled to the workers.
+
+    Args:
+        options: The read's options, see the module.
+        schema: Columns to make.
+
+    Raises:
+        UsageError: An option or a column is not known or does not fit.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        check_columns(schema)
+        self._begin = options.get("begin", BEGINNINGS[0])
+        if self._begin not in BEGINNINGS:
+            raise UsageError(f"option begin is {' or '.join(BEGINNINGS)}, not “{self._begin}”")
+        self._schema = schema
+        self._roots = roots_of(options)
+        self._selection = selection_of(options)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+        """Where a new query begins, by store."""
+        first = {root: first_offset(root) for root in self._roots}
+        return {root: ranges_from(root, start)[1] for root, start in first.items()} if self._begin == "newest" else first
+
+    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
+        """Where the last whole record of each store ends now."""
+        return {root: ranges_from(root, offset)[1] for root, offset in start.items()}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """One partition for each range between the two."""
+        parts = [part for root, offset in start.items() for part in ranges_between(root, offset, end[root])]
+        return [StorePartition((part,)) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Batches of one partition."""
+        assert isinstance(partition, StorePartition)
+        yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
+
+
+def ranges_between(root: str, start: int, end: int) -> list[FileRange]:
+    """What a store holds between two offsets that it was followed to; the same at every call."""
+    ranges, _ = ranges_from(root, start)
+    before = [part for part in ranges if part.base_offset + part.start < end]
+    return [replace(part, end=min(part.end, end - part.base_offset)) for part in before]
