@@ -68,3 +68,22 @@ def test_traffic_rows_count_each_minute_topic_and_tag(spark, store):
     assert {row["minute"].second for row in read} == {0}
     (skipped,) = [row for row in rows if row["skipped_reason"] is not None]
     assert (skipped["skipped_reason"], skipped["skipped_rows"], skipped["messages"]) == ("of another topic", 40, 0)
+
+
+def test_a_stream_goes_on_where_its_checkpoint_ends(spark, tmp_path):
+    writer = StoreWriter(tmp_path / "store", file_bytes=1 << 14)
+    seen = []
+
+    def run_once():
+        stream = spark.readStream.format(FORMAT).schema(columns("physical_offset")).load(str(tmp_path / "store"))
+        query = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        running = query.foreachBatch(lambda batch, _: seen.extend(batch.toArrow()["physical_offset"].to_pylist())).start()
+        assert running.awaitTermination(100)
+
+    places = [writer.append("orders", b"x" * 40) for _ in range(300)]
+    writer.flush()
+    run_once()
+    places += [writer.append("orders", b"x" * 40) for _ in range(50)]
+    writer.flush()
+    run_once()
+    assert seen == places

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports import __main__ as program
+from spark_reports.catalog import find
 from tests.support.store_writer import StoreWriter
 
 
@@ -63,3 +64,19 @@ def test_programs_get_the_failure_as_a_line(capsys, tmp_path):
     last = json.loads(out.splitlines()[-1])
     assert (last["stage"], last["error"]) == ("failed", "ForeignStoreError")
     assert "does not exist" in last["message"]
+
+
+def test_parameters_come_from_a_file_and_options_win(tmp_path):
+    file = tmp_path / "parameters.json"
+    file.write_text(json.dumps({"from": 1_700_000_000_000, "topic": ["orders"], "late-ms": 50, "levels": "1s 2s"}))
+    spec = find("delay")
+    words = ["delay", "--params", str(file), "--late-ms", "70"]
+    parameters = program._with_file(program._parser().parse_args(words), spec)
+    assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
+    assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
+
+
+def test_a_parameter_of_another_report_is_refused(capsys, store):
+    code, _, err = run(capsys, "throughput", "--store", store, "--out", f"{store}-out", "--zone", "UTC")
+    assert code == 2
+    assert "report throughput has no parameter zone" in err

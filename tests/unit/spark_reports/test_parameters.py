@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -5,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.errors import UsageError
-from spark_reports.parameters import parse_time, read_parameters, time_text
+from spark_reports.catalog import find
+from spark_reports.parameters import durations_ms, parse_time, read_parameter_file, read_parameters, read_values, time_text
 
 NOW = 1_700_000_000_000
 
@@ -58,3 +60,52 @@ def test_topics_are_kept_once_in_order():
 
 def test_time_text_is_utc():
     assert time_text(NOW) == datetime.fromtimestamp(NOW / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def own(report, **given):
+    return read_values(find(report), {name.replace("_", "-"): text for name, text in given.items()})
+
+
+def test_parameters_not_given_have_their_defaults():
+    assert own("calendar") == {"zone": "UTC", "retention-hours": 72}
+    assert own("calendar", zone="Asia/Shanghai", retention_hours="24") == {"zone": "Asia/Shanghai", "retention-hours": 24}
+    assert own("throughput") == {}
+
+
+@pytest.mark.parametrize(
+    ("report", "given", "said"),
+    [
+        ("throughput", {"zone": "UTC"}, "report throughput has no parameter zone. It has: from, to, topic"),
+        ("calendar", {"zone": "Mars/Olympus"}, "is not a time zone"),
+        ("calendar", {"retention_hours": "0"}, "from 1 to 87,600, not “0”"),
+        ("calendar", {"retention_hours": "soon"}, "takes a whole number"),
+        ("delay", {"levels": "1s tomorrow"}, "are not durations"),
+        ("reconcile", {}, "--keys-file is missing"),
+        ("reconcile", {"keys_file": "/none/keys.csv"}, "there is no file /none/keys.csv"),
+        ("story", {}, "--key is missing"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(report, given, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        own(report, **given)
+
+
+def test_a_choice_is_one_of_its_choices(tmp_path):
+    file = tmp_path / "keys.csv"
+    file.write_text("key\n1\n")
+    with pytest.raises(UsageError, match="one of keys, unique-key"):
+        own("reconcile", keys_file=str(file), match="body")
+
+
+def test_durations_are_written_as_brokers_do():
+    assert durations_ms("1s 2m 3h 1d") == [1_000, 120_000, 10_800_000, 86_400_000]
+
+
+@pytest.mark.parametrize(("text", "said"), [("{", "is no JSON"), ("[1]", "holds no JSON object")])
+def test_a_parameter_file_that_is_none_is_refused(tmp_path, text, said):
+    file = tmp_path / "parameters.json"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_parameter_file(file)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_parameter_file(tmp_path / "none.json")

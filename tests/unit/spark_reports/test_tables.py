@@ -1,10 +1,13 @@
 import csv
+import json
+import zipfile
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from spark_reports.output.tables import write_table
+from spark_reports.output.tables import write_table, write_workbook
+from spark_reports.reports.common import table
 from spark_reports.reports.result import Table
 
 
@@ -21,3 +24,40 @@ def test_both_files_hold_the_same_rows(tmp_path):
             {"topic": 'with "quotes", commas;', "tag": "", "at": "2026-03-01T08:00:00.000Z", "messages": "5"},
             {"topic": "中文", "tag": "x", "at": "2026-03-01T09:00:00.000Z", "messages": "7"},
         ]
+
+
+def nested_table():
+    keys = pa.array([["one", "two"], []], pa.list_(pa.string()))
+    maps = pa.array([[("a", "=1+1")], []], pa.map_(pa.string(), pa.string()))
+    data = pa.table(
+        {"key": ["=SUM(A1)", "中文"], "queue_offset": [2**60, 1], "keys": keys, "properties": maps, "share": [0.5, None]}
+    )
+    return table("nested", "Nested", data)
+
+
+def test_lists_and_maps_are_json_in_csv(tmp_path):
+    write_table(nested_table(), tmp_path)
+    with (tmp_path / "nested.csv").open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (json.loads(first["keys"]), json.loads(first["properties"])) == (["one", "two"], {"a": "=1+1"})
+    assert (json.loads(second["keys"]), second["key"]) == ([], "中文")
+
+
+def test_json_lines_hold_one_object_a_row(tmp_path):
+    assert "nested.jsonl" in write_table(nested_table(), tmp_path, json_lines=True)
+    lines = [json.loads(line) for line in (tmp_path / "nested.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["queue_offset"] for line in lines] == [2**60, 1]
+    assert [line["share"] for line in lines] == [0.5, None]
+
+
+def test_a_workbook_has_a_sheet_for_each_table_and_runs_no_formula(tmp_path):
+    name = write_workbook([nested_table(), table("other", "Other", pa.table({"messages": [7]}))], tmp_path)
+    with zipfile.ZipFile(tmp_path / name) as book:
+        sheets = [book.read(f"xl/worksheets/sheet{index}.xml").decode() for index in (1, 2)]
+        names = book.read("xl/workbook.xml").decode()
+    assert 'name="nested"' in names
+    assert 'name="other"' in names
+    assert "<f>" not in sheets[0]
+    assert "=SUM(A1)" in sheets[0]
+    assert str(2**60) in sheets[0]  # as text: a number of a sheet would be rounded
+    assert "<v>7</v>" in sheets[1]
