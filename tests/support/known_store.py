@@ -126,7 +126,7 @@ def _entries() -> Iterator[_Entry]:
 
 
 def _entry(
-    at_ms: int, topic: str, body: bytes = b"x" * 10, *, name: str = "", after: str = "", options: Any = None, **properties: str
+    at_ms: int, topic: str, body: Any = b"x" * 10, *, name: str = "", after: str = "", options: Any = None, **properties: str
 ) -> _Entry:
     return _Entry(START_MS + at_ms, topic, body, properties, dict(options or {}), name, after)
 
