@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
-from spark_reports.catalog import ReportSpec
+from spark_reports.catalog import EARLIER, ReportSpec
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
 from spark_reports.output.pdf import find_browser, print_page
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spark_reports.reports.result import ReportResult
 
 WATCH_INTERVAL_S = 0.3
+DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
 
 def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
     progress.begin("plan")
-    plan = plan_read(run.stores)
+    plan = plan_read(run.stores, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
     progress.begin("java")
     report = _report(run.spec, run.parameters)
     spark = session.connect()
@@ -105,6 +106,13 @@ def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancella
     found = gather(Reading(spark, plan, run.parameters), report, progress)
     java_version = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
     return _Gathered(plan, report, found, java_version)
+
+
+def _earliest(run: ReportRun) -> int | None:
+    """Store time from which the log is needed; a report that looks further back has a parameter for how much."""
+    if run.parameters.from_ms is None:
+        return None
+    return run.parameters.from_ms - int(run.parameters.values.get(EARLIER.name, 0)) * DAY_MS
 
 
 def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:

@@ -21,6 +21,7 @@ from zlib import crc32
 
 from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError
 from broker_core.store.layout import commit_log_files, map_file, scan_records
+from spark_reports.datasource.segments import outside
 
 SPLIT_BYTES = 32 << 20
 """Bytes one task reads: about 100,000 messages of 300 bytes."""
@@ -71,10 +72,17 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """All that a read covers, as groups of ranges: one group for each task."""
+    """All that a read covers, as groups of ranges: one group for each task.
+
+    Args:
+        tasks: The ranges.
+        files: Log files they are in.
+        passed_over: Log files that hold nothing of the time range.
+    """
 
     tasks: tuple[tuple[FileRange, ...], ...] = ()
     files: tuple[str, ...] = field(default=())
+    passed_over: tuple[str, ...] = field(default=())
 
     @property
     def byte_count(self) -> int:
@@ -83,22 +91,27 @@ class ReadPlan:
 
     def to_json(self) -> str:
         """Text form, as the data source takes it in its ``plan`` option."""
-        return json.dumps({"tasks": [[asdict(part) for part in task] for task in self.tasks], "files": self.files})
+        return json.dumps({"tasks": [[asdict(part) for part in task] for task in self.tasks], "files": self.files,
+                           "passed_over": self.passed_over})  # fmt: skip
 
     @classmethod
     def from_json(cls, text: str) -> ReadPlan:
         """Inverse of `to_json`."""
         data = json.loads(text)
         tasks = tuple(tuple(FileRange(**part) for part in task) for task in data["tasks"])
-        return cls(tasks, tuple(data["files"]))
+        return cls(tasks, tuple(data["files"]), tuple(data["passed_over"]))
 
 
-def plan_read(roots: Sequence[str | Path], *, split_bytes: int = SPLIT_BYTES) -> ReadPlan:
+def plan_read(
+    roots: Sequence[str | Path], *, split_bytes: int = SPLIT_BYTES, from_ms: int | None = None, to_ms: int | None = None
+) -> ReadPlan:
     """Plan a read of one or several stores as they are now.
 
     Args:
         roots: Store directories.
         split_bytes: Bytes of one task, about.
+        from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
+        to_ms: So are those that begin at or after this one.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -106,12 +119,15 @@ def plan_read(roots: Sequence[str | Path], *, split_bytes: int = SPLIT_BYTES) ->
     """
     ranges: list[FileRange] = []
     files: list[str] = []
+    passed_over: list[str] = []
     for root in roots:
         found = _files_of(Path(root))
-        walk_all = sum(size for _, _, size in found) <= WALKED_BYTES_MAX
-        files += [str(path) for path, _, _ in found]
-        ranges += _ranges_of(str(root), found, walk_all=walk_all, split_bytes=split_bytes)
-    return ReadPlan(tuple(_grouped(ranges, split_bytes)), tuple(files))
+        left_out = outside(found, from_ms, to_ms)
+        passed_over += sorted(left_out)
+        walk_all = sum(size for path, _, size in found if str(path) not in left_out) <= WALKED_BYTES_MAX
+        files += [str(path) for path, _, _ in found if str(path) not in left_out]
+        ranges += _ranges_of(str(root), found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out)
+    return ReadPlan(tuple(_grouped(ranges, split_bytes)), tuple(files), tuple(passed_over))
 
 
 def first_offset(root: str | Path) -> int:
@@ -177,7 +193,13 @@ def _files_of(root: Path) -> list[tuple[Path, int, int]]:
 
 
 def _ranges_of(
-    root: str, files: list[tuple[Path, int, int]], *, walk_all: bool, split_bytes: int, first: int = 0
+    root: str,
+    files: list[tuple[Path, int, int]],
+    *,
+    walk_all: bool,
+    split_bytes: int,
+    first: int = 0,
+    left_out: frozenset[str] = frozenset(),
 ) -> Iterator[FileRange]:
     last = _last_used(files)
     expected = files[0][1] if files else 0
@@ -185,6 +207,8 @@ def _ranges_of(
         if base > expected:
             yield FileRange(root, str(path), expected, 0, base - expected, damage="a log file is missing before this one")
         expected = base + size
+        if str(path) in left_out:
+            continue
         whole = FileRange(root, str(path), base, max(0, first - base), size)
         if index == last:
             yield from _walk_last(whole, split_bytes)

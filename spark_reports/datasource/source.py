@@ -5,10 +5,11 @@
 
 Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``from_ms`` and ``to_ms`` (store time, epoch milliseconds,
 from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting, half or retried
-message was first sent to); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). The
-row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs, the
-reader makes no others. ``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`. It
-does not decompress bodies and does not check their checksums.
+message was first sent to); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly
+outside the time range are not opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema
+of just the columns it needs, the reader makes no others. It does not decompress bodies and does not check their checksums.
+
+``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`.
 """
 
 from __future__ import annotations
@@ -130,8 +131,11 @@ class StoreReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each group of file ranges."""
-        plan = ReadPlan.from_json(self._plan) if self._plan else plan_read(self._roots)
+        plan = ReadPlan.from_json(self._plan) if self._plan else self._planned()
         return [StorePartition(task) for task in plan.tasks] or [StorePartition(())]
+
+    def _planned(self) -> ReadPlan:
+        return plan_read(self._roots, from_ms=self._selection.from_ms, to_ms=self._selection.to_ms)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""

@@ -5,7 +5,7 @@ report, title       name and title of the catalogue
 state               "complete", or "partial" if something that belongs in the report could not be read
 created_at          ISO 8601, UTC
 parameters          topics and times as asked for; values: the report's own parameters
-source              stores, log files, bytes covered by the plan
+source              stores, log files, bytes covered by the plan; passed_over: log files wholly outside the time range
 range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
 rows                looked_at = read + skipped; damaged_places; damaged_bytes
 skipped             reason, rows, bytes, damaged, store, first_offset
@@ -73,6 +73,7 @@ def manifest(
             "stores": list(source.stores),
             "files": list(source.plan.files),
             "bytes": source.plan.byte_count,
+            "passed_over": list(source.plan.passed_over),
         },
         "range": {
             "asked": {"from": _time(parameters.from_ms), "to": _time(parameters.to_ms)},

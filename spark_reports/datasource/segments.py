@@ -1,0 +1,49 @@
+"""Which log files a time range can pass over, by the store time of their first records.
+
+Store times rise along the log, but for a broker's clock that was set back; files within a margin of the range are read for that
+reason. A file whose first record cannot be read is never passed over, nor is the last one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker_core.store.layout import map_file, scan_records
+
+CLOCK_MARGIN_MS = 600_000
+"""How far a clock may have been set back without a record being missed."""
+_FIRST_BYTES = 8 << 20
+"""How far into a file its first record ends: records have at most four MiB by default."""
+
+
+def outside(files: Sequence[tuple[Path, int, int]], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
+    """Paths of the files that hold nothing of a range.
+
+    Args:
+        files: Path, base offset and size, oldest first; of one store.
+        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
+        to_ms: Exclusive; None: to the newest.
+    """
+    if from_ms is None and to_ms is None:
+        return frozenset()
+    begins = [_first_store_ms(path, base) for path, base, _ in files]
+    found = set()
+    for (path, _, _), (begin, following) in zip(files, itertools.pairwise(begins), strict=False):
+        if begin is None or following is None:
+            continue
+        too_old = from_ms is not None and following < from_ms - CLOCK_MARGIN_MS
+        too_new = to_ms is not None and begin >= to_ms + CLOCK_MARGIN_MS
+        if too_old or too_new:
+            found.add(str(path))
+    return frozenset(found)
+
+
+def _first_store_ms(path: Path, base: int) -> int | None:
+    try:
+        with map_file(path) as buffer:
+            heads = scan_records(buffer, base, 0, min(len(buffer), _FIRST_BYTES))
+            return int(heads.store_ms[0]) if len(heads) and int(heads.position[0]) == 0 else None
+    except OSError:
+        return None
