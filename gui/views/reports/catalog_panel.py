@@ -44,16 +44,20 @@ class CatalogPanel(QWidget):
             for column in range(CARDS_IN_LINE):
                 grid.setColumnStretch(column, 1)
             lines.addLayout(grid)
+        lines.addStretch(1)
 
-    def show_chosen(self, name: str) -> None:
-        """Mark the card of a report."""
+    def show_chosen(self, name: str) -> ReportCard | None:
+        """Mark the card of a report and return it."""
         for card in self.cards:
             card.set_chosen(chosen=card.spec.name == name)
+        return next((card for card in self.cards if card.spec.name == name), None)
 
     def show_filter(self, words: list[str]) -> None:
         """Show only cards whose words contain all of ``words``."""
         for card in self.cards:
             card.setVisible(all(word in card.searched_text for word in words))
+        for group, heading in self._headings:
+            heading.setVisible(any(not card.isHidden() for card in self.cards if card.spec.group == group))
 
     def show_last(self, name: str, text: str) -> None:
         """When a report was last run."""

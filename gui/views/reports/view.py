@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QScrollArea, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultTable, Run, RunState
 from gui.models.table import ColumnTableModel
@@ -30,6 +30,7 @@ from spark_reports.catalog import ReportSpec, reports
 SIDE_WIDTH = 392
 SEARCH_WIDTH = 180
 HISTORY_HEIGHT_MIN = 140
+CATALOG_HEIGHT = 250
 
 
 class ReportsView(PageView):
@@ -110,7 +111,9 @@ class ReportsView(PageView):
     def choose(self, spec: ReportSpec) -> None:
         """Choose a report of the catalogue."""
         self._spec = spec
-        self.catalog.show_chosen(spec.name)
+        card = self.catalog.show_chosen(spec.name)
+        if card is not None:
+            self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
 
     def run(self, order: ReportOrder) -> None:
@@ -134,10 +137,17 @@ class ReportsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = QVBoxLayout()
-        left.setSpacing(Size.GAP)
-        left.addWidget(self.catalog)
-        left.addWidget(self.result, 1)
+        shelf = QScrollArea()
+        shelf.setWidget(self.catalog)
+        shelf.setWidgetResizable(True)
+        shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._shelf = shelf
+        left = QSplitter(Qt.Orientation.Vertical)
+        left.setChildrenCollapsible(False)
+        left.addWidget(shelf)
+        left.addWidget(self.result)
+        left.setStretchFactor(1, 1)
+        left.setSizes([CATALOG_HEIGHT, 2 * CATALOG_HEIGHT])
         self.history_panel.content.addWidget(self.history_grid)
         self.history_panel.setMinimumHeight(HISTORY_HEIGHT_MIN)
         self.history_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
@@ -155,7 +165,7 @@ class ReportsView(PageView):
         scroll.setFixedWidth(SIDE_WIDTH)
         columns = QHBoxLayout()
         columns.setSpacing(Size.GAP)
-        columns.addLayout(left, 1)
+        columns.addWidget(left, 1)
         columns.addWidget(scroll)
         self.content.addLayout(columns, 1)
 
