@@ -380,7 +380,7 @@ def _moment(fields: Mapping[str, object], name: str) -> int:
 
 # ---- result tables -----------------------------------------------------------------------------------------------------
 
-COLUMNS_SHOWN_MAX = 9
+COLUMNS_SHOWN_MAX = 7
 
 
 @dataclass(frozen=True, slots=True)
