@@ -113,7 +113,8 @@ class IndexFile:
         self._descriptor = descriptor
         self._disk = disk
         self._items_position = HEADER_BYTES + geometry.slots * SLOT_BYTES
-        self._roomy = bytearray(geometry.file_bytes // ROOM_BYTES + 1)
+        self.roomy = bytearray(geometry.file_bytes // ROOM_BYTES + 1)
+        """Which blocks have been given their room."""
 
     @classmethod
     def create(cls, path: Path, geometry: Geometry, header: IndexHeader, disk: Disk, *, read_only: bool) -> IndexFile:
@@ -214,10 +215,10 @@ class IndexFile:
             OSError: There is no room on the disk.
         """
         for block in {position // ROOM_BYTES for position in positions}:
-            if not self._roomy[block] and self._descriptor is not None:
+            if not self.roomy[block] and self._descriptor is not None:
                 start = block * ROOM_BYTES
                 self._disk.allocate(self._descriptor, start, min(ROOM_BYTES, self.geometry.file_bytes - start))
-            self._roomy[block] = 1
+            self.roomy[block] = 1
 
     def take_item_room(self, first: int, count: int) -> None:
         """Make ``count`` items from number ``first`` on writable.

@@ -14,17 +14,17 @@ Source: store specification §5.2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from broker_core.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY
+from broker_core.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, SMALLEST_RECORD
 from broker_core.message.sys_flag import TRANSACTION_MASK, TransactionType
+from broker_core.store.alike_keys import read_alike
+from broker_core.store.key_batch import POWERS, Hashes, KeyBatch, absolute
 from broker_core.store.layout import Bytes, Int64s, RecordHeads, at_every_byte, scan_records
-
-Hashes = npt.NDArray[np.uint32]
 
 _NAME_END = 1
 _ITEM_END = 2
@@ -34,24 +34,6 @@ _LENGTHS = {4: ">u4", 8: ">u8"}
 _UNIQUE_KEY, _KEYS = UNIQUE_KEY.encode(), KEYS.encode()
 assert len(_UNIQUE_KEY) in _LENGTHS
 assert len(_KEYS) in _LENGTHS
-
-_POWERS: Hashes = np.full(1 << 15, 31, dtype=np.uint32)
-"""31 to the power of each possible length of a property, modulo 2^32."""
-_POWERS[0] = 1
-np.multiply.accumulate(_POWERS, out=_POWERS, dtype=np.uint32)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyBatch:
-    """Keys of consecutive records: what becomes of each one item. ``end`` is where the records end in the log."""
-
-    key_hash: Int64s
-    physical_offset: Int64s
-    store_ms: Int64s
-    end: int
-
-    def __len__(self) -> int:
-        return len(self.key_hash)
 
 
 class _Texts(NamedTuple):
@@ -69,6 +51,34 @@ def read_keys(data: bytes, offset: int) -> KeyBatch:
         data: The piece; starts with a record, may end within one.
         offset: Physical offset of its first byte.
     """
+    alike = read_alike(data, offset)
+    if alike is None:
+        return _read_any(data, offset)
+    rest = data[alike.end - offset :]
+    return alike if _is_cut_off(rest) else _joined(alike, _read_any(rest, alike.end))
+
+
+def _is_cut_off(rest: bytes) -> bool:
+    """Whether there is not more than the beginning of one record."""
+    if len(rest) < SMALLEST_RECORD:
+        return True
+    size, magic = SIZE_AND_MAGIC.unpack_from(rest)
+    return magic in (MAGIC_V1, MAGIC_V2) and size > len(rest)
+
+
+def _joined(first: KeyBatch, second: KeyBatch) -> KeyBatch:
+    if not len(second):
+        return KeyBatch(first.key_hash, first.physical_offset, first.store_ms, second.end)
+    return KeyBatch(
+        np.concatenate((first.key_hash, second.key_hash)),
+        np.concatenate((first.physical_offset, second.physical_offset)),
+        np.concatenate((first.store_ms, second.store_ms)),
+        second.end,
+    )
+
+
+def _read_any(data: bytes, offset: int) -> KeyBatch:
+    """As `read_keys`, for records of any kind."""
     heads = scan_records(data, offset, 0, len(data))
     octets = np.frombuffer(data, dtype=np.uint8)[: heads.end]
     item_ends = np.flatnonzero(octets == _ITEM_END)
@@ -79,7 +89,7 @@ def read_keys(data: bytes, offset: int) -> KeyBatch:
     topics, odd_topics = _hashes(octets, heads.topic_position[row], heads.topic_bytes[row])
     hashes, odd = _hashes(octets, start, length)
     # The text of the index is topic, “#” and key: its hash is made of the hashes of the parts.
-    hashes += (topics * np.uint32(31) + np.uint32(ord("#"))) * _POWERS[length]
+    hashes += (topics * np.uint32(31) + np.uint32(ord("#"))) * POWERS[length]
     rank = row * 2 + is_key
     odd |= odd_topics
     if odd.any():
@@ -91,7 +101,7 @@ def read_keys(data: bytes, offset: int) -> KeyBatch:
     row = rank[order] >> 1
     kept = (heads.sys_flag[row] & TRANSACTION_MASK) != TransactionType.ROLLBACK
     row = row[kept]
-    return KeyBatch(_absolute(hashes[order][kept]), heads.physical_offset[row], heads.store_ms[row], offset + heads.end)
+    return KeyBatch(absolute(hashes[order][kept]), heads.physical_offset[row], heads.store_ms[row], offset + heads.end)
 
 
 def _values(octets: Bytes, heads: RecordHeads, separators: Int64s, item_ends: Int64s, name: bytes) -> _Texts:
@@ -142,7 +152,7 @@ def _matrices(octets: Bytes, start: Int64s, length: Int64s, *, width: int) -> It
 
 def _polynomials(text: npt.NDArray[Any]) -> Hashes:
     """Sum of character × 31^(characters behind it) over each row, modulo 2^32."""
-    powers = np.ascontiguousarray(_POWERS[text.shape[1] - 1 :: -1])
+    powers = np.ascontiguousarray(POWERS[text.shape[1] - 1 :: -1])
     # Three times as fast as the product of matrices, which numpy does not vectorise for whole numbers.
     result: Hashes = np.einsum("ij,j->i", text.astype(np.uint32), powers)
     return result
@@ -165,7 +175,7 @@ def _one_by_one(data: bytes, heads: RecordHeads, odd: _Texts) -> tuple[Int64s, H
 
 def key_hashes(names: list[bytes]) -> Int64s:
     """Hash of each UTF-8 text as index files hold it: the absolute value of Java's, 0 where that overflows."""
-    return _absolute(_java_hashes(names))
+    return absolute(_java_hashes(names))
 
 
 def _java_hashes(names: list[bytes]) -> Hashes:
@@ -181,9 +191,3 @@ def _java_hashes(names: list[bytes]) -> Hashes:
 
 def _wide(name: bytes) -> bytes:
     return name.decode("utf-8", "replace").encode("utf-16-le", "surrogatepass")
-
-
-def _absolute(hashes: Hashes) -> Int64s:
-    signed: Int64s = np.abs(hashes.view(np.int32).astype(np.int64))
-    signed[signed == 1 << 31] = 0
-    return signed

@@ -11,7 +11,8 @@ from broker_core.message.record import encode_record
 from broker_core.message.tags import java_string_hash
 from broker_core.store.index_build import add_keys, restore
 from broker_core.store.index_file import Geometry, IndexFile, IndexHeader
-from broker_core.store.index_keys import KeyBatch, key_hashes, read_keys
+from broker_core.store.index_keys import key_hashes, read_keys
+from broker_core.store.key_batch import KeyBatch
 from tests.support.store_bench import FaultyDisk, message
 
 OVERFLOWING = "polygenelubricants"

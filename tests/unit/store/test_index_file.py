@@ -5,8 +5,9 @@ import struct
 import numpy as np
 import pytest
 
-from broker_core.store.index_build import KeyBatch, add_keys
+from broker_core.store.index_build import add_keys
 from broker_core.store.index_file import Geometry, IndexFile, IndexHeader
+from broker_core.store.key_batch import KeyBatch
 from tests.support.store_bench import NO_SPACE, FaultyDisk
 
 NOW_MS = 1_700_000_000_000
