@@ -103,7 +103,7 @@ class BatchDraft:
 
     def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int) -> LaidOutBatch:
         """Units and records for the given place."""
-        message, pack, (magic, topic) = self._message, self._head.pack, self._topic
+        message, pack, magic, topic = self._message, self._head.pack, self._topic.magic_code, self._topic.field
         born, store, code_of, pack_unit = message.born_host.packed, message.store_host.packed, TagsOfPuts().code, UNIT.pack
         parts: list[bytes] = []
         units: list[bytes] = []

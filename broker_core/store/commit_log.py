@@ -14,9 +14,13 @@ Source: store specification §1.3, §1.4, §2.3, §8.2.
 from __future__ import annotations
 
 import mmap
+import struct
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from broker_core.errors import CorruptStoreError
@@ -42,16 +46,18 @@ from broker_core.store.log_places import LogPlaces
 PAGE_BYTES = 4096
 FILLER_BYTES = FILLER.size
 
-_RESERVE_BYTES = 4 * 1024 * 1024
-"""Room taken on the disk at a time; a whole file at once would make an empty store take a gigabyte."""
+_RESERVE_BYTES = 1024 * 1024
+"""Room taken on the disk, and brought to memory, at a time: a put that meets its end waits 0.2 ms."""
 _READ_MAPS_MAX = 256
 """Mappings kept for reading; others are made again when needed."""
 
 _pack_size = SIZE.pack_into
-_pack_length = LENGTH_I16.pack
-_join = b"".join
-_HEADS = tuple((head.size + SIZE.size + LENGTH_I16.size, head.pack) for head in HEADS_AFTER_SIZE)
-"""Bytes of a record besides body, topic field and properties, and what packs its head but for TOTALSIZE, by host families."""
+_Layout = tuple[int, Callable[..., None]]
+"""Size of records, and what writes all of one but TOTALSIZE into a buffer at a position."""
+_LAYOUTS_MAX = 1024
+"""Layouts kept: one takes some 700 bytes, and 3 µs to make."""
+_LAYOUTS_MISSED_MAX = 16 * _LAYOUTS_MAX
+"""So many others make room for new ones."""
 assert SIZE.size == MAGIC_POSITION == 4
 
 
@@ -78,6 +84,9 @@ class CommitLog:
         self._base = -1
         self._position = 0
         self._reserved = 0
+        self._layouts: dict[tuple[int, int, int, int], _Layout] = {}
+        """By lengths of body, properties and topic field, and host bits: one call writes a record, 0.3 µs less than joining."""
+        self._layouts_missed = 0
         self._maps: OrderedDict[int, memoryview] = OrderedDict()
         self._maps_lock = threading.Lock()
         self._descriptors: dict[int, int] = {}
@@ -108,11 +117,13 @@ class CommitLog:
         Raises:
             OSError: There is no room on the disk; nothing has changed.
         """
-        magic, topic_bytes = topic
+        topic_bytes = topic.field
         body, properties = message.body, message.properties
+        if type(body) is memoryview:
+            body = bytes(body)
         body_bytes, properties_bytes = len(body), len(properties)
-        fixed_bytes, pack_head = _HEADS[(sys_flag & HOST_V6_MASK) >> 4]
-        size = fixed_bytes + body_bytes + len(topic_bytes) + properties_bytes
+        lengths = (body_bytes, properties_bytes, len(topic_bytes), sys_flag & HOST_V6_MASK)
+        size, pack_record = self._layouts.get(lengths) or self._layout(*lengths)
         position = self._position
         if position + size > self._reserved:
             self.make_room(size)
@@ -120,18 +131,30 @@ class CommitLog:
         buffer = self._buffer
         assert buffer is not None
         physical_offset = self._base + position
-        head = pack_head(
-            magic, crc32(body) & CRC_MASK, message.queue_id, message.flag, queue_offset, physical_offset, sys_flag,
-            message.born_timestamp_ms, message.born_host.packed, now_ms, message.store_host.packed, message.reconsume_times,
-            message.prepared_transaction_offset, body_bytes,
+        pack_record(
+            buffer, position + 4, topic.magic_code, crc32(body) & CRC_MASK, message.queue_id, message.flag, queue_offset,
+            physical_offset, sys_flag, message.born_timestamp_ms, message.born_host.packed, now_ms, message.store_host.packed,
+            message.reconsume_times, message.prepared_transaction_offset, body_bytes, body, topic_bytes, properties_bytes,
+            properties,
         )  # fmt: skip
-        end = position + size
-        # Joined first: each access to a mapping costs as much as copying some hundred bytes.
-        buffer[position + 4 : end] = _join((head, body, topic_bytes, _pack_length(properties_bytes), properties))
         _pack_size(buffer, position, size)
-        self._position = end
+        self._position = position + size
         self.end = physical_offset + size
         return physical_offset, size
+
+    def _layout(self, body_bytes: int, properties_bytes: int, topic_bytes: int, v6: int) -> _Layout:
+        """Layout for records whose parts have these lengths, for the first time."""
+        head = HEADS_AFTER_SIZE[v6 >> 4]
+        size = SIZE.size + head.size + body_bytes + topic_bytes + LENGTH_I16.size + properties_bytes
+        if len(self._layouts) >= _LAYOUTS_MAX:
+            self._layouts_missed += 1
+            if self._layouts_missed < _LAYOUTS_MISSED_MAX:
+                return size, partial(_pack_joined, head)
+            self._layouts.clear()
+        self._layouts_missed = 0
+        record = struct.Struct(f"{head.format}{body_bytes}s{topic_bytes}sh{properties_bytes}s")
+        layout = self._layouts[body_bytes, properties_bytes, topic_bytes, v6] = size, record.pack_into
+        return layout
 
     def append_block(self, block: bytes) -> None:
         """Write records that were laid out for the current end; `make_room` for all of them comes first."""
@@ -228,6 +251,9 @@ class CommitLog:
         first = start // PAGE_BYTES * PAGE_BYTES
         if end > first:
             self._disk.allocate(descriptor, first, end - first)
+            untouched = first if first == start else first + PAGE_BYTES
+            if end > untouched:
+                self._disk.write_zeros(descriptor, untouched, end - untouched)
         return end
 
     def _set_reserved(self, end: int) -> None:
@@ -373,6 +399,13 @@ class CommitLog:
             self._descriptors.clear()
             self._maps.clear()
             self._buffer = None
+
+
+def _pack_joined(head: struct.Struct, buffer: mmap.mmap, position: int, *fields: Any) -> None:  # noqa: ANN401  as `struct` has it
+    """Write a record but for TOTALSIZE, whatever the lengths of its parts."""
+    body, topic, properties_bytes, properties = fields[-4:]
+    joined = b"".join((head.pack(*fields[:-4]), body, topic, LENGTH_I16.pack(properties_bytes), properties))
+    buffer[position : position + len(joined)] = joined
 
 
 def file_size_on_disk(places: LogPlaces, configured: int) -> int:

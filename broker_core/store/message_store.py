@@ -329,30 +329,35 @@ class MessageStore:
         if len(message.body) > self._body_bytes_unchecked and not self._size_is_legal(message, target.topic):
             return _ILLEGAL
         if self._puts_have_extras:
-            return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
+            return self._put_with_extras(message, target)
         queue, tags = target.queue, target.tags
         sys_flag = host_flags(message) if message.born_host.is_v6 or message.store_host.is_v6 else message.sys_flag & _NOT_HOST
         code = tags.last_code if properties.endswith(tags.end) else tags.code(properties)
-        with self._lock:
+        is_hidden = sys_flag & _NOT_IN_QUEUE
+        clock, lock = self._clock, self._lock  # a method that is no method of the class is found faster in two steps
+        lock.acquire()  # “with” takes 0.1 µs more
+        try:
             if self._gate.is_shut:
                 return _REFUSED
-            now_ms = self._clock()
-            queue_offset = 0 if sys_flag & _NOT_IN_QUEUE else queue.max_offset
+            now_ms = clock()
+            queue_offset = 0 if is_hidden else queue.max_offset
             try:
                 physical_offset, size = self._commit_log.append(message, target.topic, sys_flag, queue_offset, now_ms)
             except OSError as error:
                 return self._no_space(error)
             self._writer.last_store_ms = now_ms
-            if sys_flag & _NOT_IN_QUEUE == 0:
+            if not is_hidden:
                 if target.is_schedule:
                     code = unit_tags_code(message.topic, properties, now_ms, self.delay_levels)
                 queue.tail += _pack_unit(physical_offset, size, code)
                 queue.max_offset = queue_offset + 1
                 queue.last_store_ms = now_ms
                 self._dirty.add(queue)
+        finally:
+            lock.release()
         if self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
-        if sys_flag & _NOT_IN_QUEUE == 0:
+        if not is_hidden:
             for listener in self._listeners:
                 listener(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
             if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
@@ -412,6 +417,10 @@ class MessageStore:
             found = _Queue(queue, topic_field(topic.encode()), is_schedule=topic == SCHEDULE_TOPIC)
             self._put_queues[topic, message.queue_id] = found
             return found
+
+    def _put_with_extras(self, message: MessageToStore, target: _Queue) -> PutResult:
+        # Apart from `put`, as a closure there would make each use of its variables slower.
+        return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
 
     def _finish_extra(self, queue: ConsumeQueue, put: Callable[[], tuple[PutResult, list[Arrival]]]) -> PutResult:
         try:
