@@ -6,8 +6,6 @@ Source: store specification §2.3, §2.9.
 from __future__ import annotations
 
 import logging
-import sys
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from broker_core.errors import CodecError
@@ -16,12 +14,10 @@ from broker_core.message.model import MessageToStore
 from broker_core.message.properties import DELAY, append_properties, find_property_bytes, property_marker
 from broker_core.message.record import CRC_MASK, HEAD_BYTES, HEADS, LENGTH_I16, TopicField, host_flags
 from broker_core.message.sys_flag import HOST_V6_MASK, TRANSACTION_MASK
+from broker_core.store.batch_alike import AlikeDraft, alike_draft
 from broker_core.store.consume_queue import UNIT
 from broker_core.store.dispatch import TagsOfPuts
 from broker_core.store.results import LaidOutBatch
-
-if TYPE_CHECKING:
-    from broker_core.store.batch_matrix import MatrixDraft
 
 _DELAY = property_marker(DELAY)
 
@@ -30,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 def draft_batch(
     message: MessageToStore, topic: TopicField, max_bytes: int, *, one_by_one: bool = False
-) -> BatchDraft | MatrixDraft | None:
+) -> BatchDraft | AlikeDraft | None:
     """A batch ready to be laid out; None where it may not be stored (see `legal_members`).
 
     Args:
@@ -41,13 +37,9 @@ def draft_batch(
     """
     if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK:
         return None
-    if "numpy" in sys.modules and not one_by_one:
-        # It takes 0.2 s to load, which no put waits for: until the index has done so, members are taken one by one.
-        from broker_core.store.batch_matrix import matrix_draft  # noqa: PLC0415
-
-        matrix = matrix_draft(message, topic)
-        if matrix is not None:
-            return matrix
+    alike = None if one_by_one else alike_draft(message, topic)
+    if alike is not None:
+        return alike
     members = legal_members(message, max_bytes)
     return None if members is None else BatchDraft(message, topic, members)
 

@@ -162,7 +162,7 @@ class CommitLog:
         assert buffer is not None
         end = position + len(block)
         # The first TOTALSIZE goes last, for the reason given in `append`; the others are reached through it.
-        buffer[position + SIZE.size : end] = block[SIZE.size :]
+        buffer[position + SIZE.size : end] = memoryview(block)[SIZE.size :]
         buffer[position : position + SIZE.size] = block[: SIZE.size]
         self._position = end
         self.end = self._base + end

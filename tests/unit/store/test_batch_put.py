@@ -10,7 +10,7 @@ from broker_core.message.model import HostAddress
 from broker_core.message.properties import append_properties, find_property
 from broker_core.message.record import encode_record, topic_field
 from broker_core.message.tags import tags_code
-from broker_core.store.batch_matrix import MEMBERS_MIN, MatrixDraft, matrix_draft
+from broker_core.store.batch_alike import MEMBERS_MIN, AlikeDraft, alike_draft
 from broker_core.store.batch_put import BatchDraft, draft_batch, legal_members
 from broker_core.store.consume_queue import UNIT
 from tests.support.store_bench import message
@@ -81,7 +81,7 @@ def test_members_of_equal_lengths_make_the_same_records(topic, properties, commo
     hosts = {"born_host": HostAddress.parse("[::1]:5"), "sys_flag": 0x1}
     request = request_of(members, topic=topic, properties=common, **hosts)
     draft = draft_batch(request, topic_field(topic.encode()), 10_000)
-    assert isinstance(draft, MatrixDraft)
+    assert isinstance(draft, AlikeDraft)
     assert laid_out(draft) == expected(request, members)
     assert draft.total_bytes == len(laid_out(draft).block)
     assert draft.properties_bytes_max == len(append_properties(members[0].properties, common))
@@ -101,7 +101,7 @@ def test_one_member_of_another_kind_makes_all_be_taken_one_by_one(odd, place):
     members = [BatchMember(6, b"body", b"TAGS\x01A")] * MEMBERS_MIN
     members.insert(place, odd)
     request = request_of(members)
-    assert matrix_draft(request, topic_field(b"Orders")) is None
+    assert alike_draft(request, topic_field(b"Orders")) is None
     draft = draft_batch(request, topic_field(b"Orders"), 10_000)
     assert draft is not None
     assert laid_out(draft) == expected(request, members)
