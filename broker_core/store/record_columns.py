@@ -8,14 +8,18 @@ Source: store specification §2.5, §4.1, §4.2.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.message.properties import TAGS, find_property_bytes, property_marker
 from broker_core.message.record import CRC_MASK
+from broker_core.message.tags import tags_code
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels, unit_tags_code
 from broker_core.store.layout import Bytes, Int64s, RecordHeads, at_every_byte
 
@@ -36,6 +40,11 @@ _NAME_END = 1
 _ITEM_END = 2
 _NOT_ASCII = 0x80
 _SEARCH_BYTES = 1 << 20
+_TAGS_MARKER = property_marker(TAGS)
+_LAST_TAGS = bytes((_ITEM_END,)) + _TAGS_MARKER
+_CUT_TOGETHER = 64
+_BODY_CUT_OUT_MAX = 4096
+"""Larger bodies are not copied for their checksums."""
 
 
 class QueueGroup(NamedTuple):
@@ -102,6 +111,9 @@ def unit_codes(data: Bytes, heads: RecordHeads, groups: list[QueueGroup], levels
 
 def _tags_codes(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
     """Hash of the tags of each record, and the rows where it must be computed otherwise."""
+    common = _code_of_all(data, heads)
+    if common is not None:
+        return np.full(len(heads), common, dtype=np.int64), np.empty(0, dtype=np.int64)
     codes = np.zeros(len(heads), dtype=np.int64)
     position, row = _tags_values(data, heads)
     twice = np.zeros(len(row), dtype=np.bool_)
@@ -122,6 +134,31 @@ def _tags_codes(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
         position[live] += 1
     codes[row] = value.view(np.int32)
     return codes, row[twice | (ascii_bits >= _NOT_ASCII)]
+
+
+def _code_of_all(data: Bytes, heads: RecordHeads) -> int | None:
+    """Hash of the tags of records that are alike, and end alike from their tags on; None for others."""
+    if not _are_alike(heads):
+        return None
+    first, size = int(heads.properties_position[0]), int(heads.size[0])
+    properties = data[first : first + int(heads.properties_bytes[0])].tobytes()
+    tail = properties[max(properties.rfind(_LAST_TAGS), 0) :]
+    tags = find_property_bytes(tail, _TAGS_MARKER) if tail.startswith(_LAST_TAGS) else None
+    if tags is None:
+        return None
+    tail_at = first + len(properties) - len(tail)
+    tails: Bytes = np.ndarray((len(heads), len(tail)), dtype=np.uint8, buffer=data, offset=tail_at, strides=(size, 1))
+    return tags_code(tags) if (tails == np.frombuffer(tail, dtype=np.uint8)).all() else None
+
+
+def _are_alike(heads: RecordHeads) -> bool:
+    """Whether records follow each other without a gap, all with parts of the same lengths."""
+    if not len(heads):
+        return False
+    size, last = int(heads.size[0]), int(heads.position[-1] - heads.position[0])
+    before = heads.body_position - heads.position
+    columns = (heads.size, heads.body_bytes, heads.properties_bytes, before)
+    return last == (len(heads) - 1) * size and all(bool((column == column[0]).all()) for column in columns)
 
 
 def _tags_values(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
@@ -153,12 +190,25 @@ def queue_units(heads: RecordHeads, rows: Int64s, codes: Int64s) -> npt.NDArray[
 
 def wrong_checksums(view: memoryview, heads: RecordHeads) -> Int64s:
     """Rows whose body has another checksum than the record says; empty bodies have none."""
-    starts = heads.body_position.tolist()
-    ends = (heads.body_position + heads.body_bytes).tolist()
-    # 0.2 µs a body of 128 bytes, which no way of calling zlib less often beats.
-    found = [crc32(view[start:end]) for start, end in zip(starts, ends, strict=True)]
+    if _are_alike(heads) and heads.body_bytes[0] <= _BODY_CUT_OUT_MAX:
+        found = list(map(crc32, _bodies_of_alike(view, heads)))
+    else:
+        starts = heads.body_position.tolist()
+        ends = (heads.body_position + heads.body_bytes).tolist()
+        found = [crc32(view[start:end]) for start, end in zip(starts, ends, strict=True)]
     wrong = (np.array(found, dtype=np.int64) & CRC_MASK) != heads.body_crc
     return np.flatnonzero(wrong & (heads.body_bytes > 0))
+
+
+def _bodies_of_alike(view: memoryview, heads: RecordHeads) -> Iterator[bytes]:
+    """Bodies of records that are alike, cut out by one struct: 0.1 µs a body of 128 bytes with its checksum, not 0.3."""
+    size, body_bytes, start = int(heads.size[0]), int(heads.body_bytes[0]), int(heads.position[0])
+    before = int(heads.body_position[0]) - start
+    one = f"{before}x{body_bytes}s{size - before - body_bytes}x"
+    many = start + len(heads) // _CUT_TOGETHER * _CUT_TOGETHER * size
+    cut = struct.Struct(one * _CUT_TOGETHER).iter_unpack(view[start:many])
+    rest = struct.Struct(one).iter_unpack(view[many : start + len(heads) * size])
+    return chain(chain.from_iterable(cut), chain.from_iterable(rest))
 
 
 def record_checksums(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_core.message.model import HostAddress
 from broker_core.message.record import decode_record, encode_record
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.inspection.verify import Verification
@@ -90,6 +91,17 @@ def test_codes_of_any_properties_are_those_of_a_put(properties):
     assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in properties]
 
 
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("other", [None, 0, 70, 129])
+def test_codes_of_records_of_equal_lengths_are_those_of_a_put(properties, other):
+    texts = [b"KEYS\x01%03d\x02" % number + properties for number in range(130)]
+    if other is not None:
+        texts[other] = texts[other].replace(b"a", b"b").replace(b"TAGS", b"TAGZ")
+    data, heads = scanned(log_of(message(b"b", properties=text) for text in texts))
+    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in texts]
+
+
 def test_units_are_those_of_the_worked_layout():
     _, heads = scanned(log_of([message(b"a"), message(b"bc")]))
     units = queue_units(heads, np.array([1]), np.array([0, -1685804066]))
@@ -101,6 +113,16 @@ def test_units_are_those_of_the_worked_layout():
 def test_a_changed_body_is_a_wrong_checksum(row):
     data = bytearray(log_of([message(body) for body in (b"one", b"", b"two", b"three")]))
     heads = scan_records(bytes(data), 0, 0, len(data))
+    data[int(heads.body_position[row])] ^= 1
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+
+
+@pytest.mark.parametrize("row", [0, 63, 64, 129])
+@pytest.mark.parametrize("hosts", [{}, {"born_host": HostAddress(bytes(16), 5)}])
+def test_a_changed_body_among_equal_lengths_is_a_wrong_checksum(row, hosts):
+    data = bytearray(log_of([message(b"%03d" % number, **hosts) for number in range(130)]))
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == []
     data[int(heads.body_position[row])] ^= 1
     assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
 
