@@ -6,7 +6,9 @@ import struct
 import pytest
 
 from broker_core.errors import CorruptStoreError
+from broker_core.message.model import HostAddress
 from broker_core.message.record import encode_record, topic_field
+from broker_core.store import commit_log
 from broker_core.store.commit_log import CommitLog, file_size_on_disk
 from broker_core.store.log_places import LogPlaces
 from tests.support.store_bench import FaultyDisk, message
@@ -36,6 +38,31 @@ def test_an_appended_record_has_the_bytes_of_the_codec(log):
     expected = encode_record(message(b"x" * 500), queue_offset=3, physical_offset=offset, store_timestamp_ms=123)
     assert bytes(log.slice(offset, size)) == bytes(log.record(offset)) == expected
     assert log.end == offset + size
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_records_of_more_layouts_than_are_kept_have_the_bytes_of_the_codec(log, monkeypatch, kind):
+    monkeypatch.setattr(commit_log, "_LAYOUTS_MAX", 3)
+    monkeypatch.setattr(commit_log, "_LAYOUTS_MISSED_MAX", 4)
+    hosts = {"born_host": HostAddress(bytes(range(16)), 7), "sys_flag": 0x10, "properties": b"K\x01v"}
+    for number in range(40):
+        changes = hosts if number % 5 == 0 else {}
+        one = message(kind(b"x" * (number % 11)), **changes)
+        offset, size = log.append(one, TOPIC, one.sys_flag, number, 123)
+        assert bytes(log.slice(offset, size)) == encode_record(
+            one, queue_offset=number, physical_offset=offset, store_timestamp_ms=123
+        )
+
+
+def test_a_head_that_cannot_be_packed_leaves_the_log_as_it_was(log):
+    append(log)
+    end = log.end
+    with pytest.raises(struct.error):
+        log.append(message(flag=1 << 40), TOPIC, 0, 3, 123)
+    assert log.end == end
+    offset, size = append(log)
+    assert offset == end
+    assert bytes(log.record(offset)) == bytes(log.slice(offset, size))
 
 
 def test_a_full_file_gets_a_filler_and_the_next_one_follows(log, tmp_path):

@@ -43,6 +43,17 @@ def test_allocated_bytes_take_room(tmp_path):
     disk.close(descriptor)
 
 
+def test_zeros_are_written_where_they_are_asked_for_and_seen_through_a_mapping(tmp_path):
+    disk = Disk()
+    (tmp_path / "file").write_bytes(b"\xff" * 10_000)
+    descriptor = disk.open_sized(tmp_path / "file", 10_000)
+    mapped = disk.map(descriptor, 10_000)
+    disk.write_zeros(descriptor, 4096, 4096)
+    assert mapped[:] == b"\xff" * 4096 + bytes(4096) + b"\xff" * (10_000 - 8192)
+    mapped.close()
+    disk.close(descriptor)
+
+
 @pytest.mark.parametrize("position", [0, 1, 4095, 4096, 9_999])
 def test_clearing_zeroes_what_lies_behind_and_nothing_else(tmp_path, position):
     data = os.urandom(10_000)
