@@ -39,6 +39,10 @@ class CellKind(Enum):
     CHIP = "chip"
     SPARKLINE = "sparkline"
     BAR = "bar"
+    LANE = "lane"
+    """Messages on their way to a moment: a `gui.widgets.lane.Lane`."""
+    PIPS = "pips"
+    """Steps taken of those allowed, e.g. 3 of 15."""
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a Column[Row](…)
@@ -54,7 +58,8 @@ class Column(Generic[R]):
     """What the column sorts by; None: by the text. NaN, None and unknown sort last."""
     kind: CellKind = CellKind.TEXT
     value: Callable[[R], object] | None = None
-    """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1."""
+    """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `Lane`,
+    pips → (steps, most)."""
     state: Callable[[R], State | None] | None = None
     """Colour of text, chip, sparkline or bar; None: plain."""
     dot: Callable[[R], State | None] | None = None

@@ -15,6 +15,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
+from gui.widgets.lane import Lane, paint_lane, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
 
 CELL_PADDING = 10
@@ -35,7 +36,7 @@ class GridDelegate(QStyledItemDelegate):
         dot = DOT_DIAMETER + 8 if cell.dot else 0
         if cell.kind is CellKind.CHIP:
             return QSize(chip_width(cell.text, cell.state or State.PLAIN) + 2 * CELL_PADDING, Size.ROW)
-        if cell.kind in (CellKind.SPARKLINE, CellKind.BAR):
+        if cell.kind in (CellKind.SPARKLINE, CellKind.BAR, CellKind.LANE, CellKind.PIPS):
             return QSize(90, Size.ROW)
         return QSize(QFontMetrics(_font(cell)).horizontalAdvance(cell.text) + dot + 2 * CELL_PADDING + 2, Size.ROW)
 
@@ -92,6 +93,11 @@ class GridDelegate(QStyledItemDelegate):
             colour = tokens.state(cell.state) if cell.state else tokens.accent
             bar = QRectF(box.left(), middle - 3, box.width(), 6)
             paint_bar(painter, bar, float(cast("float", cell.value)), colour, tokens)
+        elif cell.kind is CellKind.LANE and isinstance(cell.value, Lane):
+            paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
+        elif cell.kind is CellKind.PIPS and cell.value is not None:
+            steps, most = cast("tuple[int, int]", cell.value)
+            paint_pips(painter, QRectF(box), steps, most, tokens.state(cell.state or State.CHECKING), tokens)
         else:
             self._paint_text(painter, box, cell, selected=selected)
 

@@ -1,0 +1,182 @@
+"""Rows and pictures of the Delay page. Pure: no widget, no text, no I/O. Times in ms since the epoch of the broker's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker_core.api import DelayedMessages
+from gui.widgets.lane import Lane
+from monitoring.state import ClusterState, Floats, Ints
+
+PAGE_MESSAGES = 200
+DOTS_MAX = 130
+"""With more messages than this a lane shows where many are instead of each one."""
+DENSITY_PARTS = 64
+LATE_WARNING_MS = 100.0
+OVERDUE_MS = 100
+"""A message that is due for longer than this is late; below it is only on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """One delay level. -1 and NaN are unknown or none."""
+
+    level: int
+    delay_ms: int
+    pending: int
+    next_due_ms: int
+    overdue_ms: int
+    delivered: int
+    skipped: int
+    late_p50_ms: float
+    late_p99_ms: float
+    delivered_rate: float
+    now_ms: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether messages come noticeably after their time."""
+        return self.late_p99_ms > LATE_WARNING_MS or self.overdue_ms > OVERDUE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """A message that waits in a delay level, or for its timer; ``topic`` and ``queue_id`` are where it goes."""
+
+    level: int
+    """0: a timer."""
+    position: tuple[int, int]
+    """What names it in commands: queue and physical offset, of a timer second and place in it."""
+    physical_offset: int
+    due_ms: int
+    store_ms: int
+    topic: str
+    queue_id: int
+    tag: str
+    keys: str
+    unique_key: str
+    body_bytes: int
+    is_cancelled: bool = False
+
+
+def level_rows(state: ClusterState) -> list[LevelRow]:
+    """The delay levels in their order."""
+    delays = state.delays
+    return [
+        LevelRow(
+            level=int(level),
+            delay_ms=int(delays.delay_ms[i]),
+            pending=int(delays.pending[i]),
+            next_due_ms=int(delays.next_due_ms[i]),
+            overdue_ms=int(delays.overdue_ms[i]),
+            delivered=int(delays.delivered[i]),
+            skipped=int(delays.skipped[i]),
+            late_p50_ms=float(delays.late_p50_ms[i]),
+            late_p99_ms=float(delays.late_p99_ms[i]),
+            delivered_rate=float(delays.delivered_rate[i]),
+            now_ms=state.taken_ms,
+        )
+        for i, level in enumerate(delays.level)
+    ]
+
+
+def waiting_rows(page: DelayedMessages) -> list[WaitingRow]:
+    """Messages of a page of a delay level."""
+    columns = zip(
+        page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag, page.keys,
+        page.unique_key, page.body_bytes, strict=True,
+    )  # fmt: skip
+    return [
+        WaitingRow(page.level, (queue_offset, physical), physical, due, store, topic, queue, tag, keys, unique, size)
+        for queue_offset, physical, due, store, topic, queue, tag, keys, unique, size in columns
+    ]
+
+
+def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
+    """The level whose message is due first."""
+    return min((row for row in rows if row.next_due_ms >= 0), key=lambda row: row.next_due_ms, default=None)
+
+
+def latest(rows: Sequence[LevelRow]) -> LevelRow | None:
+    """The level whose deliveries are latest; None when none was delivered in the last minute."""
+    return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)  # noqa: PLR0124
+
+
+# ---- what is ahead -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """When the messages of a level are due, at some of them.
+
+    Attributes:
+        due_ms: int64[N], rising.
+        number: int64[N], how many messages of the level are due before each.
+        is_whole: Whether every message is in it.
+    """
+
+    due_ms: Ints
+    number: Ints
+    is_whole: bool
+
+
+def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> Sample:
+    """A sample from (due time, number) pairs; the due times of moved messages are out of order and are put into it."""
+    pairs = list(points)
+    return Sample(
+        np.sort(np.array([due for due, _ in pairs], np.int64)), np.array([number for _, number in pairs], np.int64), is_whole
+    )
+
+
+def due_between(sample: Sample, edges_ms: Floats) -> Floats:
+    """How many messages are due between neighbouring times; between two points of a sample they lie evenly.
+
+    Args:
+        sample: When they are due.
+        edges_ms: float64[N], rising.
+
+    Returns:
+        float64[N - 1]. What is overdue counts as due in the first part.
+    """
+    if not len(sample.due_ms):
+        return np.zeros(len(edges_ms) - 1)
+    if sample.is_whole:
+        before = np.searchsorted(sample.due_ms, edges_ms, side="left").astype(np.float64)
+    else:
+        before = np.interp(edges_ms, sample.due_ms, sample.number, left=0.0)
+    before[0] = 0.0
+    counts: Floats = np.diff(before)
+    return counts
+
+
+def lane_of(sample: Sample | None, delay_ms: int, now_ms: int) -> Lane:
+    """Picture of a level at a moment."""
+    if sample is None or not len(sample.due_ms) or delay_ms <= 0:
+        return Lane()
+    if sample.is_whole:
+        shares = np.clip((sample.due_ms - now_ms) / delay_ms, 0.0, 1.0)
+        return Lane(dots=tuple(shares.tolist()))
+    edges: NDArray[np.float64] = np.linspace(now_ms, now_ms + delay_ms, DENSITY_PARTS + 1)
+    return Lane(density=tuple(due_between(sample, edges).tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """How many messages are due in each part of the time ahead."""
+
+    start_ms: int
+    part_ms: int
+    levels: tuple[float, ...]
+    timers: tuple[float, ...]
+
+
+def ahead_of(samples: Iterable[Sample], timers: Sequence[int], start_ms: int, part_ms: int, parts: int) -> Ahead:
+    """Messages of delay levels and timers due in ``parts`` parts of ``part_ms`` from ``start_ms`` on."""
+    edges = start_ms + part_ms * np.arange(parts + 1, dtype=np.float64)
+    levels = sum((due_between(sample, edges) for sample in samples), start=np.zeros(parts))
+    padded = [*timers[:parts], *[0] * (parts - len(timers))]
+    return Ahead(start_ms, part_ms, tuple(levels.tolist()), tuple(map(float, padded)))

@@ -1,0 +1,78 @@
+"""Lanes and pips: messages on their way to the moment they are due, and steps taken of those allowed. Painted, no widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter
+
+from gui.theme.tokens import State, Tokens, mix
+
+DOT_PX = 3.0
+EDGE_PX = 2.0
+DENSITY_PERCENT_MIN = 10.0
+PIP_PX = 6.0
+PIP_GAP_PX = 2.0
+_SCATTER = (0.18, 0.62, 0.38, 0.82, 0.5, 0.27, 0.73, 0.1, 0.55, 0.9)
+"""Heights of dots, in turn, so that neighbours do not lie on each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where waiting messages are, as shares of the way: 0 due now, 1 just stored.
+
+    Attributes:
+        dots: One for each message; empty where there are too many to tell apart.
+        density: Messages in equal parts of the way, from due to stored; empty where dots say it.
+    """
+
+    dots: tuple[float, ...] = ()
+    density: tuple[float, ...] = ()
+
+
+def paint_lane(painter: QPainter, box: QRectF, lane: Lane, state: State, tokens: Tokens) -> None:
+    """Paint a lane; its left end, where messages are due, is marked."""
+    painter.save()
+    painter.fillRect(box, QColor(tokens.inset))
+    colour = tokens.state(state)
+    for part in (0.25, 0.5, 0.75):
+        painter.fillRect(QRectF(box.left() + box.width() * part, box.top(), 1, box.height()), QColor(tokens.border))
+    way = box.adjusted(EDGE_PX + 2, 0, -DOT_PX, 0)
+    if lane.density:
+        _paint_density(painter, way, lane.density, colour, tokens)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(colour))
+    room = way.height() - DOT_PX
+    for number, at in enumerate(lane.dots):
+        height = _SCATTER[number % len(_SCATTER)]
+        painter.drawEllipse(QRectF(way.left() + at * way.width(), way.top() + height * room, DOT_PX, DOT_PX))
+    painter.fillRect(QRectF(box.left(), box.top(), EDGE_PX, box.height()), QColor(tokens.healthy))
+    painter.restore()
+
+
+def _paint_density(painter: QPainter, way: QRectF, density: tuple[float, ...], colour: str, tokens: Tokens) -> None:
+    top = max(density)
+    if top <= 0:
+        return
+    width = way.width() / len(density)
+    for number, count in enumerate(density):
+        if count > 0:
+            percent = DENSITY_PERCENT_MIN + (100 - DENSITY_PERCENT_MIN) * count / top
+            part = QRectF(way.left() + number * width, way.top(), width + 0.5, way.height())
+            painter.fillRect(part, QColor(mix(colour, tokens.inset, percent)))
+
+
+def paint_pips(painter: QPainter, box: QRectF, steps: int, most: int, colour: str, tokens: Tokens) -> None:
+    """Paint ``steps`` of ``most`` small boxes filled; narrower ones where there is no room for all."""
+    if most <= 0:
+        return
+    painter.save()
+    width = min(PIP_PX, max(1.0, box.width() / most - PIP_GAP_PX))
+    gap = PIP_GAP_PX if width > 2 else 1.0
+    empty = QColor(mix(tokens.text_3, tokens.panel, 18))
+    for number in range(min(most, int(box.width() // (width + gap)))):
+        left = box.left() + number * (width + gap)
+        painter.fillRect(QRectF(left, box.center().y() - 4, width, 8), QColor(colour) if number < steps else empty)
+    painter.restore()
