@@ -336,6 +336,9 @@ class MainWindow(QMainWindow):
         over = lag > LAG_WARNING_MESSAGES
         self.side_bar.set_count("topics", short_count_text(len(state.catalog.topics)))
         self.side_bar.set_count("consumers", short_count_text(lag) if lag > 0 else "", State.WARNING if over else None)
+        delayed, halves = float(state.delays.pending.clip(0).sum()), state.totals.get("transactions_pending", 0.0)
+        self.side_bar.set_count("delay", short_count_text(delayed) if delayed > 0 else "")
+        self.side_bar.set_count("transactions", short_count_text(halves) if halves > 0 else "")
 
     def _show_age(self) -> None:
         self.status_bar.show_age(self.live.age_ms, max(1_000, self.live.cadence_ms))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import DelayedMessages
-from gui.widgets.lane import Lane
+from gui.models.table import Lane
 from monitoring.state import ClusterState, Floats, Ints
 
 PAGE_MESSAGES = 200

@@ -226,7 +226,7 @@ def busiest_topic(state: ClusterState) -> str:
     return catalog.topics[max(own, key=weight)]
 
 
-_RELATIVE_TIME = re.compile(r"-\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
+_RELATIVE_TIME = re.compile(r"([-+])\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d{1,3})?)?")
 _UNIT_MS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -234,8 +234,8 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_
 def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
     """A moment as a person enters it, in ms since the epoch; None when it is none.
 
-    Read are ``10:15``, ``10:15:02.640`` (of today), ``yesterday 10:15``, ``2026-11-21 10:15``, ``-2h``, ``-90 s`` and epoch
-    milliseconds.
+    Read are ``10:15``, ``10:15:02.640`` (of today), ``yesterday 10:15``, ``2026-11-21 10:15``, ``-2h``, ``-90 s``, ``+10m``
+    and epoch milliseconds.
 
     Args:
         text: What was entered.
@@ -247,7 +247,8 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         return int(text)
     relative = _RELATIVE_TIME.fullmatch(text)
     if relative:
-        return now_ms - round(float(relative[1]) * _UNIT_MS[relative[2]])
+        distance_ms = round(float(relative[2]) * _UNIT_MS[relative[3]])
+        return now_ms + distance_ms if relative[1] == "+" else now_ms - distance_ms
     day = datetime.fromtimestamp(now_ms / 1_000, tz=zone)
     if text.startswith("yesterday"):
         day -= timedelta(days=1)

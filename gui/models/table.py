@@ -40,9 +40,22 @@ class CellKind(Enum):
     SPARKLINE = "sparkline"
     BAR = "bar"
     LANE = "lane"
-    """Messages on their way to a moment: a `gui.widgets.lane.Lane`."""
+    """Messages on their way to a moment: a `Lane`."""
     PIPS = "pips"
     """Steps taken of those allowed, e.g. 3 of 15."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where waiting messages are, as shares of the way: 0 due now, 1 just stored.
+
+    Attributes:
+        dots: One for each message; empty where there are too many to tell apart.
+        density: Messages in equal parts of the way, from due to stored; empty where dots say it.
+    """
+
+    dots: tuple[float, ...] = ()
+    density: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a Column[Row](…)

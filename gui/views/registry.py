@@ -34,5 +34,14 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("topics", "Topics", "stack", "Data", "gui.views.topics.view", "TopicsView"),
     PageEntry("messages", "Messages", "envelope-simple", "Data", "gui.views.messages.view", "MessagesView"),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
+    PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),
+    PageEntry(
+        "transactions",
+        "Transactions",
+        "arrows-left-right",
+        "In flight",
+        "gui.views.transactions.view",
+        "TransactionsView",
+    ),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
 )

@@ -9,13 +9,13 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPoint, 
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gui.models.table import CELL_ROLE, Cell, CellKind, Section
+from gui.models.table import CELL_ROLE, Cell, CellKind, Lane, Section
 from gui.text import tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
-from gui.widgets.lane import Lane, paint_lane, paint_pips
+from gui.widgets.lane import paint_lane, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
 
 CELL_PADDING = 10

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 
+from gui.models.table import Lane
 from gui.theme.tokens import State, Tokens, mix
 
 DOT_PX = 3.0
@@ -16,19 +15,6 @@ PIP_PX = 6.0
 PIP_GAP_PX = 2.0
 _SCATTER = (0.18, 0.62, 0.38, 0.82, 0.5, 0.27, 0.73, 0.1, 0.55, 0.9)
 """Heights of dots, in turn, so that neighbours do not lie on each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """Where waiting messages are, as shares of the way: 0 due now, 1 just stored.
-
-    Attributes:
-        dots: One for each message; empty where there are too many to tell apart.
-        density: Messages in equal parts of the way, from due to stored; empty where dots say it.
-    """
-
-    dots: tuple[float, ...] = ()
-    density: tuple[float, ...] = ()
 
 
 def paint_lane(painter: QPainter, box: QRectF, lane: Lane, state: State, tokens: Tokens) -> None:

@@ -31,7 +31,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
 
@@ -83,6 +83,9 @@ class MessagesView(PageView):
         message_id = arguments.get("message_id")
         if isinstance(message_id, str) and message_id:
             self.open_by_id(message_id)
+        physical_offset = arguments.get("physical_offset")
+        if isinstance(physical_offset, int) and physical_offset >= 0:
+            self._read_alone(self.context.source.read_message(physical_offset))
         if arguments.get("send"):
             self.ask_send()
 
@@ -135,10 +138,13 @@ class MessagesView(PageView):
 
     def open_by_id(self, message_id: str) -> None:
         """Read the message of an offset message ID."""
+        self._read_alone(self.context.source.read_message_by_id(message_id))
+
+    def _read_alone(self, pending: Pending[MessageDetail]) -> None:
+        """Show a message that need not be in the table."""
         self._read_key = None
         self.grid.select_key(None)
         self.detail.show_loading(None)
-        pending = self.context.source.read_message_by_id(message_id)
         self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
 
     def _opened(self, dialog: ComposeDialog) -> ComposeDialog:

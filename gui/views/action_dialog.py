@@ -1,0 +1,134 @@
+"""`ActionDialog`: says what an action will do, asks for a typed word where it cannot be undone, runs it and says how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from broker_core.api import OrbitError
+from gui.operations.queries import LatestQuery
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import label, row
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from monitoring.sources.base import Pending
+
+WIDTH = 480
+
+
+@dataclass(frozen=True, slots=True)
+class ActionPlan:
+    """What is asked before an action. All texts are in the language of the window.
+
+    Attributes:
+        title: What will be done, as a question or a heading.
+        effects: What follows from it, one sentence each.
+        verb: What the button says, with the number of things.
+        start: Starts the action.
+        facts: What it is done to, as name and value.
+        warning: What is easily overlooked; empty for nothing.
+        typed: Word that must be typed first; empty for none.
+        is_destructive: Whether something is lost for good.
+    """
+
+    title: str
+    effects: Sequence[str]
+    verb: str
+    start: Callable[[], Pending[Any]]
+    facts: Sequence[tuple[str, str]] = ()
+    warning: str = ""
+    typed: str = ""
+    is_destructive: bool = False
+
+
+class ActionDialog(QDialog):
+    """Cancel is the default button. The window stays usable while the broker answers.
+
+    Signals:
+        succeeded: The broker carried it out; carries its answer.
+    """
+
+    succeeded = Signal(object)
+
+    def __init__(self, plan: ActionPlan, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plan = plan
+        self._query: LatestQuery[Any] = LatestQuery(self)
+        self._blocked = ""
+        self.setWindowTitle(plan.title)
+        self.setMinimumWidth(WIDTH)
+        self.typed = QLineEdit()
+        self.typed.setPlaceholderText(plan.typed)
+        self.typed.setAccessibleName(tr("Type {word} to confirm", word=plan.typed))
+        self.error = Notice(theme)
+        self.error.set("")
+        self.extra = QVBoxLayout()
+        self.go = QPushButton(plan.verb)
+        self.go.setProperty("role", "danger" if plan.is_destructive else "primary")
+        self.go.setAutoDefault(False)
+        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel.setDefault(True)
+        self.cancel.clicked.connect(self.reject)
+        self.go.clicked.connect(self._start)
+        self.typed.textChanged.connect(self._check)
+        self.typed.returnPressed.connect(self._start)
+        self._build(theme)
+        self._check()
+
+    def set_blocked(self, reason: str) -> None:
+        """Hold the button back, e.g. while a field has no usable value; empty lets it go."""
+        self._blocked = reason
+        self._check()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the action may start."""
+        return self.typed.text().strip() == self._plan.typed and not self._blocked and not self._query.waiting
+
+    def _build(self, theme: ThemeManager) -> None:
+        plan = self._plan
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(12)
+        lines.addWidget(label(plan.title, "card-title", wrap=True))
+        if plan.facts:
+            facts = KeyValueList()
+            facts.set_pairs(plan.facts)
+            lines.addWidget(facts)
+        lines.addLayout(self.extra)
+        for effect in plan.effects:
+            lines.addWidget(label(effect, wrap=True))
+        if plan.warning:
+            warning = Notice(theme)
+            warning.set(plan.warning)
+            lines.addWidget(warning)
+        if plan.typed:
+            lines.addWidget(label(self.typed.accessibleName(), "secondary", wrap=True))
+            lines.addWidget(self.typed)
+        lines.addWidget(self.error)
+        lines.addLayout(row(1, self.cancel, self.go))
+
+    def _check(self) -> None:
+        self.go.setEnabled(self.is_ready)
+        self.go.setToolTip(self._blocked)
+
+    def _start(self) -> None:
+        if not self.is_ready:
+            return
+        self.error.set("")
+        self._query.ask(self._plan.start(), self._done, self._failed)
+        self._check()
+
+    def _done(self, answer: object) -> None:
+        self.succeeded.emit(answer)
+        self.accept()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.error.set(tr("Nothing was changed here, or not all of it"), error.message, State.CRITICAL)
+        self._check()

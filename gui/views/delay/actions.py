@@ -1,0 +1,133 @@
+"""What a person does to waiting messages: deliver now, cancel, move. Each is a dialog that says what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from broker_core.api import ActOnDelayed, DelayedActed
+from gui.models.delay import WaitingRow
+from gui.models.messages import parse_time
+from gui.text import TimeZoneChoice, count_text, duration_text, tr
+from gui.theme.manager import ThemeManager
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.widgets.basic import label, row
+from monitoring.sources.base import ClusterSource, Pending
+
+DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"
+
+
+class DelayActions:
+    """Makes the dialogs.
+
+    Args:
+        source: Carries the actions out.
+        theme: Colours of the dialogs.
+        times: How moments are read and shown.
+        now_ms: The broker's clock.
+    """
+
+    def __init__(
+        self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]
+    ) -> None:
+        self._source = source
+        self._theme = theme
+        self._times = times
+        self._now_ms = now_ms
+
+    def deliver_now(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
+        """Ask about the delivery of messages before their time."""
+        title = _counted(rows, "Deliver 1 message now", "Deliver {count} messages now")
+        plan = ActionPlan(
+            title=title,
+            effects=[tr("Consumers of the real topic get them at once. This cannot be taken back.")],
+            verb=title,
+            start=lambda: self._act(DELIVER, rows),
+            facts=self._facts(rows),
+        )
+        return ActionDialog(plan, self._theme, parent)
+
+    def cancel(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
+        """Ask about messages that shall never be delivered."""
+        title = _counted(rows, "Cancel 1 message", "Cancel {count} messages")
+        plan = ActionPlan(
+            title=title,
+            effects=[tr("They are never delivered. Their records stay in the log until it is cleaned.")],
+            verb=title,
+            start=lambda: self._act(CANCEL, rows),
+            facts=self._facts(rows),
+            warning=tr("A broker that does not know these exceptions, opened on the same store, delivers them.")
+            if all(one.level for one in rows)
+            else "",
+            typed=rows[0].topic,
+            is_destructive=True,
+        )
+        return ActionDialog(plan, self._theme, parent)
+
+    def move(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
+        """Ask for another time."""
+        due = QLineEdit("+10m")
+        title = _counted(rows, "Move 1 message to another time", "Move {count} messages to another time")
+        plan = ActionPlan(
+            title=title,
+            effects=[],
+            verb=_counted(rows, "Move 1 message", "Move {count} messages"),
+            start=lambda: self._act(MOVE, rows, self._entered(due) or -1),
+            facts=self._facts(rows),
+        )
+        dialog = ActionDialog(plan, self._theme, parent)
+        preview = label(role="caption", wrap=True)
+        due.setAccessibleName(tr("Deliver at"))
+        due.setToolTip(tr("+10m, 10:15, 2026-11-21 10:15 or epoch milliseconds"))
+        dialog.extra.addLayout(row(label(tr("Deliver at"), "secondary"), due))
+        dialog.extra.addWidget(preview)
+
+        def check() -> None:
+            at_ms, now_ms = self._entered(due), self._now_ms()
+            if at_ms is None:
+                dialog.set_blocked(tr("This is no time. Use +10m, 10:15, 2026-11-21 10:15 or epoch milliseconds."))
+                preview.setText(tr("This is no time. Use +10m, 10:15, 2026-11-21 10:15 or epoch milliseconds."))
+                return
+            dialog.set_blocked("")
+            if at_ms <= now_ms:
+                preview.setText(tr("This time is past: the messages are delivered at once."))
+            else:
+                preview.setText(tr("{time}, in {span}", time=self._times.full(at_ms), span=duration_text(at_ms - now_ms)))
+
+        due.textChanged.connect(check)
+        check()
+        return dialog
+
+    def _entered(self, field: QLineEdit) -> int | None:
+        return parse_time(field.text(), self._now_ms(), self._times.zone)
+
+    def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[DelayedActed]:
+        offsets = [one.position[0] for one in rows]
+        places = [one.position[1] for one in rows]
+        return self._source.act_on_delayed(ActOnDelayed(action, rows[0].level, offsets, places, due_ms))
+
+    def _facts(self, rows: Sequence[WaitingRow]) -> list[tuple[str, str]]:
+        topics = list(dict.fromkeys(one.topic for one in rows))
+        due = sorted(one.due_ms for one in rows)
+        facts = [(tr("Real topic"), ", ".join(topics[:4]) + ("…" if len(topics) > 4 else ""))]
+        if len(rows) == 1:
+            facts += [(tr("Key"), rows[0].keys or rows[0].unique_key), (tr("Due at"), self._times.full(due[0]))]
+        else:
+            facts += [(tr("Messages"), count_text(len(rows)))]
+            facts += [(tr("Due from"), self._times.full(due[0])), (tr("Due until"), self._times.full(due[-1]))]
+        return facts
+
+
+def result_text(action: str, done: int, gone: int) -> str:
+    """How an action ended, in a sentence."""
+    words = {
+        DELIVER: tr("{count} delivered now", count=count_text(done)),
+        CANCEL: tr("{count} cancelled", count=count_text(done)),
+        MOVE: tr("{count} moved", count=count_text(done)),
+    }[action]
+    return f"{words}; " + tr("{count} no longer waited", count=count_text(gone)) if gone else words
+
+
+def _counted(rows: Sequence[WaitingRow], one: str, several: str) -> str:
+    return tr(one) if len(rows) == 1 else tr(several, count=count_text(len(rows)))

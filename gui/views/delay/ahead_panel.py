@@ -1,0 +1,83 @@
+"""`AheadPanel`: how many messages are due in the next hour, in the next two days, and on the days after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QWidget
+
+from gui.models.delay import Ahead, Sample, ahead_of
+from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.text import TimeZoneChoice, tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.inputs import SegmentedControl
+from gui.widgets.panel import Panel
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+DAYS_MAX = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TimersAhead:
+    """Timers due in each of the next minutes, hours and days; days count from ``first_day_ms`` on."""
+
+    minutes: Sequence[int] = ()
+    hours: Sequence[int] = ()
+    first_day_ms: int = 0
+    days: Sequence[int] = ()
+
+
+class AheadPanel(Panel):
+    """Bars of delay levels and timers."""
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._times: TimeZoneChoice = context.times
+        self._samples: list[Sample] = []
+        self._timers = TimersAhead()
+        self._now_ms = 0
+        self.switch = SegmentedControl((("hour", " "), ("days", " "), ("month", " ")))
+        self.bars = StackedBars(context.theme)
+        self.add_action(self.switch)
+        self.content.addWidget(self.bars, 1)
+        self.switch.chosen.connect(lambda _key: self._draw())
+        context.times.changed.connect(self._draw)
+        self.retranslate()
+
+    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead, now_ms: int) -> None:
+        """Show what waits now."""
+        self._samples, self._timers, self._now_ms = list(samples), timers, now_ms
+        self._draw()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for key, text in (("hour", "1 h"), ("days", "48 h"), ("month", "By day")):
+            self.switch.set_text(key, tr(text))
+        self.bars.setAccessibleName(tr("Messages by the time they are due"))
+        self._draw()
+
+    def _ahead(self) -> Ahead:
+        timers = self._timers
+        if self.switch.current == "hour":
+            return ahead_of(self._samples, timers.minutes, self._now_ms, MINUTE_MS, 60)
+        if self.switch.current == "days":
+            return ahead_of(self._samples, timers.hours, self._now_ms, HOUR_MS, 48)
+        first_ms = timers.first_day_ms or self._now_ms // DAY_MS * DAY_MS
+        return ahead_of(self._samples, timers.days, first_ms, DAY_MS, max(7, min(len(timers.days), DAYS_MAX)))
+
+    def _draw(self) -> None:
+        ahead = self._ahead()
+        form = "%m-%d" if ahead.part_ms >= DAY_MS else "%H:%M"
+        starts = [ahead.start_ms + i * ahead.part_ms for i in range(len(ahead.levels))]
+        labels = [self._times.moment(start).strftime(form) for start in starts]
+        layers = [
+            BarLayer(tr("Levels"), ahead.levels, State.DELAYED),
+            BarLayer(tr("Timers"), ahead.timers, State.CHECKING),
+        ]
+        self.bars.set_bars(labels, layers)
+        each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
+        self.set_title(tr("Due ahead"), tr(each))

@@ -1,0 +1,97 @@
+"""Columns of the tables on the Delay page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
+from gui.models.table import CellKind, Column, Lane
+from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
+from gui.theme.tokens import State
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+
+
+def countdown_text(milliseconds: float) -> str:
+    """Time that is left: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
+    if milliseconds < 0:
+        return UNKNOWN
+    tenths = int(milliseconds // 100)
+    minutes, tenths = divmod(tenths, 600)
+    if minutes < 10:
+        return f"{minutes:02d}:{tenths // 10:02d}.{tenths % 10}"
+    if minutes < 60:
+        return f"{minutes:02d}:{tenths // 10:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{tenths // 10:02d}" if hours < 100 else duration_text(milliseconds)
+
+
+def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
+    """Columns of the lanes. ``lane`` gives a level's picture; asked only for rows that are painted."""
+    return [
+        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=52, dim=True),
+        Column("delay", "Delay", lambda row: duration_text(row.delay_ms), sort=lambda row: row.delay_ms,
+               kind=CellKind.STRONG, right=True, width=72),
+        Column("pending", "Pending", lambda row: count_text(row.pending), sort=lambda row: row.pending,
+               kind=CellKind.STRONG, right=True, width=78),
+        Column("next", "Next due", _next_due_text, sort=lambda row: row.next_due_ms if row.next_due_ms >= 0 else None,
+               state=_overdue, tip=_next_due_tip, right=True, width=92),
+        Column("lane", "due now … just stored", lambda row: "", sort=lambda row: row.pending, kind=CellKind.LANE,
+               value=lane, state=lambda row: State.WARNING if row.is_late else None,
+               tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
+                                  delay=duration_text(row.delay_ms))),
+        Column("out", "Out /s", lambda row: rate_number(row.delivered_rate), sort=lambda row: row.delivered_rate,
+               tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
+               right=True, width=64),
+        Column("p50", "Late p50", lambda row: _late_text(row.late_p50_ms), sort=lambda row: row.late_p50_ms,
+               dim=True, right=True, width=72),
+        Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
+               state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
+               tip=lambda row: tr("Milliseconds after the due time, over the last minute"), right=True, width=64),
+    ]  # fmt: skip
+
+
+def _late_text(milliseconds: float) -> str:
+    return count_text(milliseconds)
+
+
+def _next_due_text(row: LevelRow) -> str:
+    if row.next_due_ms < 0:
+        return UNKNOWN
+    if row.overdue_ms > OVERDUE_MS:
+        return tr("late {time}", time=duration_text(row.overdue_ms))
+    return countdown_text(max(0, row.next_due_ms - row.now_ms))
+
+
+def _next_due_tip(row: LevelRow) -> str:
+    if row.overdue_ms > OVERDUE_MS:
+        return tr("The oldest message that is due waits for its delivery since {time}", time=duration_text(row.overdue_ms))
+    return tr("Nothing waits in this level") if row.next_due_ms < 0 else tr("Time until the next message is delivered")
+
+
+def _overdue(row: LevelRow) -> State | None:
+    return State.WARNING if row.overdue_ms > OVERDUE_MS else None
+
+
+def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRow]]:
+    """Columns of waiting messages. ``now_ms`` is the broker's clock."""
+    return [
+        Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
+               state=lambda row: State.IDLE if row.is_cancelled else None,
+               tip=lambda row: times.full(row.due_ms), width=82),
+        Column("in", "In", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=74),
+        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
+               tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
+                                  size=bytes_text(row.body_bytes))),
+        Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.MONO),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=84),
+    ]  # fmt: skip
+
+
+def _in_text(row: WaitingRow, now_ms: int) -> str:
+    if row.is_cancelled:
+        return tr("cancelled")
+    if row.due_ms < 0:
+        return UNKNOWN
+    return tr("now") if row.due_ms <= now_ms else duration_text(row.due_ms - now_ms)

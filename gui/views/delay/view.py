@@ -1,0 +1,191 @@
+"""The Delay page: lanes of the delay levels, what is due when, and the messages that wait."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QSplitter, QVBoxLayout, QWidget
+
+from gui.models.delay import LATE_WARNING_MS, LevelRow, lane_of, latest, level_rows, next_due
+from gui.models.table import ColumnTableModel, Lane
+from gui.text import UNKNOWN, count_text, duration_text, milliseconds_parts, rate_number, tr
+from gui.theme.tokens import Size, State
+from gui.views.delay.ahead_panel import AheadPanel, TimersAhead
+from gui.views.delay.columns import countdown_text, level_columns
+from gui.views.delay.lane_reader import LaneReader
+from gui.views.delay.waiting_panel import WaitingPanel
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel, Tile
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+LANES_WIDTH = 740
+LIST_WIDTH = 468
+TILES = ("pending", "next", "delivered", "late")
+
+
+class DelayView(PageView):
+    """Shows every level as a lane; the list on the right is of the selected one."""
+
+    page_id = "delay"
+    title = "Delay"
+    icon = "timer"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self.tiles = {key: Tile(theme) for key in TILES}
+        self.levels: ColumnTableModel[LevelRow] = ColumnTableModel(
+            level_columns(self._lane), lambda level: level.level, parent=self
+        )
+        self.level_grid = DataGrid(self.levels, theme)
+        self.lanes = Panel(" ", flush=True)
+        self.reader = LaneReader(context.source, self)
+        self.ahead = AheadPanel(context)
+        self.waiting = WaitingPanel(context)
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        level = arguments.get("level")
+        if isinstance(level, int):
+            self.level_grid.select_key(level)
+            self._show_level()
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        rows = level_rows(state)
+        self.levels.set_rows(rows)
+        if self.level_grid.selected_key is None:
+            first = next_due(rows)
+            self.level_grid.select_key(first.level if first else rows[0].level if rows else None)
+        self.reader.update_levels(rows)
+        self.level_grid.view.viewport().update()
+        self._show_figures(rows)
+        self._show_ahead()
+        self._show_level()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is SourceStatus.READY:
+            self.reader.forget()
+            self.waiting.read()
+
+    def refresh(self) -> None:
+        self.reader.forget()
+        self.waiting.read()
+
+    def focus_filter(self) -> None:
+        self.level_grid.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def retranslate(self) -> None:
+        names = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
+        for key, tile in self.tiles.items():
+            tile.set_title(tr(names[key]))
+        self.lanes.set_title(tr("Delay levels"), tr("each lane is one level, messages move left until they are due"))
+        self.level_grid.set_empty(tr("This broker tells of no delay levels."))
+        self.levels.all_texts_changed()
+        self.ahead.retranslate()
+        self.waiting.retranslate()
+        if self._state is not None:
+            self._show_figures(self.levels.rows)
+        else:
+            self.header.set_facts("SCHEDULE_TOPIC_XXXX")
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        tiles = QGridLayout()
+        tiles.setSpacing(Size.GAP)
+        for i, key in enumerate(TILES):
+            tiles.addWidget(self.tiles[key], 0, i)
+            tiles.setColumnStretch(i, 1)
+        self.content.addLayout(tiles)
+        self.lanes.content.addWidget(self.level_grid)
+        right = QWidget()
+        lines = QVBoxLayout(right)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self.ahead, 4)
+        lines.addWidget(self.waiting, 9)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.lanes)
+        split.addWidget(right)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 1)
+        split.setSizes([LANES_WIDTH, LIST_WIDTH])
+        self.content.addWidget(split, 1)
+
+    def _connect(self) -> None:
+        self.level_grid.selected.connect(self._level_selected)
+        self.reader.changed.connect(self._sampled)
+        self.waiting.acted.connect(self.reader.forget)
+
+    def _lane(self, row: LevelRow) -> Lane:
+        return lane_of(self.reader.samples.get(row.level), row.delay_ms, row.now_ms)
+
+    def _level_selected(self, level: LevelRow | None) -> None:
+        if level is not None:
+            self._show_level()
+            self.place_changed.emit({"level": level.level})
+
+    def _sampled(self) -> None:
+        self.level_grid.view.viewport().update()
+        self._show_ahead()
+
+    # ---- figures -------------------------------------------------------------------------------------------------------
+
+    def _show_level(self) -> None:
+        self.waiting.show_level(self.level_grid.selected_row)
+
+    def _show_ahead(self) -> None:
+        if self._state is not None:
+            self.ahead.show_ahead(self.reader.samples.values(), TimersAhead(), self._state.taken_ms)
+
+    def _show_figures(self, rows: list[LevelRow]) -> None:
+        self._show_header(rows)
+        self._show_pending(rows)
+        self._show_next(rows)
+        rates = [row.delivered_rate for row in rows if row.delivered_rate == row.delivered_rate]  # noqa: PLR0124  not NaN
+        delivered = sum(row.delivered for row in rows)
+        fact = tr("{count} since the start", count=count_text(delivered)) if rows else ""
+        self.tiles["delivered"].set_value(rate_number(sum(rates)) if rates else UNKNOWN, "/s", fact)
+        late = latest(rows)
+        number, unit = milliseconds_parts(late.late_p99_ms if late else None)
+        fact = tr("worst on level {level}, last minute", level=late.level) if late else tr("none delivered in the last minute")
+        is_late = late is not None and late.late_p99_ms > LATE_WARNING_MS
+        self.tiles["late"].set_value(number, unit, fact, State.WARNING if is_late else None)
+
+    def _show_pending(self, rows: list[LevelRow]) -> None:
+        levels = sum(max(0, row.pending) for row in rows)
+        busy = sum(row.pending > 0 for row in rows)
+        fact = tr("in {count} of {all} levels", count=busy, all=len(rows)) if rows else ""
+        self.tiles["pending"].set_value(count_text(levels) if rows else UNKNOWN, tr("messages"), fact)
+
+    def _show_next(self, rows: list[LevelRow]) -> None:
+        first = next_due(rows)
+        if first is None:
+            self.tiles["next"].set_value(UNKNOWN, "", tr("Nothing is waiting") if rows else "")
+            return
+        left_ms = first.next_due_ms - first.now_ms
+        fact = tr("level {level}, {delay}", level=first.level, delay=duration_text(first.delay_ms))
+        self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)
+
+    def _show_header(self, rows: list[LevelRow]) -> None:
+        late = [row for row in rows if row.is_late]
+        chips = []
+        if late:
+            worst = max(late, key=lambda row: max(row.overdue_ms, row.late_p99_ms if row.late_p99_ms > 0 else 0))
+            by = duration_text(max(worst.overdue_ms, worst.late_p99_ms if worst.late_p99_ms > 0 else 0))
+            chips.append((tr("Level {level} late by {time}", level=worst.level, time=by), State.WARNING))
+        elif any(row.pending > 0 for row in rows):
+            chips.append((tr("On time"), State.HEALTHY))
+        skipped = sum(max(0, row.skipped) for row in rows)
+        if skipped:
+            chips.append((tr("{count} could not be delivered", count=count_text(skipped)), State.CRITICAL))
+        self.header.set_chips(chips)
+        self.header.set_facts("SCHEDULE_TOPIC_XXXX")

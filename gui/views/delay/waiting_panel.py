@@ -1,0 +1,206 @@
+"""`WaitingPanel`: the messages that wait in one delay level, page by page, and what can be done to them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QWidget
+
+from broker_core.api import DelayedActed, DelayedMessages, OrbitError
+from gui.models.delay import PAGE_MESSAGES, LevelRow, WaitingRow, waiting_rows
+from gui.models.table import ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, duration_text, tr
+from gui.theme.tokens import State
+from gui.views.action_dialog import ActionDialog
+from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
+from gui.views.delay.columns import waiting_columns
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.panel import Panel
+
+READ_AGAIN_MS = 2_000
+"""How old the first page gets while messages leave it."""
+
+
+class WaitingPanel(Panel):
+    """One level at a time. The first page follows what is delivered; a later one stays as it was read.
+
+    Signals:
+        acted: Messages were delivered, cancelled or moved.
+    """
+
+    acted = Signal()
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(" ", flush=True, parent=parent)
+        theme = context.theme
+        self._context = context
+        self._now_ms = 0
+        self._read_ms = 0
+        self._row: LevelRow | None = None
+        self._starts: list[int] = [0]
+        self._next: int | None = None
+        self._query: LatestQuery[DelayedMessages] = LatestQuery(self)
+        self.actions = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
+        self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
+            waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
+        )
+        self.grid = DataGrid(self.model, theme, several=True)
+        self.deliver = IconButton(theme, "play", " ", role="small", on_click=lambda: self.ask(DELIVER))
+        self.move_to = IconButton(theme, "clock", " ", role="small", on_click=lambda: self.ask(MOVE))
+        self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=lambda: self.ask(CANCEL))
+        self.back = IconButton(theme, "caret-left", on_click=self._back)
+        self.forward = IconButton(theme, "caret-right", on_click=self._forward)
+        self._range = label(role="caption")
+        self._notice = label(role="warning", wrap=True)
+        self._notice.hide()
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the page calls -------------------------------------------------------------------------------------------
+
+    def show_level(self, level: LevelRow | None) -> None:
+        """Show a level; called again with newer figures of the same one."""
+        changed = (level.level if level else 0) != (self._row.level if self._row else 0)
+        self._row = level
+        if level is None:
+            return
+        self._now_ms = level.now_ms
+        self._write_title()
+        if changed:
+            self.model.set_rows([])
+            self._starts = [0]
+            self.read()
+        elif len(self._starts) == 1 and self._is_old(level):
+            self.read(quietly=True)
+        self.grid.view.viewport().update()
+
+    def read(self, *, quietly: bool = False) -> None:
+        """Read the page anew."""
+        if self._row is None or (quietly and self._query.waiting):
+            return
+        self._read_ms = self._now_ms
+        self.grid.set_loading(not quietly)
+        pending = self._context.source.list_delayed(self._row.level, self._starts[-1], PAGE_MESSAGES)
+        self._query.ask(pending, self._show_page, self._failed)
+
+    def ask(self, action: str) -> ActionDialog | None:
+        """Open the dialog of an action on the selected messages."""
+        rows = self.grid.selected_rows
+        if not rows:
+            return None
+        make = {DELIVER: self.actions.deliver_now, CANCEL: self.actions.cancel, MOVE: self.actions.move}[action]
+        dialog = make(rows, self)
+        dialog.succeeded.connect(lambda answer: self._acted(action, answer))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.deliver.setText(tr("Deliver now…"))
+        self.move_to.setText(tr("Move…"))
+        self.cancel.setText(tr("Cancel…"))
+        self.back.set_tip(tr("Earlier due"))
+        self.forward.set_tip(tr("Later due"))
+        self.grid.set_empty(tr("Nothing waits in this level."))
+        self.model.all_texts_changed()
+        self._write_title()
+        self._show_range()
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.content.setSpacing(0)
+        buttons = row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8))
+        foot = row(self._range, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
+        self.content.addLayout(buttons)
+        self.content.addWidget(self.grid, 1)
+        self.content.addWidget(self._notice)
+        self.content.addLayout(foot)
+        self._enable()
+
+    def _connect(self) -> None:
+        self.grid.view.selectionModel().selectionChanged.connect(self._enable)
+        self.model.shown_changed.connect(self._enable)
+        self.grid.activated.connect(self._open)
+        self.grid.menu_asked.connect(self._open_menu)
+
+    def _is_old(self, level: LevelRow) -> bool:
+        if self._now_ms - self._read_ms < READ_AGAIN_MS or len(self.grid.selected_rows) > 1:
+            return False
+        rows = self.model.rows
+        return len(rows) < min(level.pending, PAGE_MESSAGES) or (bool(rows) and min(r.due_ms for r in rows) < self._now_ms)
+
+    def _show_page(self, page: DelayedMessages) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error("")
+        if self._row is None or page.level != self._row.level:
+            return
+        self._next = page.next_offset if page.next_offset < page.max_offset else None
+        self._notice.setVisible(bool(page.notice))
+        self._notice.setText(page.notice)
+        self.model.set_rows(waiting_rows(page))
+        self._show_range()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error(tr("The waiting messages were not read."), error.message, tr("Retry"), self.read)
+
+    def _acted(self, action: str, answer: object) -> None:
+        assert isinstance(answer, DelayedActed)
+        text = result_text(action, answer.done, len(answer.gone))
+        self._context.notify(text, state=State.WARNING if answer.gone else State.HEALTHY)
+        self.read()
+        self.acted.emit()
+
+    def _back(self) -> None:
+        if len(self._starts) > 1:
+            self._starts.pop()
+            self.read()
+
+    def _forward(self) -> None:
+        if self._next is not None:
+            self._starts.append(self._next)
+            self.read()
+
+    def _enable(self) -> None:
+        chosen = self.grid.selected_rows
+        for button in (self.deliver, self.move_to, self.cancel):
+            button.setEnabled(bool(chosen))
+        self.back.setEnabled(len(self._starts) > 1)
+        self.forward.setEnabled(self._next is not None)
+
+    def _write_title(self) -> None:
+        if self._row is None:
+            self.set_title(tr("Waiting messages"), "")
+            return
+        delay = duration_text(self._row.delay_ms)
+        self.set_title(tr("Waiting in level {level}", level=self._row.level), tr("{delay} delay", delay=delay))
+
+    def _show_range(self) -> None:
+        count, first = len(self.model.rows), (len(self._starts) - 1) * PAGE_MESSAGES
+        if not count:
+            self._range.setText("")
+        else:
+            shown = tr("{first} to {last} by due time", first=count_text(first + 1), last=count_text(first + count))
+            self._range.setText(shown)
+        self._enable()
+
+    def _open(self, one: WaitingRow) -> None:
+        self._context.navigate("messages", physical_offset=one.physical_offset)
+
+    def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.addAction(tr("Deliver now…"), lambda: self.ask(DELIVER))
+        menu.addAction(tr("Move…"), lambda: self.ask(MOVE))
+        menu.addAction(tr("Cancel…"), lambda: self.ask(CANCEL))
+        menu.addSeparator()
+        menu.addAction(tr("Show message"), lambda: self._open(one))
+        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self._context.navigate("topics", topic=one.topic))
+        menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.popup(at)

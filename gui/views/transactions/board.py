@@ -1,0 +1,212 @@
+"""`Board`: transactions by state as cards, with the ways between them. Drawn by hand; a card filters the list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import STATE_GLYPHS, Size, State
+
+HEIGHT = 78
+CARD_SHARE, WIDE_CARD_SHARE = 0.155, 0.235
+STRIPE = 3.0
+GAP = 6.0
+ARROW = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCard:
+    """One state. Texts are in the language of the window."""
+
+    key: str
+    title: str
+    value: str
+    fact: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPicture:
+    """Columns of cards, left to right, and what stands over the way from each column to the next."""
+
+    columns: tuple[tuple[BoardCard, ...], ...] = ()
+    ways: tuple[str, ...] = ()
+
+    def cards(self) -> list[BoardCard]:
+        return [card for column in self.columns for card in column]
+
+
+class Board(QWidget):
+    """See the module. Arrow keys move, Enter chooses.
+
+    Signals:
+        chosen: A card was chosen; carries its key.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._picture = BoardPicture()
+        self._hovered = ""
+        self._current = ""
+        self._marked = ""
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(HEIGHT)
+        theme.changed.connect(self.update)
+
+    @property
+    def picture(self) -> BoardPicture:
+        return self._picture
+
+    def set_picture(self, picture: BoardPicture, marked: str = "") -> None:
+        """Show other figures; ``marked`` is the key of the card whose rows are listed."""
+        if (picture, marked) == (self._picture, self._marked):
+            return
+        self._picture, self._marked = picture, marked
+        self.setAccessibleDescription("; ".join(f"{card.title}: {card.value}, {card.fact}" for card in picture.cards()))
+        self.update()
+
+    def card_rect(self, key: str) -> QRectF:
+        """Where a card is; null if there is none of that key."""
+        return self._rects().get(key, QRectF())
+
+    def sizeHint(self) -> QSize:
+        return QSize(1100, HEIGHT)
+
+    # ---- events --------------------------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self._card_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover("")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        key = self._card_at(event.position())
+        if key and event.button() == Qt.MouseButton.LeftButton:
+            self.chosen.emit(key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys = [card.key for card in self._picture.cards()]
+        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+        if step and keys:
+            place = keys.index(self._current) + step if self._current in keys else 0
+            self._current = keys[place % len(keys)]
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in keys:
+            self.chosen.emit(self._current)
+        else:
+            super().keyPressEvent(event)
+
+    def _hover(self, key: str) -> None:
+        if key != self._hovered:
+            self._hovered = key
+            self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
+            self.update()
+
+    def _card_at(self, position: QPointF) -> str:
+        return next((key for key, rect in self._rects().items() if rect.contains(position)), "")
+
+    # ---- layout and paint ----------------------------------------------------------------------------------------------
+
+    def _column_rects(self) -> list[QRectF]:
+        columns = self._picture.columns
+        shares = [WIDE_CARD_SHARE if len(column) > 1 else CARD_SHARE for column in columns]
+        way = (1 - sum(shares)) / max(1, len(columns) - 1) * self.width()
+        rects, left = [], 0.0
+        for share in shares:
+            rects.append(QRectF(left, 0, share * self.width(), HEIGHT))
+            left += share * self.width() + way
+        return rects
+
+    def _rects(self) -> dict[str, QRectF]:
+        made = {}
+        for box, column in zip(self._column_rects(), self._picture.columns, strict=True):
+            height = (box.height() - GAP * (len(column) - 1)) / len(column)
+            for number, card in enumerate(column):
+                made[card.key] = QRectF(box.left(), number * (height + GAP), box.width(), height)
+        return made
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        boxes, rects = self._column_rects(), self._rects()
+        for number, text in enumerate(self._picture.ways):
+            target = self._picture.columns[number + 1][0]
+            self._paint_way(painter, boxes[number].right() + 8, boxes[number + 1].left() - 8, text, target.state)
+        for column in self._picture.columns:
+            for card in column:
+                (self._paint_low if len(column) > 1 else self._paint_high)(painter, card, rects[card.key])
+        painter.end()
+
+    def _paint_way(self, painter: QPainter, left: float, right: float, text: str, state: State) -> None:
+        colour, y = QColor(self._theme.tokens.state(state)), HEIGHT / 2 + 4
+        painter.setPen(QPen(colour, 1.4))
+        painter.drawLine(QPointF(left, y), QPointF(right - ARROW, y))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        head = [QPointF(right, y), QPointF(right - ARROW - 2, y - 4), QPointF(right - ARROW - 2, y + 4)]
+        painter.drawPolygon(QPolygonF(head))
+        _text(painter, text, QRectF(left, y - 22, right - left, 18), Size.CAPTION, self._theme.tokens.text_2,
+              Qt.AlignmentFlag.AlignHCenter)  # fmt: skip
+
+    def _paint_box(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
+        tokens = self._theme.tokens
+        marked = card.key == self._hovered or (self.hasFocus() and card.key == self._current) or card.key == self._marked
+        painter.setPen(QPen(QColor(tokens.accent if marked else tokens.border_strong), 1))
+        painter.setBrush(QColor(tokens.selected if card.key == self._marked else tokens.raised))
+        painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+
+    def _paint_glyph(self, painter: QPainter, card: BoardCard, left: float, middle: float) -> None:
+        size = Size.ICON_BUTTON
+        pixmap = icon_pixmap(STATE_GLYPHS[card.state], self._theme.tokens.state(card.state), size, self.devicePixelRatioF())
+        painter.drawPixmap(QPointF(left, middle - size / 2), pixmap)
+
+    def _paint_high(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
+        tokens = self._theme.tokens
+        self._paint_box(painter, card, rect)
+        stripe = QRectF(rect.left() + 4, rect.top(), rect.width() - 8, STRIPE)
+        painter.fillRect(stripe, QColor(tokens.state(card.state)))
+        inner = rect.adjusted(12, 10, -10, -8)
+        self._paint_glyph(painter, card, inner.left(), inner.top() + 8)
+        _text(painter, card.title, QRectF(inner.left() + 21, inner.top(), inner.width() - 21, 17), Size.SECONDARY, tokens.text_2)
+        value = QRectF(inner.left(), inner.top() + 18, inner.width(), 24)
+        _text(painter, card.value, value, 17, tokens.text_1, weight=QFont.Weight.DemiBold)
+        _text(painter, card.fact, QRectF(inner.left(), inner.bottom() - 16, inner.width(), 17), Size.CAPTION, tokens.text_3)
+
+    def _paint_low(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
+        tokens, side = self._theme.tokens, Qt.AlignmentFlag.AlignRight
+        self._paint_box(painter, card, rect)
+        stripe = QRectF(rect.left(), rect.top() + 4, STRIPE, rect.height() - 8)
+        painter.fillRect(stripe, QColor(tokens.state(card.state)))
+        inner = rect.adjusted(14, 0, -12, 0)
+        self._paint_glyph(painter, card, inner.left(), inner.center().y())
+        fact = _text(painter, card.fact, inner, Size.CAPTION, tokens.text_3, side)
+        value = inner.adjusted(0, 0, -fact - 8, 0)
+        used = _text(painter, card.value, value, Size.BODY, tokens.text_1, side, weight=QFont.Weight.DemiBold)
+        _text(painter, card.title, value.adjusted(22, 0, -used - 8, 0), Size.SECONDARY, tokens.text_2)
+
+
+def _text(
+    painter: QPainter, text: str, rect: QRectF, pixels: int, colour: str,
+    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft, *, weight: QFont.Weight = QFont.Weight.Normal,
+) -> float:  # fmt: skip
+    """Draw one line, elided at its end; return its width in px."""
+    font = text_font(pixels, weight)
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, rect.width()))
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    return metrics.horizontalAdvance(shown)

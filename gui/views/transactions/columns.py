@@ -1,0 +1,121 @@
+"""Columns and state words of the Transactions page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gui.models.table import CellKind, Column
+from gui.models.transactions import (
+    CHECKING,
+    COMMITTED,
+    EXPIRED,
+    GIVEN_UP,
+    PREPARED,
+    ROLLED_BACK,
+    WAITING,
+    AtomicRow,
+    HeldQueue,
+    TransactionRow,
+)
+from gui.text import UNKNOWN, count_text, duration_text, tr
+from gui.theme.tokens import State
+from gui.views.delay.columns import countdown_text
+
+CHECKS_LOW_SHARE = 0.75
+"""From this share of the allowed checks on, the pips warn."""
+
+STATE_WORDS = {
+    PREPARED: ("Prepared", State.PENDING),
+    CHECKING: ("Checking", State.CHECKING),
+    WAITING: ("No producer", State.WARNING),
+    COMMITTED: ("Committed", State.COMMITTED),
+    ROLLED_BACK: ("Rolled back", State.IDLE),
+    GIVEN_UP: ("Given up", State.CRITICAL),
+    EXPIRED: ("Expired", State.CRITICAL),
+    "done with": ("Done with", State.IDLE),
+}
+ATOMIC_WORDS = {
+    "open": ("Open", State.PENDING),
+    "deciding": ("Deciding", State.CHECKING),
+    "committed": ("Committed", State.COMMITTED),
+    "aborted": ("Aborted", State.IDLE),
+    "empty": ("Not used yet", State.PLAIN),
+}
+
+
+def state_word(state: str) -> tuple[str, State]:
+    """A state in the language of the window, and its colour; an unknown one as it came."""
+    word, colour = STATE_WORDS.get(state, (state, State.PLAIN))
+    return tr(word), colour
+
+
+def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow]]:
+    """Columns of the list. ``now_ms`` is the broker's clock."""
+    return [
+        Column("state", "State", lambda row: state_word(row.state)[0], kind=CellKind.CHIP,
+               state=lambda row: state_word(row.state)[1], width=116),
+        Column("key", "Key", lambda row: row.name or UNKNOWN, kind=CellKind.MONO),
+        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=112),
+        Column("group", "Producers", lambda row: row.group, width=96),
+        Column("age", "Age", lambda row: duration_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
+               tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=76),
+        Column("pips", "Checks", lambda row: "", sort=lambda row: row.check_times, kind=CellKind.PIPS,
+               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, tip=_checks_text, width=136),
+        Column("checks", "of", _checks_text, sort=lambda row: row.check_times, right=True, width=70),
+        Column("next", "Next", lambda row: _next_text(row, now_ms()),
+               sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=72),
+        Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
+               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=88),
+    ]  # fmt: skip
+
+
+def _checks_text(row: TransactionRow) -> str:
+    return tr("{count} of {most}", count=row.check_times, most=row.check_times_max)
+
+
+def _pips_state(row: TransactionRow) -> State:
+    return State.WARNING if row.check_times >= CHECKS_LOW_SHARE * row.check_times_max else State.CHECKING
+
+
+def _next_text(row: TransactionRow, now_ms: int) -> str:
+    return UNKNOWN if row.next_check_ms < 0 else countdown_text(max(0, row.next_check_ms - now_ms) // 1000 * 1000)[:5]
+
+
+def _asked_text(row: TransactionRow, now_ms: int) -> str:
+    if row.state == WAITING:
+        return tr("nobody")
+    return UNKNOWN if row.asked_ms < 0 else tr("{age} ago", age=duration_text(max(0, now_ms - row.asked_ms)))
+
+
+def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
+    """Columns of producers with atomic transactions."""
+    return [
+        Column("state", "State", lambda row: tr(ATOMIC_WORDS.get(row.state, (row.state, State.PLAIN))[0]),
+               kind=CellKind.CHIP, state=lambda row: ATOMIC_WORDS.get(row.state, (row.state, State.PLAIN))[1], width=116),
+        Column("name", "Transactional ID", lambda row: row.name, kind=CellKind.MONO),
+        Column("age", "Open for", lambda row: duration_text(now_ms() - row.start_ms) if row.is_open else UNKNOWN,
+               sort=lambda row: -row.start_ms if row.is_open else None, right=True, width=92),
+        Column("timeout", "Timeout", lambda row: duration_text(row.timeout_ms), sort=lambda row: row.timeout_ms,
+               right=True, width=84),
+        Column("queues", "Queues", lambda row: count_text(len(row.queues)), sort=lambda row: len(row.queues),
+               right=True, width=72),
+        Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
+               state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),
+        Column("positions", "Positions", lambda row: count_text(row.positions), sort=lambda row: row.positions,
+               tip=lambda row: tr("Consumer positions that are committed with it"), right=True, width=84),
+        Column("producer", "Producer ID", lambda row: f"{row.producer_id} / {row.epoch}", kind=CellKind.MONO, dim=True,
+               tip=lambda row: tr("Producer id and its epoch"), width=104),
+    ]  # fmt: skip
+
+
+def held_columns() -> list[Column[HeldQueue]]:
+    """Columns of the queues that an open atomic transaction holds back."""
+    return [
+        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
+        Column("stable", "Stable to", lambda row: count_text(row.first_offset), sort=lambda row: row.first_offset,
+               tip=lambda row: tr("Readers of committed messages get no message from this offset on"),
+               right=True, width=92),
+        Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
+               state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),
+    ]  # fmt: skip
