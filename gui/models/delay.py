@@ -103,7 +103,7 @@ def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
 
 def latest(rows: Sequence[LevelRow]) -> LevelRow | None:
     """The level whose deliveries are latest; None when none was delivered in the last minute."""
-    return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)  # noqa: PLR0124
+    return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)
 
 
 # ---- what is ahead -----------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class StackedBars(QWidget):
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()
         self._top = 1.0
+        self._step = 1.0
         self.setMinimumHeight(90)
         theme.changed.connect(self.update)
 
@@ -69,7 +70,9 @@ class StackedBars(QWidget):
         return QSize(320, 130)
 
     def _plot(self) -> QRectF:
-        return QRectF(AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE))
+        return QRectF(
+            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
+        )
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._labels:

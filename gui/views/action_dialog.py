@@ -1,4 +1,4 @@
-"""`ActionDialog`: says what an action will do, asks for a typed word where it cannot be undone, runs it and says how it went."""
+"""`ActionDialog`: says what an action will do, asks for a typed word where something is lost, runs it and says how it went."""
 
 from __future__ import annotations
 

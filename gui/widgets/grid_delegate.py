@@ -96,8 +96,8 @@ class GridDelegate(QStyledItemDelegate):
         elif cell.kind is CellKind.LANE and isinstance(cell.value, Lane):
             paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
         elif cell.kind is CellKind.PIPS and cell.value is not None:
-            steps, most = cast("tuple[int, int]", cell.value)
-            paint_pips(painter, QRectF(box), steps, most, tokens.state(cell.state or State.CHECKING), tokens)
+            pips = cast("tuple[int, int]", cell.value)
+            paint_pips(painter, QRectF(box), pips, cell.state or State.CHECKING, tokens)
         else:
             self._paint_text(painter, box, cell, selected=selected)
 

@@ -50,8 +50,9 @@ def _paint_density(painter: QPainter, way: QRectF, density: tuple[float, ...], c
             painter.fillRect(part, QColor(mix(colour, tokens.inset, percent)))
 
 
-def paint_pips(painter: QPainter, box: QRectF, steps: int, most: int, colour: str, tokens: Tokens) -> None:
-    """Paint ``steps`` of ``most`` small boxes filled; narrower ones where there is no room for all."""
+def paint_pips(painter: QPainter, box: QRectF, pips: tuple[int, int], state: State, tokens: Tokens) -> None:
+    """Paint the first of ``pips`` (steps, most) small boxes filled; narrower ones where there is no room for all."""
+    steps, most = pips
     if most <= 0:
         return
     painter.save()
@@ -60,5 +61,5 @@ def paint_pips(painter: QPainter, box: QRectF, steps: int, most: int, colour: st
     empty = QColor(mix(tokens.text_3, tokens.panel, 18))
     for number in range(min(most, int(box.width() // (width + gap)))):
         left = box.left() + number * (width + gap)
-        painter.fillRect(QRectF(left, box.center().y() - 4, width, 8), QColor(colour) if number < steps else empty)
+        painter.fillRect(QRectF(left, box.center().y() - 4, width, 8), QColor(tokens.state(state)) if number < steps else empty)
     painter.restore()

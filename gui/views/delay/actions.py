@@ -28,9 +28,7 @@ class DelayActions:
         now_ms: The broker's clock.
     """
 
-    def __init__(
-        self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]) -> None:
         self._source = source
         self._theme = theme
         self._times = times

@@ -37,7 +37,7 @@ def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
                kind=CellKind.STRONG, right=True, width=78),
         Column("next", "Next due", _next_due_text, sort=lambda row: row.next_due_ms if row.next_due_ms >= 0 else None,
                state=_overdue, tip=_next_due_tip, right=True, width=92),
-        Column("lane", "due now … just stored", lambda row: "", sort=lambda row: row.pending, kind=CellKind.LANE,
+        Column("lane", "due now … just stored", lambda _row: "", sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
                                   delay=duration_text(row.delay_ms))),
@@ -48,7 +48,7 @@ def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
                dim=True, right=True, width=72),
         Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
                state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
-               tip=lambda row: tr("Milliseconds after the due time, over the last minute"), right=True, width=64),
+               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=64),
     ]  # fmt: skip
 
 

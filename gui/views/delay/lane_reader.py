@@ -18,8 +18,8 @@ KEPT_MS = 3_000
 class LaneReader(QObject):
     """Keeps a `Sample` of each level with messages. At most one question is open; levels take turns.
 
-    A level with few messages is read whole. Of a longer one single messages are read at even distances in its queue: they wait in
-    the order of their due times, so that the numbers between them are known without reading them.
+    A level with few messages is read whole. Of a longer one single messages are read at even distances in its queue:
+    they wait in the order of their due times, so that the numbers between them are known without reading them.
 
     Signals:
         changed: There is another sample.
@@ -35,6 +35,7 @@ class LaneReader(QObject):
         self._wanted: list[LevelRow] = []
         self._left: list[int] = []
         self._points: list[tuple[int, int]] = []
+        self._first = 0
         self.samples: dict[int, Sample] = {}
         """By level; levels where nothing waits have none."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
@@ -43,14 +46,14 @@ class WaitingPanel(Panel):
         self._starts: list[int] = [0]
         self._next: int | None = None
         self._query: LatestQuery[DelayedMessages] = LatestQuery(self)
-        self.actions = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
+        self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
         self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, theme, several=True)
-        self.deliver = IconButton(theme, "play", " ", role="small", on_click=lambda: self.ask(DELIVER))
-        self.move_to = IconButton(theme, "clock", " ", role="small", on_click=lambda: self.ask(MOVE))
-        self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=lambda: self.ask(CANCEL))
+        self.deliver = IconButton(theme, "play", " ", role="small", on_click=partial(self._clicked, DELIVER))
+        self.move_to = IconButton(theme, "clock", " ", role="small", on_click=partial(self._clicked, MOVE))
+        self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=partial(self._clicked, CANCEL))
         self.back = IconButton(theme, "caret-left", on_click=self._back)
         self.forward = IconButton(theme, "caret-right", on_click=self._forward)
         self._range = label(role="caption")
@@ -92,7 +95,11 @@ class WaitingPanel(Panel):
         rows = self.grid.selected_rows
         if not rows:
             return None
-        make = {DELIVER: self.actions.deliver_now, CANCEL: self.actions.cancel, MOVE: self.actions.move}[action]
+        make: Callable[[Sequence[WaitingRow], QWidget], ActionDialog] = {
+            DELIVER: self.dialogs.deliver_now,
+            CANCEL: self.dialogs.cancel,
+            MOVE: self.dialogs.move,
+        }[action]
         dialog = make(rows, self)
         dialog.succeeded.connect(lambda answer: self._acted(action, answer))
         dialog.finished.connect(dialog.deleteLater)
@@ -110,6 +117,9 @@ class WaitingPanel(Panel):
         self.model.all_texts_changed()
         self._write_title()
         self._show_range()
+
+    def _clicked(self, action: str) -> None:
+        self.ask(action)
 
     # ---- inside --------------------------------------------------------------------------------------------------------
 

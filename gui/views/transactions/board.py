@@ -158,8 +158,8 @@ class Board(QWidget):
         painter.setBrush(colour)
         head = [QPointF(right, y), QPointF(right - ARROW - 2, y - 4), QPointF(right - ARROW - 2, y + 4)]
         painter.drawPolygon(QPolygonF(head))
-        _text(painter, text, QRectF(left, y - 22, right - left, 18), Size.CAPTION, self._theme.tokens.text_2,
-              Qt.AlignmentFlag.AlignHCenter)  # fmt: skip
+        look = _Look(Size.CAPTION, self._theme.tokens.text_2, Qt.AlignmentFlag.AlignHCenter)
+        _text(painter, text, QRectF(left, y - 22, right - left, 18), look)
 
     def _paint_box(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
         tokens = self._theme.tokens
@@ -180,10 +180,12 @@ class Board(QWidget):
         painter.fillRect(stripe, QColor(tokens.state(card.state)))
         inner = rect.adjusted(12, 10, -10, -8)
         self._paint_glyph(painter, card, inner.left(), inner.top() + 8)
-        _text(painter, card.title, QRectF(inner.left() + 21, inner.top(), inner.width() - 21, 17), Size.SECONDARY, tokens.text_2)
+        title = QRectF(inner.left() + 21, inner.top(), inner.width() - 21, 17)
+        _text(painter, card.title, title, _Look(Size.SECONDARY, tokens.text_2))
         value = QRectF(inner.left(), inner.top() + 18, inner.width(), 24)
-        _text(painter, card.value, value, 17, tokens.text_1, weight=QFont.Weight.DemiBold)
-        _text(painter, card.fact, QRectF(inner.left(), inner.bottom() - 16, inner.width(), 17), Size.CAPTION, tokens.text_3)
+        _text(painter, card.value, value, _Look(17, tokens.text_1, weight=QFont.Weight.DemiBold))
+        fact = QRectF(inner.left(), inner.bottom() - 16, inner.width(), 17)
+        _text(painter, card.fact, fact, _Look(Size.CAPTION, tokens.text_3))
 
     def _paint_low(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
         tokens, side = self._theme.tokens, Qt.AlignmentFlag.AlignRight
@@ -192,21 +194,28 @@ class Board(QWidget):
         painter.fillRect(stripe, QColor(tokens.state(card.state)))
         inner = rect.adjusted(14, 0, -12, 0)
         self._paint_glyph(painter, card, inner.left(), inner.center().y())
-        fact = _text(painter, card.fact, inner, Size.CAPTION, tokens.text_3, side)
+        fact = _text(painter, card.fact, inner, _Look(Size.CAPTION, tokens.text_3, side))
         value = inner.adjusted(0, 0, -fact - 8, 0)
-        used = _text(painter, card.value, value, Size.BODY, tokens.text_1, side, weight=QFont.Weight.DemiBold)
-        _text(painter, card.title, value.adjusted(22, 0, -used - 8, 0), Size.SECONDARY, tokens.text_2)
+        used = _text(painter, card.value, value, _Look(Size.BODY, tokens.text_1, side, QFont.Weight.DemiBold))
+        _text(painter, card.title, value.adjusted(22, 0, -used - 8, 0), _Look(Size.SECONDARY, tokens.text_2))
 
 
-def _text(
-    painter: QPainter, text: str, rect: QRectF, pixels: int, colour: str,
-    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft, *, weight: QFont.Weight = QFont.Weight.Normal,
-) -> float:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How a line of text looks."""
+
+    pixels: int
+    colour: str
+    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
+    weight: QFont.Weight = QFont.Weight.Normal
+
+
+def _text(painter: QPainter, text: str, rect: QRectF, look: _Look) -> float:
     """Draw one line, elided at its end; return its width in px."""
-    font = text_font(pixels, weight)
+    font = text_font(look.pixels, look.weight)
     metrics = QFontMetricsF(font)
     shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, rect.width()))
     painter.setFont(font)
-    painter.setPen(QColor(colour))
-    painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    painter.setPen(QColor(look.colour))
+    painter.drawText(rect, look.side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
     return metrics.horizontalAdvance(shown)

@@ -59,7 +59,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
         Column("group", "Producers", lambda row: row.group, width=96),
         Column("age", "Age", lambda row: duration_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
                tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=76),
-        Column("pips", "Checks", lambda row: "", sort=lambda row: row.check_times, kind=CellKind.PIPS,
+        Column("pips", "Checks", lambda _row: "", sort=lambda row: row.check_times, kind=CellKind.PIPS,
                value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, tip=_checks_text, width=136),
         Column("checks", "of", _checks_text, sort=lambda row: row.check_times, right=True, width=70),
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
@@ -102,9 +102,9 @@ def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
         Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
                state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),
         Column("positions", "Positions", lambda row: count_text(row.positions), sort=lambda row: row.positions,
-               tip=lambda row: tr("Consumer positions that are committed with it"), right=True, width=84),
+               tip=lambda _row: tr("Consumer positions that are committed with it"), right=True, width=84),
         Column("producer", "Producer ID", lambda row: f"{row.producer_id} / {row.epoch}", kind=CellKind.MONO, dim=True,
-               tip=lambda row: tr("Producer id and its epoch"), width=104),
+               tip=lambda _row: tr("Producer id and its epoch"), width=104),
     ]  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def held_columns() -> list[Column[HeldQueue]]:
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
         Column("stable", "Stable to", lambda row: count_text(row.first_offset), sort=lambda row: row.first_offset,
-               tip=lambda row: tr("Readers of committed messages get no message from this offset on"),
+               tip=lambda _row: tr("Readers of committed messages get no message from this offset on"),
                right=True, width=92),
         Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
                state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),

@@ -1,0 +1,99 @@
+"""`TimeLine`: what happened in order, one line each, with the time between. Drawn by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State
+
+LINE_HEIGHT = 38
+DOT = 9.0
+LEFT = 10.0
+TEXT_LEFT = 28.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLineEntry:
+    """One event. Texts are in the language of the window; ``is_ahead`` marks what has not happened yet."""
+
+    title: str
+    detail: str
+    at: str
+    gap: str
+    state: State
+    is_ahead: bool = False
+
+
+class TimeLine(QWidget):
+    """Events from top to bottom."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._entries: Sequence[TimeLineEntry] = ()
+        theme.changed.connect(self.update)
+
+    @property
+    def entries(self) -> Sequence[TimeLineEntry]:
+        return self._entries
+
+    def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
+        """Show other events."""
+        if entries == self._entries:
+            return
+        self._entries = entries
+        self.setAccessibleDescription("; ".join(f"{one.at} {one.title} {one.detail}" for one in entries))
+        self.setMinimumHeight(LINE_HEIGHT * len(entries))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, LINE_HEIGHT * len(self._entries))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number, entry in enumerate(self._entries):
+            top = number * LINE_HEIGHT
+            middle = top + 11.0
+            if number + 1 < len(self._entries):
+                dashed = Qt.PenStyle.DotLine if self._entries[number + 1].is_ahead else Qt.PenStyle.SolidLine
+                painter.setPen(QPen(QColor(tokens.border_strong), 1.5, dashed))
+                painter.drawLine(QPointF(LEFT, middle + DOT / 2 + 2), QPointF(LEFT, middle + LINE_HEIGHT - DOT / 2 - 2))
+            colour = QColor(tokens.state(entry.state))
+            painter.setPen(QPen(colour, 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush if entry.is_ahead else colour)
+            painter.drawEllipse(QRectF(LEFT - DOT / 2, middle - DOT / 2, DOT, DOT))
+            self._paint_words(painter, entry, top)
+        painter.end()
+
+    def _paint_words(self, painter: QPainter, entry: TimeLineEntry, top: float) -> None:
+        tokens, right = self._theme.tokens, self.width() - 2.0
+        at_width = _draw(painter, entry.at, QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT, 18), tokens.text_2, right=True)
+        gap = QRectF(TEXT_LEFT, top + 18, right - TEXT_LEFT, 16)
+        gap_width = _draw(painter, entry.gap, gap, tokens.text_3, right=True, pixels=Size.CAPTION)
+        title = QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT - at_width - 8, 18)
+        _draw(painter, entry.title, title, tokens.text_1, weight=QFont.Weight.DemiBold)
+        _draw(painter, entry.detail, gap.adjusted(0, 0, -gap_width - 8, 0), tokens.text_3, pixels=Size.CAPTION)
+
+
+def _draw(
+    painter: QPainter, text: str, rect: QRectF, colour: str, *, right: bool = False, pixels: int = Size.SECONDARY,
+    weight: QFont.Weight = QFont.Weight.Normal,
+) -> float:  # fmt: skip
+    font = text_font(pixels, weight)
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, rect.width()))
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+    painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    return metrics.horizontalAdvance(shown)

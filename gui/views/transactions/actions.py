@@ -1,0 +1,128 @@
+"""What a person does to transactions: commit, roll back, check now, resume, abort. Each says first what follows from it."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from broker_core.api import CheckTransaction, EndTransaction, ResumeTransaction
+from gui.models.transactions import WAITING, AtomicRow, TransactionRow
+from gui.text import TimeZoneChoice, count_text, duration_text, tr
+from gui.theme.manager import ThemeManager
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from monitoring.sources.base import ClusterSource
+
+COMMIT, ROLL_BACK, CHECK, RESUME = "commit", "roll back", "check", "resume"
+
+
+class TransactionActions:
+    """Makes the dialogs. What must be typed is the key of the transaction, or what stands for it."""
+
+    def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        self._source = source
+        self._theme = theme
+        self._times = times
+
+    def dialog(self, action: str, row: TransactionRow, parent: QWidget) -> ActionDialog:
+        """The dialog of an action on a transaction."""
+        make = {COMMIT: self._commit, ROLL_BACK: self._roll_back, CHECK: self._check, RESUME: self._resume}[action]
+        return ActionDialog(make(row), self._theme, parent)
+
+    def abort(self, row: AtomicRow, parent: QWidget) -> ActionDialog:
+        """The dialog that aborts an open atomic transaction."""
+        plan = ActionPlan(
+            title=tr("Abort the open transaction of {name}", name=row.name),
+            effects=[
+                tr("Its messages stay in the log, but readers of committed messages never get them."),
+                tr("The producer is told at its next request and must begin anew."),
+            ],
+            verb=tr("Abort 1 transaction"),
+            start=lambda: self._source.abort_atomic(row.name),
+            facts=[
+                (tr("Queues"), ", ".join(f"{one.topic} {one.queue_id}" for one in row.queues[:6])),
+                (tr("Held back"), tr("{count} messages", count=count_text(row.held_back))),
+                (tr("Timeout"), duration_text(row.timeout_ms)),
+            ],
+            typed=row.name,
+            is_destructive=True,
+        )
+        return ActionDialog(plan, self._theme, parent)
+
+    def _commit(self, row: TransactionRow) -> ActionPlan:
+        return ActionPlan(
+            title=tr("Commit {name}", name=_name(row)),
+            effects=[
+                tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=row.topic,
+                   queue=row.queue_id),
+                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
+            ],
+            verb=tr("Commit 1 transaction"),
+            start=lambda: self._source.act_on_transaction(EndTransaction(row.origin, commit=True)),
+            facts=self._facts(row),
+            warning=tr("The producer may have decided otherwise. This cannot be taken back."),
+            typed=_name(row),
+        )  # fmt: skip
+
+    def _roll_back(self, row: TransactionRow) -> ActionPlan:
+        return ActionPlan(
+            title=tr("Roll back {name}", name=_name(row)),
+            effects=[
+                tr("Consumers of {topic} never get this message.", topic=row.topic),
+                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
+            ],
+            verb=tr("Roll back 1 transaction"),
+            start=lambda: self._source.act_on_transaction(EndTransaction(row.origin, commit=False)),
+            facts=self._facts(row),
+            warning=tr("The producer may have decided otherwise. This cannot be taken back."),
+            typed=_name(row),
+            is_destructive=True,
+        )
+
+    def _check(self, row: TransactionRow) -> ActionPlan:
+        return ActionPlan(
+            title=tr("Check {name} now", name=_name(row)),
+            effects=[
+                tr("A connected producer of {group} is asked how its local transaction stands.", group=row.group),
+                tr("This uses up 1 of {count} checks that are left.", count=max(0, row.check_times_max - row.check_times)),
+            ],
+            verb=tr("Check 1 transaction"),
+            start=lambda: self._source.act_on_transaction(CheckTransaction(row.origin)),
+            facts=self._facts(row),
+            warning=tr("No producer of {group} is connected: nobody can be asked.", group=row.group)
+            if row.state == WAITING
+            else "",
+        )
+
+    def _resume(self, row: TransactionRow) -> ActionPlan:
+        return ActionPlan(
+            title=tr("Resume {name}", name=_name(row)),
+            effects=[
+                tr("The message goes back into the half queue with 0 checks, and its producers are asked again."),
+            ],
+            verb=tr("Resume 1 transaction"),
+            start=lambda: self._source.act_on_transaction(ResumeTransaction(row.physical_offset)),
+            facts=self._facts(row),
+            typed=_name(row),
+        )
+
+    def _facts(self, row: TransactionRow) -> list[tuple[str, str]]:
+        return [
+            (tr("Would go to"), tr("{topic}, queue {queue}", topic=row.topic, queue=row.queue_id)),
+            (tr("Producers"), tr("{group}, {count} connected", group=row.group, count=max(0, row.producers))),
+            (tr("Born"), self._times.full(row.born_ms)),
+            (tr("Checks"), tr("{count} of {most}", count=row.check_times, most=row.check_times_max)),
+        ]
+
+
+def done_text(action: str, row: TransactionRow) -> str:
+    """How an action went, in a sentence."""
+    words = {
+        COMMIT: "{name} is committed",
+        ROLL_BACK: "{name} is rolled back",
+        CHECK: "A producer was asked about {name}",
+        RESUME: "{name} is checked again",
+    }
+    return tr(words[action], name=_name(row))
+
+
+def _name(row: TransactionRow) -> str:
+    return row.name or str(row.origin)

@@ -1,0 +1,143 @@
+"""`AtomicPanel`: producers with atomic transactions over several queues, and what their open ones hold back."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from broker_core.api import AtomicPage, OrbitError
+from gui.models.table import ColumnTableModel
+from gui.models.transactions import AtomicRow, HeldQueue, atomic_rows
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, duration_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog
+from gui.views.page import PageContext
+from gui.views.transactions.actions import TransactionActions
+from gui.views.transactions.columns import atomic_columns, held_columns
+from gui.widgets.basic import IconButton
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+ROWS = 500
+READ_AGAIN_MS = 2_000
+
+
+class AtomicPanel(QSplitter):
+    """Transactional ids on the left, the queues of the selected one on the right."""
+
+    def __init__(self, context: PageContext, actions: TransactionActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme = context.theme
+        self._context = context
+        self._actions = actions
+        self._now_ms = 0
+        self._read_ms = -READ_AGAIN_MS
+        self._is_on = True
+        self._query: LatestQuery[AtomicPage] = LatestQuery(self)
+        self.rows: ColumnTableModel[AtomicRow] = ColumnTableModel(
+            atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self
+        )
+        self.grid = DataGrid(self.rows, theme)
+        self.held: ColumnTableModel[HeldQueue] = ColumnTableModel(
+            held_columns(), lambda one: (one.topic, one.queue_id), parent=self
+        )
+        self.held_grid = DataGrid(self.held, theme)
+        self.abort_button = IconButton(theme, "prohibit", " ", role="small", on_click=self._abort_clicked)
+        self._left = Panel(" ", flush=True)
+        self._right = Panel(" ", flush=True)
+        self._left.add_action(self.abort_button)
+        self._left.content.addWidget(self.grid)
+        self._right.content.addWidget(self.held_grid)
+        self.addWidget(self._left)
+        self.addWidget(self._right)
+        self.setChildrenCollapsible(False)
+        self.setHandleWidth(Size.GAP)
+        self.setStretchFactor(0, 1)
+        self.setSizes([800, 420])
+        self.grid.selected.connect(lambda _row: self._show_held())
+        self.held_grid.activated.connect(self._open_queue)
+        self.retranslate()
+
+    def state_changed(self, state: ClusterState) -> None:
+        """Take new figures; the list is read again when it is old."""
+        self._now_ms = state.taken_ms
+        totals = state.totals
+        self._is_on = "atomic_open" in totals
+        self._write_titles(totals)
+        if not self._is_on:
+            self.rows.set_rows([])
+            self._show_held()
+        elif self._now_ms - self._read_ms >= READ_AGAIN_MS and not self._query.waiting:
+            self.read()
+        self.grid.view.viewport().update()
+
+    def read(self) -> None:
+        """Read the list."""
+        self._read_ms = self._now_ms
+        if self._is_on:
+            self._query.ask(self._context.source.list_atomic(0, ROWS), self._show_page, self._failed)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.abort_button.setText(tr("Abort…"))
+        self.rows.all_texts_changed()
+        self.held.all_texts_changed()
+        self._write_titles({})
+        self._write_empty()
+
+    def ask_abort(self) -> ActionDialog | None:
+        """Open the dialog that aborts the selected open transaction."""
+        chosen = self.grid.selected_row
+        if chosen is None or not chosen.is_open:
+            return None
+        dialog = self._actions.abort(chosen, self)
+        dialog.succeeded.connect(lambda _done: self._aborted(chosen.name))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _abort_clicked(self) -> None:
+        self.ask_abort()
+
+    def _aborted(self, name: str) -> None:
+        self._context.notify(tr("The transaction of {name} is aborted", name=name), state=State.HEALTHY)
+        self.read()
+
+    def _show_page(self, page: AtomicPage) -> None:
+        self.grid.set_error("")
+        self.rows.set_rows(atomic_rows(page))
+        self.grid.select_first()
+        self._show_held()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_error(tr("The atomic transactions were not read."), error.message, tr("Retry"), self.read)
+
+    def _show_held(self) -> None:
+        chosen = self.grid.selected_row
+        self.abort_button.setEnabled(chosen is not None and chosen.is_open)
+        self.held.set_rows(chosen.queues if chosen is not None else ())
+        self._right.set_title(tr("Queues held back"), chosen.name if chosen is not None else "")
+        self._write_empty()
+
+    def _write_empty(self) -> None:
+        if self._is_on:
+            self.grid.set_empty(tr("No producer has used atomic transactions here yet."))
+        else:
+            self.grid.set_empty(tr("Atomic transactions are off. Start the broker with orbitAtomicTransactions=true."))
+        self.held_grid.set_empty(tr("No queue waits for this transaction."))
+
+    def _write_titles(self, totals: dict[str, float]) -> None:
+        is_open, oldest_ms = totals.get("atomic_open", math.nan), totals.get("atomic_oldest_ms", -1.0)
+        words = tr("one transaction over several queues and consumer positions")
+        if is_open > 0:
+            age = duration_text(self._now_ms - oldest_ms if oldest_ms >= 0 else None)
+            held = count_text(totals.get("atomic_held_back"))
+            words = tr("{count} open, the oldest for {age}; {held} messages held back", count=count_text(is_open), age=age,
+                       held=held)  # fmt: skip
+        self._left.set_title(tr("Atomic transactions"), words)
+
+    def _open_queue(self, queue: HeldQueue) -> None:
+        self._context.navigate("messages", topic=queue.topic, queue=queue.queue_id, offset=queue.first_offset)

@@ -1,0 +1,193 @@
+"""`TransactionDetail`: one transaction: its facts, what happened to it, and what can be done."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from gui.models.transactions import LOST, WAITING, Life, TransactionRow
+from gui.plots.time_line import TimeLine, TimeLineEntry
+from gui.text import UNKNOWN, bytes_text, count_text, duration_text, tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
+from gui.views.transactions.columns import state_word
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.chip import Chip
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+
+_STEPS = {
+    "prepared": ("Half message stored", State.PENDING),
+    "checked": ("Producer asked", State.CHECKING),
+    "postponed": ("Copied to the end of the half queue", State.PENDING),
+    "resumed": ("Resumed by hand", State.CHECKING),
+    "decided": ("Decision recorded", State.COMMITTED),
+    "delivered": ("Real message written", State.COMMITTED),
+    "given up": ("Given up", State.CRITICAL),
+}
+
+
+class TransactionDetail(Panel):
+    """Facts above, the time line below, buttons at the end.
+
+    Signals:
+        asked: An action is wanted; carries its name.
+    """
+
+    asked = Signal(str)
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        theme = context.theme
+        self._context = context
+        self._row: TransactionRow | None = None
+        self._life: Life | None = None
+        self._now_ms = 0
+        self.chip = Chip(theme)
+        self.notice = Notice(theme)
+        self.facts = KeyValueList()
+        self.line = TimeLine(theme)
+        self.fault = label(role="caption", wrap=True)
+        self._line_title = label(role="panel-title")
+        self.buttons = {
+            COMMIT: IconButton(theme, "check-circle", " ", role="small"),
+            ROLL_BACK: IconButton(theme, "arrow-counter-clockwise", " ", role="small"),
+            CHECK: IconButton(theme, "question", " ", role="small"),
+            RESUME: IconButton(theme, "arrow-clockwise", " ", role="small"),
+        }
+        self.message = IconButton(theme, "envelope-simple", " ", role="small", on_click=self._open_message)
+        for action, button in self.buttons.items():
+            button.clicked.connect(lambda _checked=False, action=action: self.asked.emit(action))
+        self._build()
+        self.retranslate()
+
+    def show_transaction(self, shown: TransactionRow | None, now_ms: int) -> None:
+        """Show a transaction; its life comes later through `show_life`."""
+        if (shown.origin if shown else -1) != (self._row.origin if self._row else -1):
+            self._life = None
+            self.fault.hide()
+        self._row, self._now_ms = shown, now_ms
+        self._write()
+
+    def show_life(self, life: Life | None) -> None:
+        """Show what the store tells of the shown transaction."""
+        self._life = life
+        self.fault.setVisible(life is None)
+        self.fault.setText(tr("The store no longer has the records of this transaction."))
+        self._write_line()
+
+    def show_fault(self, reason: str) -> None:
+        """Say why nothing is told."""
+        self.fault.setText(tr("What happened was not read: {reason}", reason=reason))
+        self.fault.show()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for action, text in ((COMMIT, "Commit…"), (ROLL_BACK, "Roll back…"), (CHECK, "Check now…"), (RESUME, "Resume…")):
+            self.buttons[action].setText(tr(text))
+        self.message.setText(tr("Message"))
+        self._line_title.setText(tr("What happened"))
+        self._write()
+
+    def _build(self) -> None:
+        self.add_action(self.chip)
+        inner = QWidget()
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 6, 0)
+        lines.setSpacing(8)
+        for widget in (self.notice, self.facts, self._line_title, self.fault, self.line):
+            lines.addWidget(widget)
+        lines.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(inner)
+        inner.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        self.content.addWidget(scroll, 1)
+        first = row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6)
+        self.content.addLayout(first)
+        self.content.addLayout(row(self.buttons[CHECK], self.message, 1, spacing=6))
+        self.fault.hide()
+
+    # ---- what is said --------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        shown = self._row
+        for action, button in self.buttons.items():
+            is_lost = shown is not None and shown.state in LOST
+            button.setVisible(is_lost if action == RESUME else not is_lost)
+            button.setEnabled(shown is not None and (is_lost or shown.is_undecided))
+        self.message.setEnabled(shown is not None)
+        for widget in (self.facts, self.line, self._line_title):
+            widget.setVisible(shown is not None)
+        if shown is None:
+            self.set_title(tr("No transaction selected"))
+            self.chip.set("", State.PLAIN)
+            self.notice.set("")
+            return
+        self.set_title(shown.name or UNKNOWN)
+        self.chip.set(*state_word(shown.state))
+        self._write_notice(shown)
+        self._write_facts(shown)
+        self._write_line()
+
+    def _write_notice(self, shown: TransactionRow) -> None:
+        if shown.state == WAITING:
+            title = tr("No producer of {group} is connected.", group=shown.group)
+            self.notice.set(title, tr("Nobody can be asked. The message waits, and no check is used up."))
+        elif shown.state in LOST:
+            title = tr("Consumers do not get this message.")
+            text = tr("Its producers gave no answer in time. Resume to ask them again.")
+            self.notice.set(title, text, State.CRITICAL)
+        else:
+            self.notice.set("")
+
+    def _write_facts(self, shown: TransactionRow) -> None:
+        times = self._context.times
+        left_ms = shown.next_check_ms - self._now_ms
+        facts = [
+            (tr("Would go to") if shown.is_undecided else tr("Real topic"),
+             tr("{topic}, queue {queue}", topic=shown.topic, queue=shown.queue_id)),
+            (tr("Producers"), tr("{group}, {count} connected", group=shown.group, count=max(0, shown.producers))),
+            (tr("Born"), times.shown(shown.born_ms, self._now_ms)),
+            (tr("Half offset now"), count_text(shown.half_offset)),
+            (tr("First half offset"), count_text(shown.origin)),
+            (tr("Commit log"), count_text(shown.physical_offset)),
+            (tr("Size"), bytes_text(shown.body_bytes)),
+        ]  # fmt: skip
+        if shown.is_undecided:
+            next_text = tr("in {time}", time=duration_text(left_ms)) if left_ms >= 0 and shown.next_check_ms >= 0 else UNKNOWN
+            facts.append((tr("Next check"), next_text))
+        else:
+            facts.append((tr("Op record"), count_text(shown.op_offset)))
+        self.facts.set_pairs(facts)
+
+    def _write_line(self) -> None:
+        self.line.set_entries(() if self._life is None or self._row is None else self._entries(self._life, self._row))
+
+    def _entries(self, life: Life, shown: TransactionRow) -> tuple[TimeLineEntry, ...]:
+        times = self._context.times
+        made, before_ms = [], -1
+        for step in life.steps:
+            word, state = _STEPS.get(step.kind, (step.kind, State.PLAIN))
+            if step.kind == "decided" and life.state == "rolled back":
+                word, state = "Rolled back", State.IDLE
+            gap = f"+{duration_text(step.at_ms - before_ms)}" if 0 <= before_ms <= step.at_ms else ""
+            detail = tr("offset {offset}, at {physical} of the log", offset=count_text(step.queue_offset),
+                        physical=count_text(step.physical_offset))  # fmt: skip
+            made.append(TimeLineEntry(tr(word), detail, times.shown(step.at_ms, self._now_ms), gap, state))
+            before_ms = step.at_ms
+        if shown.is_undecided and shown.next_check_ms >= 0:
+            left = duration_text(max(0, shown.next_check_ms - self._now_ms) // 1_000 * 1_000)
+            at = times.seconds(shown.next_check_ms)
+            made.append(
+                TimeLineEntry(tr("Next check"), shown.group, at, tr("in {time}", time=left), State.CHECKING, is_ahead=True)
+            )
+        return tuple(made)
+
+    def _open_message(self) -> None:
+        if self._row is not None:
+            self._context.navigate("messages", physical_offset=self._row.physical_offset)

@@ -1,0 +1,424 @@
+"""The Transactions page: a board by state, the list, one transaction's life, both queues; and atomic transactions."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
+from gui.models.table import ColumnTableModel
+from gui.models.transactions import (
+    CHECKING,
+    COMMITTED,
+    LOST,
+    PREPARED,
+    ROLLED_BACK,
+    UNDECIDED,
+    BoardFigures,
+    TransactionRow,
+    board_figures,
+    decision_times,
+    half_op_picture,
+    lives,
+    transaction_rows,
+)
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, duration_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionActions, done_text
+from gui.views.transactions.atomic_panel import AtomicPanel
+from gui.views.transactions.board import Board
+from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
+from gui.views.transactions.columns import transaction_columns
+from gui.views.transactions.detail import TransactionDetail
+from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.panel import Panel
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+PAGE_ROWS = 200
+ENDED_ROWS = 500
+ENDED_AGAIN_MS = 3_000
+STRIP_AGAIN_MS = 5_000
+STRIP_LIVES = 60
+OPEN = "open"
+GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+DETAIL_WIDTH = 326
+_FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}}
+
+
+class TransactionsView(PageView):
+    """Half-message transactions first; atomic ones have a tab of their own."""
+
+    page_id = "transactions"
+    title = "Transactions"
+    icon = "arrows-left-right"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._now_ms = 0
+        self._only = ""
+        self._words: list[str] = []
+        self._start = 0
+        self._total = 0
+        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -1
+        self._open: list[TransactionRow] = []
+        self._ended: list[TransactionRow] = []
+        self._counted: tuple[float, ...] = ()
+        self._life_of: tuple[int, int, str] | None = None
+        self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
+        self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
+        self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
+        self._strip_query: LatestQuery[TransactionHistory] = LatestQuery(self)
+        self.dialogs = TransactionActions(context.source, theme, context.times)
+        self.board = Board(theme)
+        self.board_panel = Panel(" ")
+        self.decision = label(role="caption")
+        self.filters = SegmentedControl([(key, " ") for key in _FILTERS])
+        self.search = SearchField(theme, " ", "funnel")
+        self.rows: ColumnTableModel[TransactionRow] = ColumnTableModel(
+            transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self
+        )
+        self.grid = DataGrid(self.rows, theme)
+        self.foot = label(role="caption")
+        self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
+        self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
+        self.detail = TransactionDetail(context)
+        self.strip_panel = Panel(" ")
+        self.strip = HalfOpStrip(theme)
+        self.atomic = AtomicPanel(context, self.dialogs)
+        self.tabs = QTabWidget()
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        wanted = arguments.get("show")
+        if wanted in _FILTERS:
+            self.filters.choose(str(wanted))
+            self._show_filter("")
+        if wanted == "atomic":
+            self.tabs.setCurrentIndex(1)
+        group = arguments.get("group")
+        if isinstance(group, str):
+            self.search.setText(group)
+            self._filter(group)
+        origin = arguments.get("origin")
+        if isinstance(origin, int):
+            self.grid.select_key(origin)
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        self._now_ms = state.taken_ms
+        figures = board_figures(state.totals)
+        counted = (figures.undecided, figures.checks, figures.committed, figures.rolled_back, figures.given_up)
+        if counted != self._counted or self._open_read_ms < 0:
+            self._counted = counted
+            self._read_stale()
+        self.grid.view.viewport().update()
+        self._show_selected()
+        self._show_board()
+        self._show_texts()
+        self.atomic.state_changed(state)
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is SourceStatus.READY:
+            self.refresh()
+
+    def refresh(self) -> None:
+        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -1
+        self._life_of = None
+        if self._state is not None:
+            self._read_stale()
+            self._show_selected()
+            self.atomic.read()
+
+    def focus_filter(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def retranslate(self) -> None:
+        self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
+        self.strip_panel.set_title(
+            tr("Half queue and op queue"), tr("each cell is one record; a line shows which op record closes which half record")
+        )
+        self.back.set_tip(tr("Earlier ones"))
+        self.forward.set_tip(tr("Later ones"))
+        self.search.setPlaceholderText(tr("Filter by key, topic or group"))
+        self.search.setAccessibleName(tr("Filter by key, topic or group"))
+        self.board.setAccessibleName(tr("State of transactions"))
+        self.strip.setAccessibleName(tr("Half queue and op queue"))
+        self.tabs.setTabText(0, tr("Half messages"))
+        self.tabs.setTabText(1, tr("Atomic"))
+        self.detail.retranslate()
+        self.atomic.retranslate()
+        self.rows.all_texts_changed()
+        self._show_board()
+        self._show_texts()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.board_panel.add_action(self.decision)
+        self.board_panel.content.addWidget(self.board)
+        table = Panel(flush=True)
+        table.content.setSpacing(0)
+        table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
+        self.search.setMinimumWidth(200)
+        table.content.addWidget(self.grid, 1)
+        table.content.addLayout(row(self.foot, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(table)
+        split.addWidget(self.detail)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 1)
+        split.setSizes([880, DETAIL_WIDTH])
+        self.strip_panel.content.addWidget(self.strip)
+        page = QWidget()
+        lines = QVBoxLayout(page)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self.board_panel)
+        lines.addWidget(split, 1)
+        lines.addWidget(self.strip_panel)
+        atomic = QWidget()
+        around = QVBoxLayout(atomic)
+        around.setContentsMargins(0, Size.GAP, 0, 0)
+        around.addWidget(self.atomic)
+        for widget in (page, atomic):
+            self.tabs.addTab(widget, "")
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.setDocumentMode(True)
+        self.content.addWidget(self.tabs, 1)
+
+    def _connect(self) -> None:
+        self.board.chosen.connect(self._card_chosen)
+        self.filters.chosen.connect(lambda _key: self._show_filter(""))
+        self.search.searched.connect(self._filter)
+        self.grid.selected.connect(self._row_selected)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.detail.asked.connect(self.ask)
+        self.strip.chosen.connect(self._cell_chosen)
+
+    # ---- reading -------------------------------------------------------------------------------------------------------
+
+    def _read_stale(self) -> None:
+        """Ask for what is old; an answer on its way is waited for."""
+        if not self._open_query.waiting:
+            self._read_open()
+        if self._now_ms - self._ended_read_ms >= ENDED_AGAIN_MS and not self._ended_query.waiting:
+            self._ended_read_ms = self._now_ms
+            pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True))
+            self._ended_query.ask(pending, self._show_ended, self._failed)
+        if self._now_ms - self._strip_read_ms >= STRIP_AGAIN_MS and not self._strip_query.waiting:
+            self._strip_read_ms = self._now_ms
+            pending_history = self.context.source.transaction_history(-1, STRIP_LIVES)
+            self._strip_query.ask(pending_history, self._show_strip, lambda _error: None)
+
+    def _read_open(self) -> None:
+        self._open_read_ms = self._now_ms
+        pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS))
+        self._open_query.ask(pending, self._show_open, self._failed)
+
+    def _show_open(self, page: TransactionPage) -> None:
+        self._total = page.total
+        self._open = transaction_rows(page)
+        self._show_rows()
+
+    def _show_ended(self, page: TransactionPage) -> None:
+        self._ended = transaction_rows(page)
+        p50, p99 = decision_times(self._ended)
+        shown = tr("Decision time p50 {p50}, p99 {p99}", p50=duration_text(p50), p99=duration_text(p99))
+        self.decision.setText(shown if not math.isnan(p50) else "")
+        self._show_rows()
+
+    def _show_strip(self, history: TransactionHistory) -> None:
+        totals = self._state.totals if self._state is not None else {}
+        half_lag, op_lag = (totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
+        self.strip.set_picture(half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX))
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_error(tr("The transactions were not read."), error.message, tr("Retry"), self.refresh)
+
+    # ---- the list ------------------------------------------------------------------------------------------------------
+
+    def _show_rows(self) -> None:
+        self.grid.set_error("")
+        states = {self._only} if self._only else _FILTERS[self.filters.current]
+        if self._only == PREPARED:
+            accepts = [one for one in self._open if one.check_times == 0]
+        elif self._only == CHECKING:
+            accepts = [one for one in self._open if one.check_times > 0]
+        else:
+            # Two lists that were read one after the other may both have a transaction that ended between.
+            known = {one.origin: one for one in (*self._open, *self._ended)}
+            accepts = [one for one in known.values() if one.state in states]
+        self.rows.set_rows(accepts)
+        self.grid.select_first()
+        self._show_selected()
+        self._show_texts()
+
+    def _card_chosen(self, key: str) -> None:
+        self.filters.choose(OPEN if key in (PREPARED, CHECKING) else key)
+        self._show_filter(key if key in (PREPARED, CHECKING) and key != self._only else "")
+
+    def _show_filter(self, only: str) -> None:
+        self._only = only
+        self._show_rows()
+        self._show_board()
+
+    def _filter(self, text: str) -> None:
+        self._words = text.casefold().split()
+        words = self._words
+        self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
+        self._show_texts()
+
+    def _turn(self, by: int) -> None:
+        self._start = max(0, self._start + by)
+        self.grid.set_loading(True)
+        self._read_open()
+
+    def _row_selected(self, chosen: TransactionRow | None) -> None:
+        if chosen is not None:
+            self._show_selected()
+
+    def _cell_chosen(self, origin: int) -> None:
+        for filter_key, states in _FILTERS.items():
+            if any(one.origin == origin and one.state in states for one in (*self._open, *self._ended)):
+                self.filters.choose(filter_key)
+                self._show_filter("")
+                self.grid.select_key(origin)
+                return
+
+    # ---- the shown transaction -----------------------------------------------------------------------------------------
+
+    def _show_selected(self) -> None:
+        chosen = self.grid.selected_row
+        self.detail.show_transaction(chosen, self._now_ms)
+        self.strip.select(chosen.origin if chosen is not None else -1)
+        if chosen is None:
+            self._life_of = None
+            self._life_query.cancel()
+            return
+        wanted = (chosen.origin, chosen.half_offset, chosen.state)
+        if wanted != self._life_of:
+            self._life_of = wanted
+            pending = self.context.source.transaction_history(chosen.origin + 1, 1)
+            self._life_query.ask(pending, self._show_life, lambda error: self.detail.show_fault(error.message))
+
+    def _show_life(self, history: TransactionHistory) -> None:
+        origin = self._life_of[0] if self._life_of is not None else -1
+        self.detail.show_life(next((life for life in lives(history) if life.origin == origin), None))
+
+    def ask(self, action: str) -> ActionDialog | None:
+        """Open the dialog of an action on the selected transaction."""
+        chosen = self.grid.selected_row
+        if chosen is None:
+            return None
+        dialog = self.dialogs.dialog(action, chosen, self)
+        dialog.succeeded.connect(lambda _done: self._acted(action, chosen))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _acted(self, action: str, chosen: TransactionRow) -> None:
+        self.context.notify(done_text(action, chosen), state=State.HEALTHY)
+        self.refresh()
+
+    # ---- texts ---------------------------------------------------------------------------------------------------------
+
+    def _figures(self) -> BoardFigures | None:
+        return board_figures(self._state.totals) if self._state is not None else None
+
+    def _show_board(self) -> None:
+        figures = self._figures()
+        most = self._open[0].check_times_max if self._open else self._ended[0].check_times_max if self._ended else -1
+        current = self.filters.current
+        marked = self._only or (current if current != OPEN else "")
+        self.board.set_picture(board_picture(figures, self._now_ms, most), marked)
+
+    def _show_texts(self) -> None:
+        figures = self._figures()
+        counts = {key: sum(one.state in states for one in self._ended) for key, states in _FILTERS.items()}
+        undecided = count_text(figures.undecided) if figures is not None else ""
+        self.filters.set_text(OPEN, tr("Undecided {count}", count=undecided))
+        self.filters.set_text(GIVEN_UP_KEY, tr("Given up {count}", count=counts[GIVEN_UP_KEY]))
+        self.filters.set_text(COMMITTED, tr("Committed"))
+        self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
+        self._show_chips(figures)
+        self._show_empty()
+        is_open = self.filters.current == OPEN
+        self.back.setVisible(is_open and self._total > PAGE_ROWS)
+        self.forward.setVisible(is_open and self._total > PAGE_ROWS)
+        self.back.setEnabled(self._start > 0)
+        self.forward.setEnabled(self._start + PAGE_ROWS < self._total)
+        shown = len(self.rows.shown_rows)
+        if is_open:
+            self.foot.setText(tr("{shown} of {count} undecided, the oldest first", shown=shown, count=count_text(self._total)))
+        else:
+            self.foot.setText(tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(self._ended)))
+
+    def _show_chips(self, figures: BoardFigures | None) -> None:
+        chips = []
+        if figures is not None and figures.undecided > 0:
+            chips.append((tr("{count} undecided", count=count_text(figures.undecided)), State.PENDING))
+        if figures is not None and figures.without_producer > 0:
+            chips.append((tr("{count} without a producer", count=count_text(figures.without_producer)), State.WARNING))
+        if figures is not None and figures.given_up > 0:
+            chips.append((tr("{count} given up", count=count_text(figures.given_up)), State.CRITICAL))
+        self.header.set_chips(chips)
+        self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
+
+    def _show_empty(self) -> None:
+        if self._words or self._only:
+            self.grid.set_empty(tr("No transaction matches this filter."), tr("Show all"), self._show_all)
+        elif self.filters.current == OPEN:
+            words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
+            self.grid.set_empty(words, tr("Play a demo"), lambda: self.context.navigate("welcome"))
+        elif self.filters.current == GIVEN_UP_KEY:
+            words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic="TRANS_CHECK_MAX_TIME_TOPIC")
+            open_topic = tr("Open topic {topic}", topic="TRANS_CHECK_MAX_TIME_TOPIC")
+            self.grid.set_empty(
+                words, open_topic, lambda: self.context.navigate("messages", topic="TRANS_CHECK_MAX_TIME_TOPIC")
+            )
+        else:
+            self.grid.set_empty(tr("None since the start of the broker."))
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self._filter("")
+        self._show_filter("")
+
+    def _open_menu(self, one: TransactionRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if one.is_undecided:
+            for text, action in (("Commit…", COMMIT), ("Roll back…", ROLL_BACK), ("Check now…", CHECK)):
+                menu.addAction(tr(text), partial(self.ask, action))
+        elif one.state in LOST:
+            menu.addAction(tr("Resume…"), lambda: self.ask(RESUME))
+        menu.addSeparator()
+        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self.context.navigate("topics", topic=one.topic))
+        menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
+        menu.addAction(tr("Copy unique ID"), lambda: QGuiApplication.clipboard().setText(one.unique_key))
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.popup(at)
+
+
+def _has_words(one: TransactionRow, words: list[str]) -> bool:
+    text = f"{one.keys} {one.unique_key} {one.topic} {one.group} {one.tag}".casefold()
+    return all(word in text for word in words)
