@@ -16,10 +16,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.demo_shop import INVENTORY, ORDERS, PAYMENTS, POINTS, SHIPMENTS, TOPIC_QUEUES, TOPIC_SHARES, Shop
+from broker_core.client.demo_flows import PAYING_GROUP, SideFlows
+from broker_core.client.demo_shop import (
+    INVENTORY,
+    ORDER_TIMEOUT,
+    ORDERS,
+    PAY_RESULT,
+    PAYMENTS,
+    POINTS,
+    SHIPMENTS,
+    TOPIC_QUEUES,
+    TOPIC_SHARES,
+    Shop,
+)
 from broker_core.client.message import Message, ReceivedMessage
 from broker_core.client.producer import Producer, wall_clock_ms
 from broker_core.client.push_consumer import ConsumeFrom, Listener, PushConsumer
+from broker_core.client.transaction import TransactionProducer
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.message.tags import java_string_hash
 
@@ -58,6 +71,8 @@ GROUPS: Final = (
     GroupPlan("stock-worker", INVENTORY, members=2),
     GroupPlan("notify-sms", SHIPMENTS, "PAID || SHIPPED"),
     GroupPlan("points-calc", POINTS),
+    GroupPlan("timeout-cancel", ORDER_TIMEOUT),
+    GroupPlan("ledger", PAY_RESULT),
 )
 
 
@@ -99,7 +114,7 @@ async def play(
         raise UsageError(f"a rate of {rate} cannot be played: give 1 to {RATE_MAX} messages per second")
     if seconds is not None and seconds <= 0:
         raise UsageError(f"{seconds} seconds cannot be played: give more than 0")
-    demo = _Demo(name_server, rate, Shop(seed, wall_clock_ms), say or _print_line)
+    demo = _Demo(name_server, rate, seed, say or _print_line)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_stopped_by_signals(demo.stop))
         if parent_pipe:
@@ -109,11 +124,12 @@ async def play(
 
 
 class _Demo:
-    def __init__(self, name_server: str, rate: int, shop: Shop, say: Callable[[str], None]) -> None:
+    def __init__(self, name_server: str, rate: int, seed: int, say: Callable[[str], None]) -> None:
         self.totals = DemoTotals()
         self._name_server = name_server
         self._rate = rate
-        self._shop = shop
+        self._shop = Shop(seed, wall_clock_ms)
+        self._flows = SideFlows(self._shop, self.totals, rate, seed, pause=self._pause)
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -130,28 +146,37 @@ class _Demo:
                 for _ in range(plan.members):
                     await stack.enter_async_context(self._consumer(plan))
             producer = await stack.enter_async_context(Producer(self._name_server, "order-api"))
+            paying = TransactionProducer(self._name_server, PAYING_GROUP, self._flows.check)
+            await stack.enter_async_context(paying)
             self._began = self._loop.time()
-            reporter = asyncio.create_task(self._report(), name="demo report")
+            beside = [
+                asyncio.create_task(self._report(), name="demo report"),
+                asyncio.create_task(self._flows.send_delayed(producer), name="demo delayed messages"),
+                asyncio.create_task(self._flows.send_transactions(paying), name="demo transactions"),
+                asyncio.create_task(self._flows.leave_open(self._name_server), name="demo producer that dies"),
+            ]
             try:
                 await self._produce(producer, seconds)
                 await asyncio.gather(*self._sends)
             finally:
-                reporter.cancel()
-                await asyncio.gather(reporter, return_exceptions=True)
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
         self._say(self._line("done"))
 
     async def _produce(self, producer: Producer, seconds: float | None) -> None:
         made = 0
         start = self._began
+        rate = self._rate - self._flows.per_second
         while not self._stopped.is_set():
             elapsed = self._loop.time() - start
             if seconds is not None and elapsed >= seconds:
                 return
-            due = int(elapsed * self._rate) - made
-            if due > self._rate * _CATCH_UP_SECONDS:
+            due = int(elapsed * rate) - made
+            if due > rate * _CATCH_UP_SECONDS:
                 # The broker was away or the machine asleep: go on at the rate, not with all that was missed.
-                made += due - self._rate
-                due = self._rate
+                made += due - int(rate)
+                due = int(rate)
             made += due
             await self._send_all(producer, self._shop.next_messages(due))
             await self._pause(_TICK_SECONDS)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from broker_core.client.message import Message
+from broker_core.message.properties import DELAY
 
 ORDERS: Final = "orders"
 PAYMENTS: Final = "payments"
@@ -15,10 +16,14 @@ INVENTORY: Final = "inventory-reserve"
 SHIPMENTS: Final = "shipment-notify"
 POINTS: Final = "user-points"
 AUDIT: Final = "audit-log"
+ORDER_TIMEOUT: Final = "order-timeout"
+PAY_RESULT: Final = "pay-result"
 
-TOPIC_QUEUES: Final = {ORDERS: 8, PAYMENTS: 8, INVENTORY: 16, SHIPMENTS: 4, POINTS: 4, AUDIT: 2}
+TOPIC_QUEUES: Final = {
+    ORDERS: 8, PAYMENTS: 8, INVENTORY: 16, SHIPMENTS: 4, POINTS: 4, AUDIT: 2, ORDER_TIMEOUT: 4, PAY_RESULT: 4,
+}  # fmt: skip
 TOPIC_SHARES: Final = {ORDERS: 52, PAYMENTS: 26, INVENTORY: 10, SHIPMENTS: 7, POINTS: 4, AUDIT: 1}
-"""Percent of all messages that go to a topic."""
+"""Percent of all plain messages that go to a topic; delayed ones and those in transactions come on top."""
 assert sum(TOPIC_SHARES.values()) == 100
 
 _CITIES = ("杭州", "上海", "深圳", "成都", "Berlin", "São Paulo", "Nairobi", "Lisboa")
@@ -36,6 +41,9 @@ _PAY_TAGS = ("ALIPAY", "WECHAT", "CARD", "REFUND")
 _PAY_WEIGHTS = (42, 38, 16, 4)
 _SHIP_TAGS = ("PAID", "SHIPPED", "DELIVERED")
 _AUDIT_STEPS = 90
+_DELAY_LEVELS = tuple(range(1, 19))
+_DELAY_WEIGHTS = (2, 4, 6, 12, 14, 10, 6, 5, 8, 4, 4, 4, 3, 8, 6, 8, 4, 2)
+"""How often the timeouts of orders take which delay level, 1 s to 2 h."""
 
 
 class Shop:
@@ -65,6 +73,20 @@ class Shop:
         """Make the next ``count`` messages, of any topics."""
         topics = self._random.choices(self._topics, self._weights, k=count)
         return [self._makers[topic](self._order_id()) for topic in topics]
+
+    def timeout(self) -> Message:
+        """Make an order that is looked at again after its timeout; its delay level is set."""
+        order_id = self._order_id()
+        level = self._random.choices(_DELAY_LEVELS, _DELAY_WEIGHTS)[0]
+        body = {"order": order_id, "action": "cancel unless paid", "at": self._clock()}
+        return _message(ORDER_TIMEOUT, "TIMEOUT", (order_id,), body, {DELAY: str(level)})
+
+    def pay_result(self) -> Message:
+        """Make the result of a payment, to be sent in a transaction."""
+        order_id = self._order_id()
+        payment_id = f"PAY-{self._random.randrange(1 << 40):010x}"
+        body = {"payment": payment_id, "order": order_id, "amount": self._random.choice(_GOODS)[2], "at": self._clock()}
+        return _message(PAY_RESULT, "PAID", (payment_id, order_id), body)
 
     def _order_id(self) -> str:
         self._orders += 1

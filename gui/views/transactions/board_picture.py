@@ -36,7 +36,7 @@ def board_picture(figures: BoardFigures | None, now_ms: int, check_times_max: in
         ways=(
             tr("no answer"),
             tr("answered"),
-            tr("{count} checks or too old", count=check_times_max) if check_times_max > 0 else tr("no answer at all"),
+            tr("{count} checks", count=check_times_max) if check_times_max > 0 else tr("no answer at all"),
         ),
     )  # fmt: skip
 

@@ -153,10 +153,8 @@ class TransactionDetail(Panel):
              tr("{topic}, queue {queue}", topic=shown.topic, queue=shown.queue_id)),
             (tr("Producers"), tr("{group}, {count} connected", group=shown.group, count=max(0, shown.producers))),
             (tr("Born"), times.shown(shown.born_ms, self._now_ms)),
-            (tr("Half offset now"), count_text(shown.half_offset)),
-            (tr("First half offset"), count_text(shown.origin)),
-            (tr("Commit log"), count_text(shown.physical_offset)),
-            (tr("Size"), bytes_text(shown.body_bytes)),
+            (tr("Half offset"), self._half_text(shown)),
+            (tr("Tag, size"), f"{shown.tag or UNKNOWN}, {bytes_text(shown.body_bytes)}"),
         ]  # fmt: skip
         if shown.is_undecided:
             next_text = tr("in {time}", time=duration_text(left_ms)) if left_ms >= 0 and shown.next_check_ms >= 0 else UNKNOWN
@@ -164,6 +162,11 @@ class TransactionDetail(Panel):
         else:
             facts.append((tr("Op record"), count_text(shown.op_offset)))
         self.facts.set_pairs(facts)
+
+    @staticmethod
+    def _half_text(shown: TransactionRow) -> str:
+        now, first = count_text(shown.half_offset), count_text(shown.origin)
+        return now if now == first else tr("{now}, first {first}", now=now, first=first)
 
     def _write_line(self) -> None:
         self.line.set_entries(() if self._life is None or self._row is None else self._entries(self._life, self._row))

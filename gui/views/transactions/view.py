@@ -38,7 +38,7 @@ from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -180,21 +180,22 @@ class TransactionsView(PageView):
         self.search.setMinimumWidth(200)
         table.content.addWidget(self.grid, 1)
         table.content.addLayout(row(self.foot, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
+        self.strip_panel.content.addWidget(self.strip)
+        left = QWidget()
+        left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
         split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(table)
+        split.addWidget(left)
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(0, 1)
         split.setSizes([880, DETAIL_WIDTH])
-        self.strip_panel.content.addWidget(self.strip)
         page = QWidget()
         lines = QVBoxLayout(page)
         lines.setContentsMargins(0, Size.GAP, 0, 0)
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.board_panel)
         lines.addWidget(split, 1)
-        lines.addWidget(self.strip_panel)
         atomic = QWidget()
         around = QVBoxLayout(atomic)
         around.setContentsMargins(0, Size.GAP, 0, 0)
@@ -368,7 +369,9 @@ class TransactionsView(PageView):
         self.forward.setEnabled(self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
         if is_open:
-            self.foot.setText(tr("{shown} of {count} undecided, the oldest first", shown=shown, count=count_text(self._total)))
+            self.foot.setText(
+                tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(self._total))
+            )
         else:
             self.foot.setText(tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(self._ended)))
 
