@@ -99,6 +99,11 @@ class Notice(QFrame):
         line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(words, 1)
 
+    @property
+    def text(self) -> str:
+        """What is said."""
+        return f"{self._title.text()} {self._text.text()}".strip()
+
     def set(self, title: str, text: str = "", state: State = State.WARNING) -> None:
         """Say something; an empty title hides the remark."""
         self.setVisible(bool(title))

@@ -59,6 +59,7 @@ from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.views.time_range import TimeRangeChoice
+from monitoring.delay import DelayState
 from monitoring.series import History
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
@@ -107,6 +108,12 @@ READY = Ready(
     started_ms=TAKEN_MS - (2 * 60 + 14) * 60_000,
     startup_ms=800,
 )
+DELAYS_MS = tuple(
+    seconds * 1_000 for seconds in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
+)
+DELAY_PENDING = (38, 166, 240, 618, 402, 188, 97, 64, 86, 41, 38, 36, 35, 112, 204, 1_288, 179, 72)
+"""Messages in each delay level; 3,904 in all."""
+DELAY_FIRST_OFFSET = 1_000
 PAYMENT_SHARES = (12, 31, 4_079, 28, 612, 4_696, 5_092, 2_320)
 """Lag of payment-settle by queue of payments; sums to 16,870."""
 
@@ -175,6 +182,49 @@ def fake_state(taken_ms: int = TAKEN_MS) -> ClusterState:
         position_owner=owner,
         owners=["c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.15"],
         totals=_totals(kept),
+        delays=fake_delays(taken_ms),
+    )
+
+
+def fake_delays(taken_ms: int) -> DelayState:
+    """18 levels with 3,904 messages; level 16 comes late."""
+    pending = np.array(DELAY_PENDING, np.int64)
+    late = np.full(len(pending), 31.0)
+    late[15] = 212.0
+    return DelayState(
+        level=np.arange(1, len(pending) + 1),
+        delay_ms=np.array(DELAYS_MS, np.int64),
+        pending=pending,
+        next_due_ms=taken_ms + np.array(DELAYS_MS, np.int64) // pending,
+        overdue_ms=np.zeros(len(pending), np.int64),
+        delivered=pending * 40,
+        skipped=np.zeros(len(pending), np.int64),
+        late_p50_ms=np.full(len(pending), 12.0),
+        late_p99_ms=late,
+        delivered_rate=pending / np.array(DELAYS_MS) * 1_000,
+    )
+
+
+def fake_delayed(level: int, start_offset: int, count: int) -> DelayedMessages:
+    """Waiting messages of a level, evenly over its delay; the first has offset 1,000."""
+    pending, delay_ms = DELAY_PENDING[level - 1], DELAYS_MS[level - 1]
+    end = DELAY_FIRST_OFFSET + pending
+    offsets = list(range(max(start_offset, DELAY_FIRST_OFFSET), end))[:count]
+    due = [TAKEN_MS + delay_ms * (offset - DELAY_FIRST_OFFSET + 1) // pending for offset in offsets]
+    return DelayedMessages(
+        level=level,
+        queue_offset=offsets,
+        physical_offset=[level * 1_000_000 + offset * 256 for offset in offsets],
+        due_ms=due,
+        store_ms=[at - delay_ms for at in due],
+        topic=[("order-timeout", "coupon-grant")[offset % 2] for offset in offsets],
+        queue_id=[offset % 4 for offset in offsets],
+        tag=["TIMEOUT"] * len(offsets),
+        keys=[f"SO-20261121-{offset:05d}" for offset in offsets],
+        unique_key=[f"7F0000010F2A18B4AAC2{offset:012X}" for offset in offsets],
+        body_bytes=[640] * len(offsets),
+        next_offset=offsets[-1] + 1 if offsets else end,
+        max_offset=end,
     )
 
 
@@ -235,6 +285,23 @@ def _totals(kept: Any) -> dict[str, float]:
         "got_rate": 1_931.0,
         "got_byte_rate": 1_931 * 1_640.0,
         "lag_messages": 18_402.0,
+        "transactions_pending": 3.0,
+        "transactions_checking": 1.0,
+        "transactions_waiting": 1.0,
+        "transactions_committed": 19_620.0,
+        "transactions_rolled_back": 1_706.0,
+        "transactions_unknown": 12.0,
+        "transactions_given_up": 1.0,
+        "transactions_expired": 0.0,
+        "transactions_checks": 44.0,
+        "transactions_half_lag": 41.0,
+        "transactions_op_lag": 2.0,
+        "transactions_next_round_ms": TAKEN_MS + 48_000.0,
+        "transaction_commit_rate": 21.8,
+        "transaction_rollback_rate": 1.9,
+        "atomic_open": 1.0,
+        "atomic_oldest_ms": TAKEN_MS - 21_000.0,
+        "atomic_held_back": 253.0,
         "unflushed_bytes": 3_250_585.0,
         "process_cpu_percent": 31.0,
     }
@@ -402,14 +469,14 @@ class FakeSource:
         return self._answer("list_members", (group,), fake_members(group))
 
     def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
-        empty = DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], start_offset, start_offset)
-        return self._answer("list_delayed", (level, start_offset, count), empty)
+        return self._answer("list_delayed", (level, start_offset, count), fake_delayed(level, start_offset, count))
 
     def act_on_delayed(self, action: ActOnDelayed) -> FakePending[DelayedActed]:
         return self._answer("act_on_delayed", (action,), DelayedActed(len(action.queue_offset), []))
 
     def list_transactions(self, query: ListTransactions) -> FakePending[TransactionPage]:
-        return self._answer("list_transactions", (query,), fake_transactions())
+        page = fake_ended_transactions() if query.ended else fake_transactions()
+        return self._answer("list_transactions", (query,), page)
 
     def act_on_transaction(self, action: EndTransaction | CheckTransaction | ResumeTransaction) -> FakePending[Done]:
         return self._answer("act_on_transaction", (action,), Done())
@@ -572,8 +639,8 @@ def fake_atomic() -> AtomicPage:
         producer_id=[1000, 1001],
         epoch=[4, 0],
         state=["open", "committed"],
-        start_ms=[1_700_000_000_000, -1],
-        update_ms=[1_700_000_000_000, 1_699_999_000_000],
+        start_ms=[TAKEN_MS - 21_000, -1],
+        update_ms=[TAKEN_MS - 21_000, TAKEN_MS - 900_000],
         timeout_ms=[60_000, 60_000],
         offsets=[1, 0],
         queue_row=[0, 0],
@@ -593,6 +660,33 @@ def fake_history_lines(query: ReadHistory) -> HistoryLines:
     count = len(query.names)
     low, high, last = ([(wave + shift).tobytes()] * count for shift in (-5, 5, 0))
     return HistoryLines(step_ms, begin_ms, [times.tobytes()] * count, low, high, last)
+
+
+def fake_ended_transactions() -> TransactionPage:
+    """Three that ended: committed after 84 ms, rolled back after 120 ms, given up after its checks."""
+    return TransactionPage(
+        total=3,
+        check_times_max=15,
+        origin=[36, 35, 2],
+        half_offset=[36, 35, 33],
+        op_offset=[30, 29, 28],
+        physical_offset=[88_064, 87_040, 86_016],
+        real_offset=[95_232, -1, -1],
+        state=["committed", "rolled back", "given up"],
+        group=["pay-tx", "pay-tx", "risk-tx"],
+        producers=[2, 2, 0],
+        topic=["pay-result", "pay-result", "pay-result"],
+        queue_id=[1, 2, 0],
+        keys=["pay-5", "pay-4", "risk-1"],
+        tag=["paid", "paid", ""],
+        unique_key=["7F0000010000000000000000000000B2", "7F0000010000000000000000000000B1", "7F0000010000000000000000000000B0"],
+        body_bytes=[1_126, 1_126, 1_126],
+        born_ms=[TAKEN_MS - 5_000, TAKEN_MS - 6_000, TAKEN_MS - 960_000],
+        check_times=[0, 0, 15],
+        asked_ms=[-1, -1, TAKEN_MS - 60_000],
+        next_check_ms=[-1, -1, -1],
+        ended_ms=[TAKEN_MS - 4_916, TAKEN_MS - 5_880, TAKEN_MS - 30_000],
+    )
 
 
 def fake_transaction_history() -> TransactionHistory:

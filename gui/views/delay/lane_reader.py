@@ -36,6 +36,8 @@ class LaneReader(QObject):
         self._left: list[int] = []
         self._points: list[tuple[int, int]] = []
         self._first = 0
+        self._level = 0
+        self._is_going_on = False
         self.samples: dict[int, Sample] = {}
         """By level; levels where nothing waits have none."""
 
@@ -48,54 +50,62 @@ class LaneReader(QObject):
         waiting = [row for row in rows if row.pending > 0]
         self._wanted = [row for row in waiting if row.now_ms - self._read_ms.get(row.level, -KEPT_MS) >= KEPT_MS]
         self._wanted.sort(key=lambda row: self._read_ms.get(row.level, -1))
-        if not self._query.waiting:
-            self._next_level()
+        self._go_on()
 
     def forget(self) -> None:
         """Read everything anew."""
         self._query.cancel()
+        self._left.clear()
         self._read_ms.clear()
 
-    def _next_level(self) -> None:
-        if not self._wanted:
+    def _go_on(self) -> None:
+        """Ask until an answer has to be waited for. An answer that is there at once comes back in here, and is left alone."""
+        if self._is_going_on:
+            return
+        self._is_going_on = True
+        try:
+            while not self._query.waiting and (self._left or self._wanted):
+                self._ask_next()
+        finally:
+            self._is_going_on = False
+
+    def _ask_next(self) -> None:
+        if self._left:
+            pending = self._source.list_delayed(self._level, self._left.pop(0), 1)
+            self._query.ask(pending, self._went_on, self._failed)
             return
         row = self._wanted.pop(0)
+        self._level = row.level
         self._read_ms[row.level] = row.now_ms
         count = DOTS_MAX if row.pending <= DOTS_MAX else 1
-        self._ask(row.level, 0, count)
+        self._query.ask(self._source.list_delayed(row.level, 0, count), self._begun, self._failed)
 
-    def _ask(self, level: int, start_offset: int, count: int) -> None:
-        self._query.ask(
-            self._source.list_delayed(level, start_offset, count),
-            lambda page: self._begun(page, count) if start_offset == 0 else self._went_on(page),
-            self._failed,
-        )
-
-    def _begun(self, page: DelayedMessages, count: int) -> None:
-        if page.next_offset >= page.max_offset or count > 1 or not page.queue_offset:
+    def _begun(self, page: DelayedMessages) -> None:
+        last = page.max_offset - 1
+        if page.next_offset > last or len(page.queue_offset) != 1:
             pairs = [(due, number) for number, due in enumerate(page.due_ms)]
-            self._end(page.level, sample_of(pairs, is_whole=True))
+            self._end(sample_of(pairs, is_whole=True))
             return
-        first, last = page.queue_offset[0], page.max_offset - 1
-        step = max(1, (last - first) // (POINTS - 1))
-        self._left = sorted({*range(first + step, last, step), last})
+        self._first = page.queue_offset[0]
+        step = max(1, (last - self._first) // (POINTS - 1))
+        self._left = sorted({*range(self._first + step, last, step), last})
         self._points = [(page.due_ms[0], 0)]
-        self._first = first
-        self._went_on(page, skip=True)
+        self._go_on()
 
-    def _went_on(self, page: DelayedMessages, *, skip: bool = False) -> None:
-        if page.queue_offset and not skip:
+    def _went_on(self, page: DelayedMessages) -> None:
+        if page.queue_offset:
             self._points.append((page.due_ms[0], page.queue_offset[0] - self._first + 1))
         if self._left:
-            self._ask(page.level, self._left.pop(0), 1)
+            self._go_on()
         else:
-            self._end(page.level, sample_of(self._points, is_whole=False))
+            self._end(sample_of(self._points, is_whole=False))
 
-    def _end(self, level: int, sample: Sample) -> None:
-        self.samples[level] = sample
+    def _end(self, sample: Sample) -> None:
+        self.samples[self._level] = sample
         self.changed.emit()
-        self._next_level()
+        self._go_on()
 
     def _failed(self, _error: OrbitError) -> None:
         # The page says so where its list fails; the next figures ask again.
         self._left.clear()
+        self._wanted.clear()

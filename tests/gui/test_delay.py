@@ -1,0 +1,312 @@
+"""The Delay page: levels, lanes, what is ahead, waiting messages and what is done to them; over a fake broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import ActOnDelayed, DelayedActed, StoreError
+from gui.models.delay import (
+    DENSITY_PARTS,
+    DOTS_MAX,
+    PAGE_MESSAGES,
+    ahead_of,
+    due_between,
+    lane_of,
+    latest,
+    level_rows,
+    next_due,
+    sample_of,
+    waiting_rows,
+)
+from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.theme.tokens import State
+from gui.views.delay.actions import CANCEL, DELIVER, MOVE, result_text
+from gui.views.delay.columns import countdown_text
+from gui.views.delay.lane_reader import KEPT_MS, POINTS
+from gui.views.delay.view import DelayView
+from gui.widgets.chip import Chip
+from monitoring.delay import no_delays
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_delayed, fake_delays, fake_state
+
+STATE = fake_state()
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, DelayView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def column(model, key):
+    place = [one.key for one in model.columns].index(key)
+    return [model.index(row, place).data() for row in range(model.rowCount())]
+
+
+# ---- rows and pictures ----
+
+
+def test_level_rows_follow_the_brokers_table():
+    rows = level_rows(STATE)
+
+    assert [row.level for row in rows] == list(range(1, 19))
+    assert [row.pending for row in rows] == list(DELAY_PENDING)
+    assert [row.level for row in rows if row.is_late] == [16]
+    assert latest(rows).level == 16
+    assert next_due(rows).next_due_ms == min(row.next_due_ms for row in rows)
+
+
+def test_a_level_that_is_behind_is_late_also_before_anything_is_delivered():
+    delays = fake_delays(TAKEN_MS)
+    overdue = delays.overdue_ms.copy()
+    overdue[2] = 1_400
+    rows = level_rows(replace(STATE, delays=replace(delays, overdue_ms=overdue, late_p99_ms=np.full(18, np.nan))))
+
+    assert [row.level for row in rows if row.is_late] == [3]
+    assert latest(rows) is None
+
+
+def test_a_few_messages_are_dots_on_their_way():
+    sample = sample_of([(1_000, 0), (500, 1), (2_000, 2)], is_whole=True)
+
+    assert lane_of(sample, 1_000, 500).dots == (0.0, 0.5, 1.0)
+    assert lane_of(None, 1_000, 0).dots == ()
+
+
+def test_many_messages_are_a_density_that_adds_up():
+    sample = sample_of([(0, 0), (500, 900), (1_000, 1_000)], is_whole=False)
+
+    density = lane_of(sample, 1_000, 0).density
+
+    assert len(density) == DENSITY_PARTS
+    assert sum(density) == pytest.approx(1_000)
+    assert sum(density[: DENSITY_PARTS // 2]) == pytest.approx(900)
+
+
+def test_overdue_messages_are_due_in_the_first_part():
+    sample = sample_of([(10, 0), (20, 1), (150, 2), (250, 3)], is_whole=True)
+
+    assert due_between(sample, np.array([100.0, 200.0, 300.0])).tolist() == [3.0, 1.0]
+
+
+def test_what_is_ahead_has_levels_and_timers():
+    ahead = ahead_of([sample_of([(50, 0), (150, 1)], is_whole=True)], [4], 0, 100, 3)
+
+    assert ahead.levels == (1.0, 1.0, 0.0)
+    assert ahead.timers == (4.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "shown"),
+    [(0, "00:00.0"), (4_260, "00:04.2"), (599_900, "09:59.9"), (750_000, "12:30"), (3_750_000, "1:02:30"), (-1, UNKNOWN)],
+)
+def test_time_left_counts_down(left_ms, shown):
+    assert countdown_text(left_ms) == shown
+
+
+# ---- the page ----
+
+
+def test_models_keep_the_rules_of_qt(make_view, source, qtbot):
+    view = make_view(source)
+    testers = [
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        for model in (view.levels, view.waiting.model)
+    ]
+
+    source.state = replace(STATE, taken_ms=STATE.taken_ms + 5_000, delays=no_delays())
+    view.state_changed(source.state)
+    view.state_changed(STATE)
+    view.waiting.model.set_rows(waiting_rows(fake_delayed(3, 0, 7)))
+    view.waiting.model.sort(1, Qt.SortOrder.DescendingOrder)
+
+    assert testers
+    assert view.waiting.model.rowCount() == 7
+
+
+def test_the_page_shows_every_level_and_its_figures(make_view, source):
+    view = make_view(source)
+
+    assert column(view.levels, "pending")[15] == "1,288"
+    assert column(view.levels, "p99")[15] == "212"
+    assert view.tiles["pending"].value_label.text() == "3,904"
+    assert [chip.text for chip in view.header.findChildren(Chip)] == ["Level 16 late by 0.2 s"]
+
+
+def test_every_level_is_looked_at_and_long_ones_at_few_places(make_view, source):
+    view = make_view(source)
+
+    asked = [arguments for method, arguments in source.asked if method == "list_delayed"]
+    of_16 = [arguments for arguments in asked if arguments[0] == 16]
+    assert set(view.reader.samples) == set(range(1, 19))
+    assert view.reader.samples[1].is_whole
+    assert len(view.reader.samples[1].due_ms) == DELAY_PENDING[0]
+    assert (1, 0, DOTS_MAX) in asked
+    assert not view.reader.samples[16].is_whole
+    assert len([arguments for arguments in of_16 if arguments[2] == 1]) <= POINTS + 2
+
+
+def test_lanes_are_read_again_when_they_are_old(make_view, source):
+    view = make_view(source)
+    source.asked.clear()
+
+    view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + KEPT_MS // 2))
+    assert ("list_delayed", (1, 0, DOTS_MAX)) not in source.asked
+    view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + KEPT_MS))
+    assert ("list_delayed", (1, 0, DOTS_MAX)) in source.asked
+
+
+def test_a_level_that_ran_empty_loses_its_lane(make_view, source):
+    view = make_view(source)
+    delays = fake_delays(TAKEN_MS)
+    pending = delays.pending.copy()
+    pending[0] = 0
+
+    view.state_changed(replace(STATE, delays=replace(delays, pending=pending)))
+
+    assert 1 not in view.reader.samples
+
+
+def test_the_list_shows_the_chosen_level_with_real_topics_and_pages(make_view, source):
+    view = make_view(source)
+    view.open({"level": 16})
+
+    assert view.waiting.model.rowCount() == PAGE_MESSAGES
+    assert set(column(view.waiting.model, "topic")) == {"order-timeout", "coupon-grant"}
+    assert not view.waiting.back.isEnabled()
+    view.waiting.forward.click()
+    assert source.asked[-1] == ("list_delayed", (16, 1_000 + PAGE_MESSAGES, PAGE_MESSAGES))
+    view.waiting.back.click()
+    assert source.asked[-1] == ("list_delayed", (16, 0, PAGE_MESSAGES))
+
+
+def choose(view, count):
+    view.waiting.grid.view.clearSelection()
+    for number in range(count):
+        index = view.waiting.model.index(number, 0)
+        flags = view.waiting.grid.view.selectionModel().SelectionFlag
+        view.waiting.grid.view.selectionModel().select(index, flags.Select | flags.Rows)
+
+
+def test_nothing_can_be_done_without_a_selection(make_view, source):
+    view = make_view(source)
+    view.waiting.grid.view.clearSelection()
+
+    assert view.waiting.ask(DELIVER) is None
+    assert not view.waiting.deliver.isEnabled()
+
+
+def test_messages_are_delivered_now_after_a_confirmation(make_view, source, window):
+    view = make_view(source)
+    view.open({"level": 4})
+    choose(view, 2)
+
+    dialog = view.waiting.ask(DELIVER)
+    assert not [method for method, _ in source.asked if method == "act_on_delayed"]
+    dialog.go.click()
+
+    acted = [arguments[0] for method, arguments in source.asked if method == "act_on_delayed"]
+    first = fake_delayed(4, 0, 2)
+    assert acted == [ActOnDelayed("deliver", 4, first.queue_offset, first.physical_offset)]
+    assert window.notices[-1] == ("2 delivered now", State.HEALTHY)
+
+
+def test_a_cancel_needs_the_topic_typed(make_view, source):
+    view = make_view(source)
+    view.open({"level": 4})
+    choose(view, 1)
+
+    dialog = view.waiting.ask(CANCEL)
+
+    assert not dialog.go.isEnabled()
+    dialog.typed.setText("order-timeou")
+    assert not dialog.go.isEnabled()
+    dialog.typed.setText("order-timeout")
+    dialog.go.click()
+    assert source.asked[-2][1][0].action == "cancel"
+
+
+def test_a_move_reads_a_time_and_says_what_it_means(make_view, source, qtbot):
+    from PySide6.QtWidgets import QLineEdit
+
+    view = make_view(source)
+    view.open({"level": 4})
+    choose(view, 1)
+
+    dialog = view.waiting.ask(MOVE)
+    entry = next(field for field in dialog.findChildren(QLineEdit) if field is not dialog.typed)
+    entry.setText("soon")
+    assert not dialog.go.isEnabled()
+    entry.setText("+5m")
+    dialog.go.click()
+
+    acted = next(arguments[0] for method, arguments in source.asked if method == "act_on_delayed")
+    assert (acted.action, acted.due_ms) == ("move", TAKEN_MS + 300_000)
+
+
+def test_a_refused_action_says_why_and_can_be_tried_again(make_view, source):
+    view = make_view(source)
+    view.open({"level": 4})
+    choose(view, 1)
+    dialog = view.waiting.ask(DELIVER)
+
+    source.fail_with = StoreError("the disk is full: 0 of 1 messages are done")
+    dialog.go.click()
+
+    assert dialog.isVisible()
+    assert "the disk is full" in dialog.error.text
+    assert dialog.go.isEnabled()
+
+
+def test_messages_that_were_gone_are_told():
+    assert result_text(CANCEL, 3, 2) == "3 cancelled; 2 no longer waited"
+    assert DelayedActed(3, []).done == 3
+
+
+def test_a_list_that_cannot_be_read_says_so_and_offers_to_retry(make_view, source):
+    view = make_view(source)
+    source.fail_with = StoreError("segment 0 is gone")
+
+    view.waiting.read()
+
+    assert view.waiting.grid.placeholder.isVisible()
+    assert "not read" in view.waiting.grid.placeholder.text
+
+
+def test_a_broker_without_levels_is_unknown_not_zero(make_view):
+    view = make_view(FakeSource(replace(STATE, delays=no_delays())))
+
+    assert view.tiles["pending"].value_label.text() == UNKNOWN
+    assert view.tiles["late"].value_label.text() == UNKNOWN
+    assert view.level_grid.placeholder.isVisible()
+
+
+def test_a_page_before_the_first_figures_is_empty(make_view):
+    view = make_view(FakeSource(status=SourceStatus.STARTING))
+
+    assert view.levels.rowCount() == 0
+    assert view.tiles["pending"].value_label.text() == UNKNOWN
+
+
+def test_the_page_is_told_in_chinese(make_view, source, qapp):
+    view = make_view(source)
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QApplication.installTranslator(translator)
+    try:
+        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        assert view.header.title == "延时"
+        assert view.waiting.deliver.text() == "立即投递…"
+        assert view.levels.headerData(2, Qt.Orientation.Horizontal) == "等待中"
+    finally:
+        QApplication.removeTranslator(translator)
