@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPoint, QPointF, QRect, QRectF, QSize, Qt
@@ -97,7 +98,9 @@ class GridDelegate(QStyledItemDelegate):
             paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
         elif cell.kind is CellKind.PIPS and cell.value is not None:
             pips = cast("tuple[int, int]", cell.value)
-            paint_pips(painter, QRectF(box), pips, cell.state or State.CHECKING, tokens)
+            self._paint_text(painter, box, replace(cell, right=True), selected=selected)
+            words = QFontMetrics(_font(cell)).horizontalAdvance(cell.text) + CELL_PADDING if cell.text else 0
+            paint_pips(painter, QRectF(box).adjusted(0, 0, -words, 0), pips, cell.state or State.CHECKING, tokens)
         else:
             self._paint_text(painter, box, cell, selected=selected)
 

@@ -27,28 +27,38 @@ def countdown_text(milliseconds: float) -> str:
     return f"{hours}:{minutes:02d}:{tenths // 10:02d}" if hours < 100 else duration_text(milliseconds)
 
 
+def delay_text(milliseconds: int) -> str:
+    """The delay of a level: ``30 s``, ``1 min``, ``2 h``."""
+    seconds = milliseconds / 1_000
+    if seconds >= 3_600 and seconds % 3_600 == 0:
+        return tr("{hours} h", hours=round(seconds / 3_600))
+    if seconds >= 60 and seconds % 60 == 0:
+        return tr("{minutes} min", minutes=round(seconds / 60))
+    return tr("{seconds} s", seconds=f"{seconds:g}")
+
+
 def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
     """Columns of the lanes. ``lane`` gives a level's picture; asked only for rows that are painted."""
     return [
-        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=52, dim=True),
-        Column("delay", "Delay", lambda row: duration_text(row.delay_ms), sort=lambda row: row.delay_ms,
-               kind=CellKind.STRONG, right=True, width=72),
+        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=48, dim=True),
+        Column("delay", "Delay", lambda row: delay_text(row.delay_ms), sort=lambda row: row.delay_ms,
+               kind=CellKind.STRONG, right=True, width=70),
         Column("pending", "Pending", lambda row: count_text(row.pending), sort=lambda row: row.pending,
-               kind=CellKind.STRONG, right=True, width=78),
+               kind=CellKind.STRONG, right=True, width=72),
         Column("next", "Next due", _next_due_text, sort=lambda row: row.next_due_ms if row.next_due_ms >= 0 else None,
-               state=_overdue, tip=_next_due_tip, right=True, width=92),
+               state=_overdue, tip=_next_due_tip, right=True, width=84),
         Column("lane", "due now … just stored", lambda _row: "", sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
-                                  delay=duration_text(row.delay_ms))),
+                                  delay=delay_text(row.delay_ms))),
         Column("out", "Out /s", lambda row: rate_number(row.delivered_rate), sort=lambda row: row.delivered_rate,
                tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
-               right=True, width=64),
+               right=True, width=56),
         Column("p50", "Late p50", lambda row: _late_text(row.late_p50_ms), sort=lambda row: row.late_p50_ms,
-               dim=True, right=True, width=72),
+               dim=True, right=True, width=66),
         Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
                state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
-               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=64),
+               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=60),
     ]  # fmt: skip
 
 
@@ -79,13 +89,13 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     return [
         Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
                state=lambda row: State.IDLE if row.is_cancelled else None,
-               tip=lambda row: times.full(row.due_ms), width=82),
-        Column("in", "In", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=74),
+               tip=lambda row: times.full(row.due_ms), width=78),
+        Column("in", "In", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=68),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),
         Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.MONO),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=84),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=80),
     ]  # fmt: skip
 
 

@@ -9,10 +9,13 @@ from gui.models.delay import DOTS_MAX, LevelRow, Sample, sample_of
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
-POINTS = 16
+POINTS = 12
 """At how many places of a long level the reader looks."""
 KEPT_MS = 3_000
-"""How long a picture of a level is good enough; messages in it move on by themselves."""
+"""How long a picture of a level is good enough; messages in it move on by themselves. Longer in levels with a long delay."""
+KEPT_MS_MAX = 30_000
+KEPT_SHARE = 60
+"""A picture is kept for this part of the delay of its level: what came since is a line at its right end."""
 
 
 class LaneReader(QObject):
@@ -48,7 +51,7 @@ class LaneReader(QObject):
                 del self.samples[row.level]
                 self._read_ms.pop(row.level, None)
         waiting = [row for row in rows if row.pending > 0]
-        self._wanted = [row for row in waiting if row.now_ms - self._read_ms.get(row.level, -KEPT_MS) >= KEPT_MS]
+        self._wanted = [row for row in waiting if _is_old(row, self._read_ms.get(row.level))]
         self._wanted.sort(key=lambda row: self._read_ms.get(row.level, -1))
         self._go_on()
 
@@ -109,3 +112,7 @@ class LaneReader(QObject):
         # The page says so where its list fails; the next figures ask again.
         self._left.clear()
         self._wanted.clear()
+
+
+def _is_old(row: LevelRow, read_ms: int | None) -> bool:
+    return read_ms is None or row.now_ms - read_ms >= max(KEPT_MS, min(row.delay_ms // KEPT_SHARE, KEPT_MS_MAX))

@@ -10,7 +10,7 @@ from gui.models.table import ColumnTableModel, Lane
 from gui.text import UNKNOWN, count_text, duration_text, milliseconds_parts, rate_number, tr
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import AheadPanel, TimersAhead
-from gui.views.delay.columns import countdown_text, level_columns
+from gui.views.delay.columns import countdown_text, delay_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.waiting_panel import WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
@@ -19,8 +19,8 @@ from gui.widgets.panel import Panel, Tile
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-LANES_WIDTH = 740
-LIST_WIDTH = 468
+LANES_WIDTH = 700
+LIST_WIDTH = 508
 TILES = ("pending", "next", "delivered", "late")
 
 
@@ -172,7 +172,7 @@ class DelayView(PageView):
             self.tiles["next"].set_value(UNKNOWN, "", tr("Nothing is waiting") if rows else "")
             return
         left_ms = first.next_due_ms - first.now_ms
-        fact = tr("level {level}, {delay}", level=first.level, delay=duration_text(first.delay_ms))
+        fact = tr("level {level}, {delay}", level=first.level, delay=delay_text(first.delay_ms))
         self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)
 
     def _show_header(self, rows: list[LevelRow]) -> None:

@@ -13,11 +13,11 @@ from broker_core.api import DelayedActed, DelayedMessages, OrbitError
 from gui.models.delay import PAGE_MESSAGES, LevelRow, WaitingRow, waiting_rows
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, duration_text, tr
+from gui.text import count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
-from gui.views.delay.columns import waiting_columns
+from gui.views.delay.columns import delay_text, waiting_columns
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -188,7 +188,7 @@ class WaitingPanel(Panel):
         if self._row is None:
             self.set_title(tr("Waiting messages"), "")
             return
-        delay = duration_text(self._row.delay_ms)
+        delay = delay_text(self._row.delay_ms)
         self.set_title(tr("Waiting in level {level}", level=self._row.level), tr("{delay} delay", delay=delay))
 
     def _show_range(self) -> None:

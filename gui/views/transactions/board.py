@@ -14,7 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 
 HEIGHT = 78
-CARD_SHARE, WIDE_CARD_SHARE = 0.155, 0.235
+CARD_SHARE, WIDE_CARD_SHARE = 0.172, 0.222
 STRIPE = 3.0
 GAP = 6.0
 ARROW = 6.0

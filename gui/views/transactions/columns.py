@@ -53,19 +53,19 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
     """Columns of the list. ``now_ms`` is the broker's clock."""
     return [
         Column("state", "State", lambda row: state_word(row.state)[0], kind=CellKind.CHIP,
-               state=lambda row: state_word(row.state)[1], width=116),
-        Column("key", "Key", lambda row: row.name or UNKNOWN, kind=CellKind.MONO),
-        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=112),
-        Column("group", "Producers", lambda row: row.group, width=96),
+               state=lambda row: state_word(row.state)[1], width=112),
+        Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.MONO,
+               tip=lambda row: row.name),
+        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=100),
+        Column("group", "Producers", lambda row: row.group, width=80),
         Column("age", "Age", lambda row: duration_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
-               tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=76),
-        Column("pips", "Checks", lambda _row: "", sort=lambda row: row.check_times, kind=CellKind.PIPS,
-               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, tip=_checks_text, width=136),
-        Column("checks", "of", _checks_text, sort=lambda row: row.check_times, right=True, width=70),
+               tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=70),
+        Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
+               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, width=152),
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
-               sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=72),
+               sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=66),
         Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
-               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=88),
+               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=82),
     ]  # fmt: skip
 
 

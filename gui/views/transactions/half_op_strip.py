@@ -118,7 +118,8 @@ class HalfOpStrip(QWidget):
             if number % LABEL_EVERY == 0 and top == HALF_TOP:
                 painter.setPen(QColor(tokens.text_3))
                 place = self._rect(number, top)
-                painter.drawText(QPointF(place.left(), top - 6), count_text(cell.offset))
+                if place.left() + painter.fontMetrics().horizontalAdvance(count_text(cell.offset)) <= self.width():
+                    painter.drawText(QPointF(place.left(), top - 6), count_text(cell.offset))
         mark = next((number for number, cell in enumerate(cells) if cell.offset >= progress), len(cells))
         if cells and progress >= 0:
             left = self._rect(mark, top).left() - CELL_GAP
@@ -126,8 +127,10 @@ class HalfOpStrip(QWidget):
             painter.setPen(QColor(tokens.text_3))
             words = tr("read to {offset}", offset=count_text(progress))
             width = painter.fontMetrics().horizontalAdvance(words)
-            left = max(NAMES_WIDTH, left - width - 4) if left - width - 4 > NAMES_WIDTH else left + 6
-            painter.drawText(QPointF(left, top + CELL_HEIGHT + 13), words)
+            # Where there is no room before the mark it stands under the name of the queue.
+            has_room = left - width - 4 > NAMES_WIDTH
+            at = QPointF(left - width - 4, top + CELL_HEIGHT + 13) if has_room else QPointF(0, top + 38)
+            painter.drawText(at, words)
 
     def _paint_cell(self, painter: QPainter, cell: Cell, rect: QRectF, *, is_done: bool) -> None:
         tokens = self._theme.tokens

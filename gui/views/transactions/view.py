@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
 from gui.models.table import ColumnTableModel
@@ -27,7 +27,7 @@ from gui.models.transactions import (
     transaction_rows,
 )
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, duration_text, tr
+from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -181,6 +181,7 @@ class TransactionsView(PageView):
         table.content.addWidget(self.grid, 1)
         table.content.addLayout(row(self.foot, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         self.strip_panel.content.addWidget(self.strip)
+        self.strip_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
         split = QSplitter(Qt.Orientation.Horizontal)
@@ -243,7 +244,7 @@ class TransactionsView(PageView):
     def _show_ended(self, page: TransactionPage) -> None:
         self._ended = transaction_rows(page)
         p50, p99 = decision_times(self._ended)
-        shown = tr("Decision time p50 {p50}, p99 {p99}", p50=duration_text(p50), p99=duration_text(p99))
+        shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
         self.decision.setText(shown if not math.isnan(p50) else "")
         self._show_rows()
 
