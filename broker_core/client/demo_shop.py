@@ -18,6 +18,8 @@ POINTS: Final = "user-points"
 AUDIT: Final = "audit-log"
 ORDER_TIMEOUT: Final = "order-timeout"
 PAY_RESULT: Final = "pay-result"
+DELIVER_MS: Final = "TIMER_DELIVER_MS"
+"""Property with the moment a message is due, ms since the epoch (Source: spec broker §3.6)."""
 
 TOPIC_QUEUES: Final = {
     ORDERS: 8, PAYMENTS: 8, INVENTORY: 16, SHIPMENTS: 4, POINTS: 4, AUDIT: 2, ORDER_TIMEOUT: 4, PAY_RESULT: 4,
@@ -41,6 +43,9 @@ _PAY_TAGS = ("ALIPAY", "WECHAT", "CARD", "REFUND")
 _PAY_WEIGHTS = (42, 38, 16, 4)
 _SHIP_TAGS = ("PAID", "SHIPPED", "DELIVERED")
 _AUDIT_STEPS = 90
+_TIMER_SHARE = 0.15
+_TIMER_MS_MAX = 70 * 3_600_000
+"""Brokers take three days ahead."""
 _DELAY_LEVELS = tuple(range(1, 19))
 _DELAY_WEIGHTS = (2, 4, 6, 12, 14, 10, 6, 5, 8, 4, 4, 4, 3, 8, 6, 8, 4, 2)
 """How often the timeouts of orders take which delay level, 1 s to 2 h."""
@@ -75,11 +80,18 @@ class Shop:
         return [self._makers[topic](self._order_id()) for topic in topics]
 
     def timeout(self) -> Message:
-        """Make an order that is looked at again after its timeout; its delay level is set."""
+        """Make an order that is looked at again after its timeout: most by a delay level, some at a time of their own."""
         order_id = self._order_id()
+        if self._random.random() < _TIMER_SHARE:
+            return self._reminder(order_id)
         level = self._random.choices(_DELAY_LEVELS, _DELAY_WEIGHTS)[0]
         body = {"order": order_id, "action": "cancel unless paid", "at": self._clock()}
         return _message(ORDER_TIMEOUT, "TIMEOUT", (order_id,), body, {DELAY: str(level)})
+
+    def _reminder(self, order_id: str) -> Message:
+        body = {"order": order_id, "action": "remind", "at": self._clock()}
+        due_ms = self._clock() + round(self._random.random() ** 3 * _TIMER_MS_MAX)
+        return _message(ORDER_TIMEOUT, "REMIND", (order_id,), body, {DELIVER_MS: str(due_ms)})
 
     def pay_result(self) -> Message:
         """Make the result of a payment, to be sent in a transaction."""

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from broker_core.api import DelayedMessages
+from broker_core.api import DelayedMessages, PendingTimers
 from gui.models.table import Lane
 from monitoring.state import ClusterState, Floats, Ints
 
 PAGE_MESSAGES = 200
+TIMER = 0
+"""Stands for the level of a message with a time of its own."""
 DOTS_MAX = 130
 """With more messages than this a lane shows where many are instead of each one."""
 DENSITY_PARTS = 64
@@ -48,7 +50,7 @@ class WaitingRow:
     """A message that waits in a delay level, or for its timer; ``topic`` and ``queue_id`` are where it goes."""
 
     level: int
-    """0: a timer."""
+    """`TIMER` for a timer."""
     position: tuple[int, int]
     """What names it in commands: queue and physical offset, of a timer second and place in it."""
     physical_offset: int
@@ -94,6 +96,63 @@ def waiting_rows(page: DelayedMessages) -> list[WaitingRow]:
         WaitingRow(page.level, (queue_offset, physical), physical, due, store, topic, queue, tag, keys, unique, size)
         for queue_offset, physical, due, store, topic, queue, tag, keys, unique, size in columns
     ]
+
+
+def timer_rows(page: PendingTimers) -> list[WaitingRow]:
+    """Messages of a page of timers."""
+    columns = zip(
+        page.slot_ms, page.position, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag,
+        page.keys, page.unique_key, page.body_bytes, page.is_cancelled, strict=True,
+    )  # fmt: skip
+    return [WaitingRow(TIMER, (slot_ms, position), *rest) for slot_ms, position, *rest in columns]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPage:
+    """A page of waiting messages; ``next_start`` is where the next one begins, None at the end."""
+
+    rows: list[WaitingRow]
+    next_start: tuple[int, int] | None
+    notice: str = ""
+
+
+def level_page(page: DelayedMessages) -> WaitingPage:
+    """From the answer about a delay level."""
+    is_end = page.next_offset >= page.max_offset
+    return WaitingPage(waiting_rows(page), None if is_end else (page.next_offset, -1), page.notice)
+
+
+def timer_page(page: PendingTimers) -> WaitingPage:
+    """From the answer about timers."""
+    is_end = page.next_slot_ms < 0
+    return WaitingPage(timer_rows(page), None if is_end else (page.next_slot_ms, page.next_position))
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFigures:
+    """Messages with a time of their own. Not served: -1 and NaN."""
+
+    is_served: bool
+    pending: int
+    next_due_ms: int
+    overdue_ms: int
+    late_p99_ms: float
+    delivered_rate: float
+    now_ms: int
+
+
+def timer_figures(state: ClusterState) -> TimerFigures:
+    """From a state."""
+    known, nan = state.timers, float("nan")
+    return TimerFigures(
+        is_served=bool(known),
+        pending=int(known.get("pending", -1)),
+        next_due_ms=int(known.get("next_due_ms", -1)),
+        overdue_ms=int(known.get("overdue_ms", -1)),
+        late_p99_ms=known.get("late_p99_ms", nan),
+        delivered_rate=known.get("delivered_rate", nan),
+        now_ms=state.taken_ms,
+    )
 
 
 def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:

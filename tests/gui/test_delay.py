@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import ActOnDelayed, DelayedActed, StoreError
+from broker_core.api import ActOnDelayed, ActOnTimers, DelayedActed, StoreError
 from gui.models.delay import (
     DENSITY_PARTS,
     DOTS_MAX,
@@ -140,7 +140,7 @@ def test_the_page_shows_every_level_and_its_figures(make_view, source):
 
     assert column(view.levels, "pending")[15] == "1,288"
     assert column(view.levels, "p99")[15] == "212"
-    assert view.tiles["pending"].value_label.text() == "3,904"
+    assert view.tiles["pending"].value_label.text() == "4,216"
     assert [chip.text for chip in view.header.findChildren(Chip)] == ["Level 16 late by 0.2 s"]
 
 
@@ -269,6 +269,39 @@ def test_a_refused_action_says_why_and_can_be_tried_again(make_view, source):
     assert dialog.go.isEnabled()
 
 
+def test_timers_have_a_list_of_their_own_and_stand_in_the_bars(make_view, source):
+    view = make_view(source)
+
+    view.waiting.switch.choose("timers")
+    view.waiting.switch.chosen.emit("timers")
+
+    assert column(view.waiting.model, "topic") == ["order-timeout", "coupon-grant", "user-points"]
+    assert column(view.waiting.model, "in")[2] == "cancelled"
+    assert "Timers: 1" in view.ahead.bars.text_of(7)
+    view.level_grid.select_key(9)
+    assert not view.waiting.is_timers
+
+
+def test_a_timer_is_acted_on_by_its_second_and_place(make_view, source):
+    view = make_view(source)
+    view.open({"show": "timers"})
+    choose(view, 1)
+
+    dialog = view.waiting.ask(DELIVER)
+    dialog.go.click()
+
+    acted = [arguments[0] for method, arguments in source.asked if method == "act_on_timers"]
+    assert acted == [ActOnTimers("deliver", [TAKEN_MS + 5_938_000], [0])]
+
+
+def test_a_broker_without_timers_says_how_to_get_them(make_view):
+    view = make_view(FakeSource(replace(STATE, timers={})))
+    view.waiting.choose("timers")
+    view.waiting.model.set_rows([])
+
+    assert "timerWheelEnable" in view.waiting.grid.placeholder.text
+
+
 def test_messages_that_were_gone_are_told():
     assert result_text(CANCEL, 3, 2) == "3 cancelled; 2 no longer waited"
     assert DelayedActed(3, []).done == 3
@@ -285,7 +318,7 @@ def test_a_list_that_cannot_be_read_says_so_and_offers_to_retry(make_view, sourc
 
 
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):
-    view = make_view(FakeSource(replace(STATE, delays=no_delays())))
+    view = make_view(FakeSource(replace(STATE, delays=no_delays(), timers={})))
 
     assert view.tiles["pending"].value_label.text() == UNKNOWN
     assert view.tiles["late"].value_label.text() == UNKNOWN

@@ -183,6 +183,43 @@ def fake_state(taken_ms: int = TAKEN_MS) -> ClusterState:
         owners=["c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.15"],
         totals=_totals(kept),
         delays=fake_delays(taken_ms),
+        timers={
+            "pending": 312.0,
+            "next_due_ms": taken_ms + 5_938_000.0,
+            "overdue_ms": 0.0,
+            "delivered": 40.0,
+            "cancelled": 1.0,
+            "late_p50_ms": 210.0,
+            "late_p99_ms": 38.0,
+            "delivered_rate": 0.1,
+        },
+    )
+
+
+def fake_forecast() -> TimerForecast:
+    """312 timers: one in each of the next minutes and hours, the rest on the day after."""
+    return TimerForecast(TAKEN_MS, [1] * 60, [60] + [1] * 47, TAKEN_MS // 86_400_000, [100, 212])
+
+
+def fake_timers(count: int) -> PendingTimers:
+    """Three timers, the last of them cancelled."""
+    rows = min(3, count)
+    slots = [TAKEN_MS + 5_938_000 + number * 30_000 for number in range(rows)]
+    return PendingTimers(
+        slot_ms=slots,
+        position=[number * 52 for number in range(rows)],
+        due_ms=slots,
+        store_ms=[TAKEN_MS - 60_000] * rows,
+        physical_offset=[70_000 + number for number in range(rows)],
+        topic=["order-timeout", "coupon-grant", "user-points"][:rows],
+        queue_id=[0] * rows,
+        tag=["REMIND"] * rows,
+        keys=["SO-004", "CP-88121", "U-530017"][:rows],
+        unique_key=[f"7F0000010F2A18B4AAC2{number:012X}" for number in range(rows)],
+        body_bytes=[640] * rows,
+        is_cancelled=[False, False, True][:rows],
+        next_slot_ms=-1,
+        next_position=-1,
     )
 
 
@@ -499,11 +536,10 @@ class FakeSource:
         return self._answer("transaction_history", (before, count), fake_transaction_history())
 
     def forecast_timers(self) -> FakePending[TimerForecast]:
-        return self._answer("forecast_timers", (), TimerForecast(0, [0] * 60, [0] * 48, 0, [0]))
+        return self._answer("forecast_timers", (), fake_forecast())
 
     def list_timers(self, query: ListTimers) -> FakePending[PendingTimers]:
-        nothing = PendingTimers([], [], [], [], [], [], [], [], [], [], [], [], -1, -1)
-        return self._answer("list_timers", (query,), nothing)
+        return self._answer("list_timers", (query,), fake_timers(query.count))
 
     def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
         return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from broker_core.api import ActOnDelayed, DelayedActed
-from gui.models.delay import WaitingRow
+from broker_core.api import ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
+from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
 from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
@@ -56,7 +57,7 @@ class DelayActions:
             start=lambda: self._act(CANCEL, rows),
             facts=self._facts(rows),
             warning=tr("A broker that does not know these exceptions, opened on the same store, delivers them.")
-            if all(one.level for one in rows)
+            if rows[0].level != TIMER
             else "",
             typed=rows[0].topic,
             is_destructive=True,
@@ -100,7 +101,10 @@ class DelayActions:
     def _entered(self, field: QLineEdit) -> int | None:
         return parse_time(field.text(), self._now_ms(), self._times.zone)
 
-    def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[DelayedActed]:
+    def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[Any]:
+        if rows[0].level == TIMER:
+            slots, positions = [one.position[0] for one in rows], [one.position[1] for one in rows]
+            return self._source.act_on_timers(ActOnTimers(action, slots, positions, due_ms))
         offsets = [one.position[0] for one in rows]
         places = [one.position[1] for one in rows]
         return self._source.act_on_delayed(ActOnDelayed(action, rows[0].level, offsets, places, due_ms))
@@ -115,6 +119,10 @@ class DelayActions:
             facts += [(tr("Messages"), count_text(len(rows)))]
             facts += [(tr("Due from"), self._times.full(due[0])), (tr("Due until"), self._times.full(due[-1]))]
         return facts
+
+
+Acted = DelayedActed | TimersActed
+"""What the broker answers to an action."""
 
 
 def result_text(action: str, done: int, gone: int) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QSplitter, QVBoxLayout, QWidget
 
-from gui.models.delay import LATE_WARNING_MS, LevelRow, lane_of, latest, level_rows, next_due
+from broker_core.api import TimerForecast
+from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
+from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, count_text, duration_text, milliseconds_parts, rate_number, tr
 from gui.theme.tokens import Size, State
-from gui.views.delay.ahead_panel import AheadPanel, TimersAhead
+from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
 from gui.views.delay.columns import countdown_text, delay_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
-from gui.views.delay.waiting_panel import WaitingPanel
+from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel, Tile
@@ -21,6 +25,7 @@ from monitoring.state import ClusterState
 
 LANES_WIDTH = 700
 LIST_WIDTH = 508
+FORECAST_AGAIN_MS = 3_000
 TILES = ("pending", "next", "delivered", "late")
 
 
@@ -35,6 +40,10 @@ class DelayView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
+        self._timers: TimerFigures | None = None
+        self._timers_ahead = TimersAhead()
+        self._forecast_ms = -FORECAST_AGAIN_MS
+        self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme) for key in TILES}
         self.levels: ColumnTableModel[LevelRow] = ColumnTableModel(
             level_columns(self._lane), lambda level: level.level, parent=self
@@ -53,11 +62,15 @@ class DelayView(PageView):
     def open(self, arguments: PageArguments) -> None:
         level = arguments.get("level")
         if isinstance(level, int):
+            self.waiting.choose(LEVEL)
             self.level_grid.select_key(level)
             self._show_level()
+        if arguments.get("show") == "timers":
+            self.waiting.choose(TIMERS)
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        self._timers = timer_figures(state)
         rows = level_rows(state)
         self.levels.set_rows(rows)
         if self.level_grid.selected_key is None:
@@ -66,8 +79,10 @@ class DelayView(PageView):
         self.reader.update_levels(rows)
         self.level_grid.view.viewport().update()
         self._show_figures(rows)
+        self._read_forecast(self._timers)
         self._show_ahead()
         self._show_level()
+        self.waiting.show_timers(self._timers)
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
@@ -93,7 +108,7 @@ class DelayView(PageView):
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:
-            self.header.set_facts("SCHEDULE_TOPIC_XXXX")
+            self.header.set_facts("SCHEDULE_TOPIC_XXXX, rmq_sys_wheel_timer")
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -130,11 +145,28 @@ class DelayView(PageView):
 
     def _level_selected(self, level: LevelRow | None) -> None:
         if level is not None:
+            self.waiting.choose(LEVEL)
             self._show_level()
             self.place_changed.emit({"level": level.level})
 
     def _sampled(self) -> None:
         self.level_grid.view.viewport().update()
+        self._show_ahead()
+
+    # ---- timers --------------------------------------------------------------------------------------------------------
+
+    def _read_forecast(self, timers: TimerFigures) -> None:
+        if timers.pending <= 0:
+            self._timers_ahead = TimersAhead()
+            self._forecast_query.cancel()
+        elif timers.now_ms - self._forecast_ms >= FORECAST_AGAIN_MS and not self._forecast_query.waiting:
+            self._forecast_ms = timers.now_ms
+            # Without an answer the bars show the levels alone; the list of timers says why it cannot be read.
+            self._forecast_query.ask(self.context.source.forecast_timers(), self._show_forecast, lambda _error: None)
+
+    def _show_forecast(self, forecast: TimerForecast) -> None:
+        first_ms = forecast.first_day * DAY_MS
+        self._timers_ahead = TimersAhead(forecast.minutes, forecast.hours, first_ms, forecast.days)
         self._show_ahead()
 
     # ---- figures -------------------------------------------------------------------------------------------------------
@@ -144,35 +176,46 @@ class DelayView(PageView):
 
     def _show_ahead(self) -> None:
         if self._state is not None:
-            self.ahead.show_ahead(self.reader.samples.values(), TimersAhead(), self._state.taken_ms)
+            self.ahead.show_ahead(self.reader.samples.values(), self._timers_ahead, self._state.taken_ms)
 
     def _show_figures(self, rows: list[LevelRow]) -> None:
         self._show_header(rows)
         self._show_pending(rows)
         self._show_next(rows)
-        rates = [row.delivered_rate for row in rows if row.delivered_rate == row.delivered_rate]
-        delivered = sum(row.delivered for row in rows)
-        fact = tr("{count} since the start", count=count_text(delivered)) if rows else ""
-        self.tiles["delivered"].set_value(rate_number(sum(rates)) if rates else UNKNOWN, "/s", fact)
-        late = latest(rows)
-        number, unit = milliseconds_parts(late.late_p99_ms if late else None)
+        self._show_delivered(rows)
+        self._show_late(rows)
+
+    def _show_delivered(self, rows: list[LevelRow]) -> None:
+        timer_rate = self._timers.delivered_rate if self._timers is not None else math.nan
+        known = [rate for rate in (timer_rate, *(row.delivered_rate for row in rows)) if not math.isnan(rate)]
+        fact = tr("{count} by level since the start", count=count_text(sum(row.delivered for row in rows))) if rows else ""
+        self.tiles["delivered"].set_value(rate_number(sum(known)) if known else UNKNOWN, "/s", fact)
+
+    def _show_late(self, rows: list[LevelRow]) -> None:
+        late, of_timers = latest(rows), self._timers.late_p99_ms if self._timers is not None else math.nan
+        worst_ms = late.late_p99_ms if late is not None else math.nan
         fact = tr("worst on level {level}, last minute", level=late.level) if late else tr("none delivered in the last minute")
-        is_late = late is not None and late.late_p99_ms > LATE_WARNING_MS
-        self.tiles["late"].set_value(number, unit, fact, State.WARNING if is_late else None)
+        if of_timers > worst_ms or math.isnan(worst_ms) > math.isnan(of_timers):
+            worst_ms, fact = of_timers, tr("worst of the timers, last minute")
+        state = State.WARNING if worst_ms > LATE_WARNING_MS else None
+        self.tiles["late"].set_value(*milliseconds_parts(worst_ms), fact, state)
 
     def _show_pending(self, rows: list[LevelRow]) -> None:
         levels = sum(max(0, row.pending) for row in rows)
-        busy = sum(row.pending > 0 for row in rows)
-        fact = tr("in {count} of {all} levels", count=busy, all=len(rows)) if rows else ""
-        self.tiles["pending"].set_value(count_text(levels) if rows else UNKNOWN, tr("messages"), fact)
+        timers = self._timers.pending if self._timers is not None else -1
+        fact = tr("{levels} by level, {timers} timers", levels=count_text(levels), timers=count_text(timers)) if rows else ""
+        self.tiles["pending"].set_value(count_text(levels + max(0, timers)) if rows else UNKNOWN, tr("messages"), fact)
 
     def _show_next(self, rows: list[LevelRow]) -> None:
-        first = next_due(rows)
-        if first is None:
+        first, timers = next_due(rows), self._timers
+        due_ms = first.next_due_ms if first is not None else math.inf
+        fact = tr("level {level}, {delay}", level=first.level, delay=delay_text(first.delay_ms)) if first is not None else ""
+        if timers is not None and 0 <= timers.next_due_ms < due_ms:
+            due_ms, fact = timers.next_due_ms, tr("a timer")
+        if math.isinf(due_ms) or self._state is None:
             self.tiles["next"].set_value(UNKNOWN, "", tr("Nothing is waiting") if rows else "")
             return
-        left_ms = first.next_due_ms - first.now_ms
-        fact = tr("level {level}, {delay}", level=first.level, delay=delay_text(first.delay_ms))
+        left_ms = due_ms - self._state.taken_ms
         self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)
 
     def _show_header(self, rows: list[LevelRow]) -> None:
@@ -188,7 +231,7 @@ class DelayView(PageView):
         if skipped:
             chips.append((tr("{count} could not be delivered", count=count_text(skipped)), State.CRITICAL))
         self.header.set_chips(chips)
-        self.header.set_facts("SCHEDULE_TOPIC_XXXX")
+        self.header.set_facts("SCHEDULE_TOPIC_XXXX, rmq_sys_wheel_timer")
 
 
 def _late_ms(row: LevelRow) -> float:

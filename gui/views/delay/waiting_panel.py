@@ -1,19 +1,20 @@
-"""`WaitingPanel`: the messages that wait in one delay level, page by page, and what can be done to them."""
+"""`WaitingPanel`: the messages that wait in one delay level or for their timers, page by page, and what can be done to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import DelayedActed, DelayedMessages, OrbitError
-from gui.models.delay import PAGE_MESSAGES, LevelRow, WaitingRow, waiting_rows
+from broker_core.api import DelayedActed, ListTimers, OrbitError, TimersActed
+from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
+from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
@@ -21,14 +22,17 @@ from gui.views.delay.columns import delay_text, waiting_columns
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 
+LEVEL, TIMERS = "level", "timers"
+FIRST_PAGE = (0, -1)
 READ_AGAIN_MS = 2_000
 """How old the first page gets while messages leave it."""
 
 
 class WaitingPanel(Panel):
-    """One level at a time. The first page follows what is delivered; a later one stays as it was read.
+    """One level at a time, or the timers. The first page follows what is delivered; a later one stays as it was read.
 
     Signals:
         acted: Messages were delivered, cancelled or moved.
@@ -43,9 +47,11 @@ class WaitingPanel(Panel):
         self._now_ms = 0
         self._read_ms = 0
         self._row: LevelRow | None = None
-        self._starts: list[int] = [0]
-        self._next: int | None = None
-        self._query: LatestQuery[DelayedMessages] = LatestQuery(self)
+        self._timers: TimerFigures | None = None
+        self._starts: list[tuple[int, int]] = [FIRST_PAGE]
+        self._next: tuple[int, int] | None = None
+        self._query: LatestQuery[Any] = LatestQuery(self)
+        self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
         self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
@@ -69,26 +75,61 @@ class WaitingPanel(Panel):
         """Show a level; called again with newer figures of the same one."""
         changed = (level.level if level else 0) != (self._row.level if self._row else 0)
         self._row = level
-        if level is None:
-            return
-        self._now_ms = level.now_ms
+        if level is not None and not self.is_timers:
+            self._follow(level.now_ms, level.pending, is_other=changed)
+
+    def show_timers(self, figures: TimerFigures) -> None:
+        """Take the figures of the timers."""
+        self._timers = figures
+        if self.is_timers:
+            self._follow(figures.now_ms, figures.pending, is_other=False)
+        else:
+            self._write_title()
+
+    @property
+    def is_timers(self) -> bool:
+        """Whether timers are listed, not a level."""
+        return self.switch.current == TIMERS
+
+    def choose(self, key: str) -> None:
+        """List the `LEVEL` or the `TIMERS`."""
+        if key != self.switch.current:
+            self.switch.choose(key)
+            self._begin_anew()
+
+    def _follow(self, now_ms: int, pending: int, *, is_other: bool) -> None:
+        self._now_ms = now_ms
         self._write_title()
-        if changed:
-            self.model.set_rows([])
-            self._starts = [0]
-            self.read()
-        elif len(self._starts) == 1 and self._is_old(level):
+        if is_other:
+            self._begin_anew()
+        elif len(self._starts) == 1 and self._is_old(pending):
             self.read(quietly=True)
         self.grid.view.viewport().update()
 
+    def _begin_anew(self) -> None:
+        self.model.set_rows([])
+        self._starts = [FIRST_PAGE]
+        self._next = None
+        self._write_title()
+        self.read()
+
     def read(self, *, quietly: bool = False) -> None:
         """Read the page anew."""
-        if self._row is None or (quietly and self._query.waiting):
+        if quietly and self._query.waiting:
             return
+        source, (first, second), level = self._context.source, self._starts[-1], self._row
+        if self.is_timers:
+            self._begin_reading(quietly=quietly)
+            pending = source.list_timers(ListTimers(first, second, PAGE_MESSAGES))
+            self._query.ask(pending, lambda page: self._show_page(timer_page(page)), self._failed)
+        elif level is not None:
+            self._begin_reading(quietly=quietly)
+            waiting = source.list_delayed(level.level, first, PAGE_MESSAGES)
+            self._query.ask(waiting, lambda page: self._show_page(level_page(page)), self._failed)
+
+    def _begin_reading(self, *, quietly: bool) -> None:
         self._read_ms = self._now_ms
         self.grid.set_loading(not quietly)
-        pending = self._context.source.list_delayed(self._row.level, self._starts[-1], PAGE_MESSAGES)
-        self._query.ask(pending, self._show_page, self._failed)
 
     def ask(self, action: str) -> ActionDialog | None:
         """Open the dialog of an action on the selected messages."""
@@ -113,7 +154,6 @@ class WaitingPanel(Panel):
         self.cancel.setText(tr("Cancel…"))
         self.back.set_tip(tr("Earlier due"))
         self.forward.set_tip(tr("Later due"))
-        self.grid.set_empty(tr("Nothing waits in this level."))
         self.model.all_texts_changed()
         self._write_title()
         self._show_range()
@@ -125,6 +165,7 @@ class WaitingPanel(Panel):
 
     def _build(self) -> None:
         self.content.setSpacing(0)
+        self.add_action(self.switch)
         buttons = row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8))
         foot = row(self._range, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
         self.content.addLayout(buttons)
@@ -137,23 +178,22 @@ class WaitingPanel(Panel):
         self.grid.view.selectionModel().selectionChanged.connect(self._enable)
         self.model.shown_changed.connect(self._enable)
         self.grid.activated.connect(self._open)
+        self.switch.chosen.connect(lambda _key: self._begin_anew())
         self.grid.menu_asked.connect(self._open_menu)
 
-    def _is_old(self, level: LevelRow) -> bool:
+    def _is_old(self, pending: int) -> bool:
         if self._now_ms - self._read_ms < READ_AGAIN_MS or len(self.grid.selected_rows) > 1:
             return False
         rows = self.model.rows
-        return len(rows) < min(level.pending, PAGE_MESSAGES) or (bool(rows) and min(r.due_ms for r in rows) < self._now_ms)
+        return len(rows) < min(pending, PAGE_MESSAGES) or (bool(rows) and min(r.due_ms for r in rows) < self._now_ms)
 
-    def _show_page(self, page: DelayedMessages) -> None:
+    def _show_page(self, page: WaitingPage) -> None:
         self.grid.set_loading(False)
         self.grid.set_error("")
-        if self._row is None or page.level != self._row.level:
-            return
-        self._next = page.next_offset if page.next_offset < page.max_offset else None
+        self._next = page.next_start
         self._notice.setVisible(bool(page.notice))
         self._notice.setText(page.notice)
-        self.model.set_rows(waiting_rows(page))
+        self.model.set_rows(page.rows)
         self._show_range()
 
     def _failed(self, error: OrbitError) -> None:
@@ -161,7 +201,7 @@ class WaitingPanel(Panel):
         self.grid.set_error(tr("The waiting messages were not read."), error.message, tr("Retry"), self.read)
 
     def _acted(self, action: str, answer: object) -> None:
-        assert isinstance(answer, DelayedActed)
+        assert isinstance(answer, DelayedActed | TimersActed)
         text = result_text(action, answer.done, len(answer.gone))
         self._context.notify(text, state=State.WARNING if answer.gone else State.HEALTHY)
         self.read()
@@ -185,11 +225,19 @@ class WaitingPanel(Panel):
         self.forward.setEnabled(self._next is not None)
 
     def _write_title(self) -> None:
-        if self._row is None:
-            self.set_title(tr("Waiting messages"), "")
-            return
-        delay = delay_text(self._row.delay_ms)
-        self.set_title(tr("Waiting in level {level}", level=self._row.level), tr("{delay} delay", delay=delay))
+        level, timers = self._row, self._timers
+        self.switch.set_text(LEVEL, tr("Level {level}", level=level.level) if level is not None else tr("Level"))
+        count = short_count_text(timers.pending) if timers is not None and timers.is_served else ""
+        self.switch.set_text(TIMERS, f"{tr('Timers')} {count}".strip())
+        if self.is_timers:
+            self.set_title(tr("Timers"), tr("with a time of their own"))
+            is_off = timers is not None and not timers.is_served
+            off = tr("This broker serves no timers. Start it with timerWheelEnable=true.")
+            self.grid.set_empty(off if is_off else tr("No message waits for a time of its own."))
+        else:
+            delay = delay_text(level.delay_ms) if level is not None else ""
+            self.set_title(tr("Waiting"), tr("{delay} delay", delay=delay) if delay else "")
+            self.grid.set_empty(tr("Nothing waits in this level."))
 
     def _show_range(self) -> None:
         count, first = len(self.model.rows), (len(self._starts) - 1) * PAGE_MESSAGES
