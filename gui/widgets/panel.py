@@ -56,6 +56,10 @@ class Panel(QFrame):
         self._subtitle.setText(subtitle)
 
     @property
+    def title(self) -> str:
+        return self._title.text()
+
+    @property
     def subtitle(self) -> str:
         return self._subtitle.whole_text()
 

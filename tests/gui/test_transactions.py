@@ -1,0 +1,380 @@
+"""The Transactions page: board, list, one transaction's life, both queues, actions, atomic transactions; over a fake broker."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import (
+    CheckTransaction,
+    EndTransaction,
+    ListTransactions,
+    ResumeTransaction,
+    StoreError,
+    TransactionHistory,
+)
+from gui.models.transactions import (
+    CHECKING,
+    COMMITTED,
+    GIVEN_UP,
+    PREPARED,
+    Cell,
+    Life,
+    Step,
+    atomic_rows,
+    board_figures,
+    decision_times,
+    half_op_picture,
+    lives,
+    transaction_rows,
+)
+from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
+from gui.theme.tokens import State
+from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
+from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
+from gui.views.transactions.half_op_strip import CELLS_MAX
+from gui.views.transactions.view import ENDED_AGAIN_MS, ENDED_ROWS, PAGE_ROWS, TransactionsView
+from gui.widgets.chip import Chip
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import (
+    TAKEN_MS,
+    FakeSource,
+    fake_atomic,
+    fake_ended_transactions,
+    fake_state,
+    fake_transaction_history,
+    fake_transactions,
+)
+
+STATE = fake_state()
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, TransactionsView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def column(model, key):
+    place = [one.key for one in model.columns].index(key)
+    return [model.index(row, place).data() for row in range(model.rowCount())]
+
+
+def acted(source):
+    return [arguments[0] for method, arguments in source.asked if method in ("act_on_transaction", "abort_atomic")]
+
+
+# ---- rows and pictures ----
+
+
+def test_board_figures_count_each_undecided_transaction_once():
+    figures = board_figures(STATE.totals)
+
+    assert (figures.prepared, figures.checking, figures.undecided) == (2, 1, 3)
+    assert math.isnan(board_figures({}).prepared)
+
+
+def test_the_board_without_figures_knows_nothing():
+    cards = board_picture(None, TAKEN_MS, -1).cards()
+
+    assert {card.value for card in cards} == {UNKNOWN}
+
+
+def test_decision_times_leave_out_what_was_given_up():
+    assert decision_times(transaction_rows(fake_ended_transactions()))[0] == pytest.approx(102)
+    assert math.isnan(decision_times([])[0])
+
+
+def test_a_life_has_its_steps_in_order():
+    (life,) = lives(fake_transaction_history())
+
+    assert [step.kind for step in life.steps] == ["prepared", "checked", "delivered", "decided"]
+    assert (life.origin, life.op_offset, life.deliveries) == (38, 30, 1)
+
+
+def test_half_and_op_records_are_tied_to_each_other():
+    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
+    waiting = Life(5, PREPARED, -1, 0, (Step("prepared", 1, 5, 0),))
+
+    picture = half_op_picture([waiting, checked], half_lag=2, op_lag=0, count=10)
+
+    assert picture.halves == (Cell(4, 4, ""), Cell(5, 5, PREPARED), Cell(6, 4, COMMITTED))
+    assert picture.ops == (Cell(9, 4, COMMITTED),)
+    assert picture.links() == [(Cell(6, 4, COMMITTED), Cell(9, 4, COMMITTED))]
+    assert (picture.half_progress, picture.op_progress) == (5, 10)
+
+
+def test_only_the_ends_of_the_queues_are_drawn():
+    found = [Life(offset, PREPARED, -1, 0, (Step("prepared", 1, offset, 0),)) for offset in range(50, 0, -1)]
+
+    assert [cell.offset for cell in half_op_picture(found, math.nan, math.nan, 3).halves] == [48, 49, 50]
+    assert half_op_picture([], 1, 1, 3).half_progress == -1
+
+
+def test_an_atomic_row_adds_up_what_it_holds_back():
+    shop, billing = atomic_rows(fake_atomic())
+
+    assert (shop.is_open, shop.held_back, len(shop.queues)) == (True, 253, 2)
+    assert (billing.is_open, billing.held_back) == (False, 0)
+
+
+# ---- the page ----
+
+
+def test_models_keep_the_rules_of_qt(make_view, source):
+    view = make_view(source)
+    testers = [
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+        for model in (view.rows, view.atomic.rows, view.atomic.held)
+    ]
+
+    for key in (GIVEN_UP_KEY, COMMITTED, "open"):
+        view.filters.choose(key)
+        view._show_filter("")
+    view.rows.sort(0, Qt.SortOrder.DescendingOrder)
+    view.atomic.rows.set_rows([])
+
+    assert testers
+    assert view.rows.rowCount() == 3
+
+
+def test_undecided_transactions_stand_with_their_checks(make_view, source):
+    view = make_view(source)
+
+    assert column(view.rows, "state") == ["Prepared", "Checking", "No producer"]
+    assert column(view.rows, "checks") == ["0 of 15", "2 of 15", "0 of 15"]
+    assert column(view.rows, "asked") == [UNKNOWN, "12 s ago", "nobody"]
+    assert [chip.text for chip in view.header.findChildren(Chip)][:3] == ["3 undecided", "1 without a producer", "1 given up"]
+    assert "p50 102 ms" in view.decision.text()
+
+
+def test_a_card_lists_what_it_counts(make_view, source, qtbot):
+    view = make_view(source)
+
+    qtbot.mouseClick(view.board, Qt.MouseButton.LeftButton, pos=center(view.board.card_rect(CHECKING)))
+    assert column(view.rows, "key") == ["pay-6"]
+    qtbot.mouseClick(view.board, Qt.MouseButton.LeftButton, pos=center(view.board.card_rect(GIVEN_UP_KEY)))
+    assert column(view.rows, "state") == ["Given up"]
+    qtbot.mouseClick(view.board, Qt.MouseButton.LeftButton, pos=center(view.board.card_rect(COMMITTED)))
+    assert column(view.rows, "key") == ["pay-5"]
+
+
+def center(rect):
+    return QPoint(round(rect.center().x()), round(rect.center().y()))
+
+
+def test_the_board_is_used_by_keyboard_as_well(make_view, source, qtbot):
+    view = make_view(source)
+    view.board.setFocus()
+
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
+        qtbot.keyClick(view.board, key)
+
+    assert column(view.rows, "key") == ["pay-6"]
+
+
+def test_the_filter_finds_by_key_topic_and_group(make_view, source):
+    view = make_view(source)
+
+    view._filter("STOCK")
+    assert column(view.rows, "key") == ["sku-9"]
+    view._filter("nowhere")
+    assert view.grid.placeholder.text == "No transaction matches this filter."
+    view._show_all()
+    assert view.rows.rowCount() == 3
+
+
+def test_what_ended_is_read_less_often_than_what_is_open(make_view, source):
+    view = make_view(source)
+    source.asked.clear()
+    ended, undecided = ListTransactions(0, ENDED_ROWS, ended=True), ListTransactions(0, PAGE_ROWS)
+
+    source.state = replace(
+        STATE, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS // 2, totals=STATE.totals | {"transactions_checks": 45}
+    )
+    view.state_changed(source.state)
+    assert ("list_transactions", (undecided,)) in source.asked
+    assert ("list_transactions", (ended,)) not in source.asked
+    source.asked.clear()
+    view.state_changed(source.state)
+    assert source.asked == []
+
+
+def test_a_transaction_tells_what_happened_to_it(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(38)
+
+    titles = [entry.title for entry in view.detail.line.entries]
+    assert titles == ["Half message stored", "Producer asked", "Real message written", "Decision recorded", "Next check"]
+    assert view.detail.line.entries[-1].is_ahead
+    assert ("transaction_history", (39, 1)) in source.asked
+    assert dict(view.detail.facts.pairs())["Half offset"] == "52, first 38"
+
+
+def test_a_transaction_without_records_says_so(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(12)
+
+    assert view.detail.line.entries == ()
+    assert "no longer has the records" in view.detail.fault.text()
+    assert "No producer of stock-tx" in view.detail.notice.text
+
+
+def test_cells_of_the_queues_choose_their_transaction(make_view, source, qtbot):
+    view = make_view(source)
+    (cell,) = (cell for cell in view.strip.picture.halves if cell.state)
+
+    qtbot.mouseClick(view.strip, Qt.MouseButton.LeftButton, pos=center(view.strip.cell_rect(cell)))
+
+    assert view.grid.selected_row.origin == cell.origin
+    assert len(view.strip.picture.halves) <= CELLS_MAX
+
+
+@pytest.mark.parametrize(("action", "commit"), [(COMMIT, True), (ROLL_BACK, False)])
+def test_a_decision_by_hand_needs_the_key_typed(make_view, source, window, action, commit):
+    view = make_view(source)
+    view.grid.select_key(40)
+
+    dialog = view.ask(action)
+    dialog.typed.setText("pay")
+    assert not dialog.go.isEnabled()
+    dialog.typed.setText("pay-7")
+    dialog.go.click()
+
+    assert acted(source) == [EndTransaction(40, commit=commit)]
+    assert window.notices[-1][1] is State.HEALTHY
+
+
+def test_a_check_is_asked_for_and_says_when_nobody_can_answer(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(12)
+
+    dialog = view.ask(CHECK)
+    dialog.go.click()
+
+    assert acted(source) == [CheckTransaction(12)]
+
+
+def test_a_given_up_transaction_can_be_resumed_and_nothing_else(make_view, source):
+    view = make_view(source)
+    view.open({"show": GIVEN_UP})
+    assert not view.detail.buttons[COMMIT].isVisible()
+
+    dialog = view.ask(RESUME)
+    dialog.typed.setText("risk-1")
+    dialog.go.click()
+
+    assert acted(source) == [ResumeTransaction(86_016)]
+
+
+def test_a_refused_decision_stays_in_its_dialog(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(40)
+    dialog = view.ask(COMMIT)
+    dialog.typed.setText("pay-7")
+
+    source.fail_with = StoreError("transaction 40 is not undecided: it is committed")
+    dialog.go.click()
+
+    assert dialog.isVisible()
+    assert "it is committed" in dialog.error.text
+
+
+def test_no_transactions_are_explained(make_view, source, window, monkeypatch):
+    empty = replace(
+        fake_transactions(), total=0, **{name: [] for name, value in vars_of(fake_transactions()) if isinstance(value, list)}
+    )
+    monkeypatch.setattr("tests.support.fake_source.fake_transactions", lambda: empty)
+    view = make_view(source)
+
+    assert view.grid.placeholder.text.startswith("No open transactions.")
+    assert view.detail.title == "No transaction selected"
+
+
+def vars_of(value):
+    return [(name, getattr(value, name)) for name in value.__slots__]
+
+
+def test_a_list_that_cannot_be_read_says_so(make_view, source):
+    view = make_view(source)
+    source.fail_with = StoreError("the store is closed")
+
+    view.refresh()
+
+    assert view.grid.placeholder.text == "The transactions were not read."
+
+
+def test_a_page_before_the_first_figures_is_empty(make_view):
+    view = make_view(FakeSource(status=SourceStatus.STARTING))
+
+    assert view.rows.rowCount() == 0
+    assert {card.value for card in view.board.picture.cards()} == {UNKNOWN}
+
+
+# ---- atomic ----
+
+
+def test_open_atomic_transactions_show_what_they_hold_back(make_view, source):
+    view = make_view(source)
+    view.open({"show": "atomic"})
+
+    assert column(view.atomic.rows, "state") == ["Open", "Committed"]
+    assert column(view.atomic.rows, "age")[0] == "21 s"
+    assert column(view.atomic.held, "held") == ["3", "250"]
+    assert column(view.atomic.held, "stable") == ["17", "4,711"]
+
+
+def test_an_open_atomic_transaction_is_aborted_after_its_name_is_typed(make_view, source):
+    view = make_view(source)
+    view.open({"show": "atomic"})
+
+    dialog = view.atomic.ask_abort()
+    assert not dialog.go.isEnabled()
+    dialog.typed.setText("shop-1")
+    dialog.go.click()
+
+    assert acted(source) == ["shop-1"]
+    view.atomic.grid.select_key("billing")
+    assert view.atomic.ask_abort() is None
+
+
+def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
+    totals = {name: value for name, value in STATE.totals.items() if not name.startswith("atomic")}
+    source = FakeSource(replace(STATE, totals=totals))
+    view = make_view(source)
+
+    assert "orbitAtomicTransactions=true" in view.atomic.grid.placeholder.text
+    assert not [method for method, _ in source.asked if method == "list_atomic"]
+
+
+def test_the_page_is_told_in_chinese(make_view, source):
+    view = make_view(source)
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QApplication.installTranslator(translator)
+    try:
+        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        assert view.header.title == "事务"
+        assert column(view.rows, "state") == ["已准备", "回查中", "无生产者"]
+        assert [card.title for card in view.board.picture.cards()] == ["已准备", "回查中", "已提交", "已回滚", "已放弃回查"]
+    finally:
+        QApplication.removeTranslator(translator)
+
+
+def test_an_empty_history_draws_nothing(make_view, source, monkeypatch):
+    empty = TransactionHistory(-1, *([] for _ in range(17)))
+    monkeypatch.setattr("tests.support.fake_source.fake_transaction_history", lambda: empty)
+
+    view = make_view(source)
+
+    assert view.strip.picture.halves == ()
+    assert not view.strip.grab().isNull()
