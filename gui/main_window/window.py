@@ -336,7 +336,8 @@ class MainWindow(QMainWindow):
         over = lag > LAG_WARNING_MESSAGES
         self.side_bar.set_count("topics", short_count_text(len(state.catalog.topics)))
         self.side_bar.set_count("consumers", short_count_text(lag) if lag > 0 else "", State.WARNING if over else None)
-        delayed, halves = float(state.delays.pending.clip(0).sum()), state.totals.get("transactions_pending", 0.0)
+        delayed = float(state.delays.pending.clip(0).sum()) + max(0.0, state.timers.get("pending", 0.0))
+        halves = state.totals.get("transactions_pending", 0.0)
         self.side_bar.set_count("delay", short_count_text(delayed) if delayed > 0 else "")
         self.side_bar.set_count("transactions", short_count_text(halves) if halves > 0 else "")
 

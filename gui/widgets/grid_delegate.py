@@ -98,7 +98,7 @@ class GridDelegate(QStyledItemDelegate):
             paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
         elif cell.kind is CellKind.PIPS and cell.value is not None:
             pips = cast("tuple[int, int]", cell.value)
-            self._paint_text(painter, box, replace(cell, right=True), selected=selected)
+            self._paint_text(painter, box, replace(cell, right=True, state=None), selected=selected)
             words = QFontMetrics(_font(cell)).horizontalAdvance(cell.text) + CELL_PADDING if cell.text else 0
             paint_pips(painter, QRectF(box).adjusted(0, 0, -words, 0), pips, cell.state or State.CHECKING, tokens)
         else:

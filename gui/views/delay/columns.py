@@ -53,12 +53,12 @@ def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
                                   delay=delay_text(row.delay_ms))),
         Column("out", "Out /s", lambda row: rate_number(row.delivered_rate), sort=lambda row: row.delivered_rate,
                tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
-               right=True, width=56),
+               right=True, width=64),
         Column("p50", "Late p50", lambda row: _late_text(row.late_p50_ms), sort=lambda row: row.late_p50_ms,
-               dim=True, right=True, width=66),
+               dim=True, right=True, width=76),
         Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
                state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
-               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=60),
+               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=66),
     ]  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
         Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
                state=lambda row: State.IDLE if row.is_cancelled else None,
                tip=lambda row: times.full(row.due_ms), width=78),
-        Column("in", "In", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=68),
+        Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=68),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),

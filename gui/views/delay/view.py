@@ -23,8 +23,8 @@ from gui.widgets.panel import Panel, Tile
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-LANES_WIDTH = 700
-LIST_WIDTH = 508
+LANES_WIDTH = 716
+LIST_WIDTH = 492
 FORECAST_AGAIN_MS = 3_000
 TILES = ("pending", "next", "delivered", "late")
 
