@@ -292,10 +292,14 @@ class ResumeTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ReadTransactionHistory:
-    """Transactions of the store whose first half lies before a half offset (-1: the end). Answer: `TransactionHistory`."""
+    """Transactions of the store whose first half lies before a half offset (-1: the end). Answer: `TransactionHistory`.
+
+    Half messages are read from ``halves_back`` before that place to the end of their queue: the fewer, the cheaper.
+    """
 
     before: int = -1
     count: int = 100
+    halves_back: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,9 @@ class HistoryPage(NamedTuple):
     notice: str
 
 
-def read_history(store: HistoryStore, *, before: int = -1, count: int = 100, half_progress: int = 0) -> HistoryPage:
+def read_history(
+    store: HistoryStore, *, before: int = -1, count: int = 100, half_progress: int = 0, halves_back: int = HALVES_BACK
+) -> HistoryPage:
     """A page of transactions whose first half lies before a half offset. Any thread; reads a bounded number of records.
 
     Args:
@@ -136,10 +138,11 @@ def read_history(store: HistoryStore, *, before: int = -1, count: int = 100, hal
         before: Half offset; -1 for the end of the queue.
         count: Transactions at most, up to `ROWS_MAX`.
         half_progress: First half offset that is still checked, where known.
+        halves_back: How many half messages before that place are looked at, up to `HALVES_BACK`.
     """
     end = store.max_offset(HALF_TOPIC, QUEUE_ID)
     before = end if before < 0 else min(before, end)
-    low = max(store.min_offset(HALF_TOPIC, QUEUE_ID), before - HALVES_BACK)
+    low = max(store.min_offset(HALF_TOPIC, QUEUE_ID), before - min(max(halves_back, 1), HALVES_BACK))
     scan = _Scan(store)
     scan.halves(low)
     chosen = sorted((life for life in scan.lives if life.origin < before), key=lambda life: -life.origin)

@@ -192,9 +192,16 @@ class Queries:
         match query:
             case ListTransactions():
                 return list_transactions(query, self._transactions, self._engine.store, now_ms=wall_clock_ms)
-            case ReadTransactionHistory(before, count):
+            case ReadTransactionHistory(before, count, halves_back):
                 progress = self._transactions.engine.ledger.half_progress
-                read = partial(read_history, self._engine.store, before=before, count=count, half_progress=progress)
+                read = partial(
+                    read_history,
+                    self._engine.store,
+                    before=before,
+                    count=count,
+                    half_progress=progress,
+                    halves_back=halves_back,
+                )
                 return history_columns(await self._run(read))
             case EndTransaction(origin, commit):
                 await self._transactions.actions.end(origin, commit=commit)

@@ -145,7 +145,8 @@ class ClusterSource(Protocol):
 
     def read_events(self, query: ReadEvents) -> Pending[EventPage]: ...
 
-    def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]: ...
+    def transaction_history(self, before: int = -1, count: int = 100, halves_back: int = 20_000) -> Pending[TransactionHistory]:
+        """What the store tells of transactions; reads half messages from ``halves_back`` before ``before`` on."""
 
     def forecast_timers(self) -> Pending[TimerForecast]: ...
 

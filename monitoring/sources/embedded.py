@@ -187,8 +187,8 @@ class EmbeddedSource:
     def read_events(self, query: ReadEvents) -> Pending[EventPage]:
         return self._ask(query, EventPage)
 
-    def transaction_history(self, before: int = -1, count: int = 100) -> Pending[TransactionHistory]:
-        return self._ask(ReadTransactionHistory(before, count), TransactionHistory)
+    def transaction_history(self, before: int = -1, count: int = 100, halves_back: int = 20_000) -> Pending[TransactionHistory]:
+        return self._ask(ReadTransactionHistory(before, count, halves_back), TransactionHistory)
 
     def forecast_timers(self) -> Pending[TimerForecast]:
         return self._ask(ForecastTimers(), TimerForecast)

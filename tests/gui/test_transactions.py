@@ -217,7 +217,7 @@ def test_a_transaction_tells_what_happened_to_it(make_view, source):
     titles = [entry.title for entry in view.detail.line.entries]
     assert titles == ["Half message stored", "Producer asked", "Real message written", "Decision recorded", "Next check"]
     assert view.detail.line.entries[-1].is_ahead
-    assert ("transaction_history", (39, 1)) in source.asked
+    assert ("transaction_history", (39, 1, 1)) in source.asked
     assert dict(view.detail.facts.pairs())["Half offset"] == "52, first 38"
 
 

@@ -532,8 +532,10 @@ class FakeSource:
             "read_events", (query,), EventPage(1, [TAKEN_MS - 300_000], ["members_changed"], ["payment-settle"], ["changed"])
         )
 
-    def transaction_history(self, before: int = -1, count: int = 100) -> FakePending[TransactionHistory]:
-        return self._answer("transaction_history", (before, count), fake_transaction_history())
+    def transaction_history(
+        self, before: int = -1, count: int = 100, halves_back: int = 20_000
+    ) -> FakePending[TransactionHistory]:
+        return self._answer("transaction_history", (before, count, halves_back), fake_transaction_history())
 
     def forecast_timers(self) -> FakePending[TimerForecast]:
         return self._answer("forecast_timers", (), fake_forecast())

@@ -49,7 +49,9 @@ PAGE_ROWS = 200
 ENDED_ROWS = 500
 ENDED_AGAIN_MS = 3_000
 STRIP_AGAIN_MS = 5_000
-STRIP_LIVES = 60
+STRIP_LIVES = 200
+STRIP_HALVES = 100
+"""Half records that are read for the strip; some of them are copies."""
 OPEN = "open"
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 DETAIL_WIDTH = 326
@@ -228,7 +230,7 @@ class TransactionsView(PageView):
             self._ended_query.ask(pending, self._show_ended, self._failed)
         if self._now_ms - self._strip_read_ms >= STRIP_AGAIN_MS and not self._strip_query.waiting:
             self._strip_read_ms = self._now_ms
-            pending_history = self.context.source.transaction_history(-1, STRIP_LIVES)
+            pending_history = self.context.source.transaction_history(-1, STRIP_LIVES, STRIP_HALVES)
             self._strip_query.ask(pending_history, self._show_strip, lambda _error: None)
 
     def _read_open(self) -> None:
@@ -319,7 +321,7 @@ class TransactionsView(PageView):
         wanted = (chosen.origin, chosen.half_offset, chosen.state)
         if wanted != self._life_of:
             self._life_of = wanted
-            pending = self.context.source.transaction_history(chosen.origin + 1, 1)
+            pending = self.context.source.transaction_history(chosen.origin + 1, 1, halves_back=1)
             self._life_query.ask(pending, self._show_life, lambda error: self.detail.show_fault(error.message))
 
     def _show_life(self, history: TransactionHistory) -> None:

@@ -76,3 +76,17 @@ def test_real_messages_are_found_without_an_index(bench, monkeypatch):
 def test_what_progress_has_passed_without_a_trace_is_said_to_be_done_with(bench):
     bench.send()
     assert read_history(bench.state.store, half_progress=1).lives[0].state is LifeState.DONE_WITH
+
+
+def test_one_life_needs_only_the_half_messages_from_its_own_on(bench):
+    bench.join()
+    halves = [bench.send(b"%d" % number) for number in range(5)]
+    bench.rounds(1)
+    bench.code(halves[2], COMMIT)
+
+    page = read_history(bench.state.store, before=3, count=1, halves_back=1)
+
+    (life,) = page.lives
+    assert (life.unique_key, life.state) == ("2", LifeState.COMMITTED)
+    assert kinds(life) == [K.PREPARED, K.CHECKED, K.DELIVERED, K.DECIDED]
+    assert [life.unique_key for life in read_history(bench.state.store, halves_back=1).lives] == ["4"]
