@@ -85,6 +85,13 @@ def _broker(window: MainWindow) -> list[Action]:
     if _has_page(window, "messages"):
         send = partial(window.navigate, "messages", send=True)
         made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", blocked))
+    if _has_page(window, "delay"):
+        timers = partial(window.navigate, "delay", show="timers")
+        made.append(Action("delay.timers", "Show messages with a time of their own", timers, "Message", "timer"))
+    if _has_page(window, "transactions"):
+        for name, title in (("given up", "Show given-up transactions"), ("atomic", "Show atomic transactions")):
+            show = partial(window.navigate, "transactions", show=name)
+            made.append(Action(f"transactions.{name.replace(' ', '_')}", title, show, "Message", "arrows-left-right"))
     return made
 
 

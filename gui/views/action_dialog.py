@@ -35,6 +35,7 @@ class ActionPlan:
         warning: What is easily overlooked; empty for nothing.
         typed: Word that must be typed first; empty for none.
         is_destructive: Whether something is lost for good.
+        enter_starts: Whether Enter starts it although no word is typed; for what can be done again otherwise.
     """
 
     title: str
@@ -45,10 +46,11 @@ class ActionPlan:
     warning: str = ""
     typed: str = ""
     is_destructive: bool = False
+    enter_starts: bool = False
 
 
 class ActionDialog(QDialog):
-    """Cancel is the default button. The window stays usable while the broker answers.
+    """Enter cancels until the word is typed. While the broker works on it the dialog stays: every action is answered or fails.
 
     Signals:
         succeeded: The broker carried it out; carries its answer.
@@ -77,7 +79,6 @@ class ActionDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._start)
         self.typed.textChanged.connect(self._check)
-        self.typed.returnPressed.connect(self._start)
         self._build(theme)
         self._check()
 
@@ -90,6 +91,11 @@ class ActionDialog(QDialog):
     def is_ready(self) -> bool:
         """Whether the action may start."""
         return self.typed.text().strip() == self._plan.typed and not self._blocked and not self._query.waiting
+
+    def reject(self) -> None:
+        """Close without doing anything; not while it is being done."""
+        if not self._query.waiting:
+            super().reject()
 
     def _build(self, theme: ThemeManager) -> None:
         plan = self._plan
@@ -115,7 +121,12 @@ class ActionDialog(QDialog):
         lines.addLayout(row(1, self.cancel, self.go))
 
     def _check(self) -> None:
-        self.go.setEnabled(self.is_ready)
+        is_ready = self.is_ready
+        self.go.setEnabled(is_ready)
+        self.cancel.setEnabled(not self._query.waiting)
+        by_enter = is_ready and bool(self._plan.typed or self._plan.enter_starts)
+        self.go.setDefault(by_enter)
+        self.cancel.setDefault(not by_enter)
         self.go.setToolTip(self._blocked)
 
     def _start(self) -> None:
@@ -123,7 +134,8 @@ class ActionDialog(QDialog):
             return
         self.error.set("")
         self._query.ask(self._plan.start(), self._done, self._failed)
-        self._check()
+        if self.isVisible():
+            self._check()
 
     def _done(self, answer: object) -> None:
         self.succeeded.emit(answer)

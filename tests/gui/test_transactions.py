@@ -36,6 +36,7 @@ from gui.models.transactions import (
 )
 from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
+from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.half_op_strip import CELLS_MAX
@@ -253,6 +254,48 @@ def test_a_decision_by_hand_needs_the_key_typed(make_view, source, window, actio
 
     assert acted(source) == [EndTransaction(40, commit=commit)]
     assert window.notices[-1][1] is State.HEALTHY
+
+
+def test_enter_cancels_until_the_word_is_typed(make_view, source, qtbot):
+    view = make_view(source)
+    view.grid.select_key(40)
+
+    dialog = view.ask(COMMIT)
+    qtbot.keyClick(dialog.typed, Qt.Key.Key_Return)
+    assert dialog.isHidden()
+    assert acted(source) == []
+    dialog = view.ask(COMMIT)
+    qtbot.keyClicks(dialog.typed, "pay-7")
+    qtbot.keyClick(dialog.typed, Qt.Key.Key_Return)
+    assert acted(source) == [EndTransaction(40, commit=True)]
+
+
+def test_a_dialog_stays_while_the_broker_works_on_it(make_view, source, window):
+    view = make_view(source)
+    view.grid.select_key(40)
+    dialog = view.ask(COMMIT)
+    dialog.typed.setText("pay-7")
+    source.hold = True
+
+    dialog.go.click()
+    dialog.reject()
+    assert dialog.isVisible()
+    assert not dialog.go.isEnabled()
+    source.hold = False
+    source.held[-1].release()
+
+    assert dialog.isHidden()
+    assert window.notices[-1][0] == "pay-7 is committed"
+
+
+def test_letters_act_on_the_selected_transaction(make_view, source, qtbot):
+    view = make_view(source)
+    view.grid.select_key(40)
+
+    view._ask_by_key(RESUME)
+    assert not view.findChildren(ActionDialog)
+    view._ask_by_key(CHECK)
+    assert [dialog.windowTitle() for dialog in view.findChildren(ActionDialog)] == ["Check pay-7 now"]
 
 
 def test_a_check_is_asked_for_and_says_when_nobody_can_answer(make_view, source):

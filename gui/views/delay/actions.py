@@ -74,6 +74,7 @@ class DelayActions:
             verb=_counted(rows, "Move 1 message", "Move {count} messages"),
             start=lambda: self._act(MOVE, rows, self._entered(due) or -1),
             facts=self._facts(rows),
+            enter_starts=True,
         )
         dialog = ActionDialog(plan, self._theme, parent)
         preview = label(role="caption", wrap=True)

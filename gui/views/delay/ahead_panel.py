@@ -40,6 +40,7 @@ class AheadPanel(Panel):
         self._samples: list[Sample] = []
         self._timers = TimersAhead()
         self._now_ms = 0
+        self._unread = 0
         self.switch = SegmentedControl((("hour", " "), ("days", " "), ("month", " ")))
         self.bars = StackedBars(context.theme)
         self.add_action(self.switch)
@@ -48,8 +49,9 @@ class AheadPanel(Panel):
         context.times.changed.connect(self._draw)
         self.retranslate()
 
-    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead, now_ms: int) -> None:
-        """Show what waits now."""
+    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead, now_ms: int, unread: int) -> None:
+        """Show what waits now; ``unread`` counts levels with messages that are not among the samples yet."""
+        self._unread = unread
         self._samples, self._timers, self._now_ms = list(samples), timers, now_ms
         self._draw()
 
@@ -80,4 +82,7 @@ class AheadPanel(Panel):
         ]
         self.bars.set_bars(labels, layers)
         each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
-        self.set_title(tr("Due ahead"), tr(each))
+        words = tr(each)
+        if self._unread:
+            words += tr(", partial: {count} levels not read", count=self._unread)
+        self.set_title(tr("Due ahead"), words)

@@ -37,17 +37,18 @@ def delay_text(milliseconds: int) -> str:
     return tr("{seconds} s", seconds=f"{seconds:g}")
 
 
-def level_columns(lane: Callable[[LevelRow], Lane]) -> list[Column[LevelRow]]:
-    """Columns of the lanes. ``lane`` gives a level's picture; asked only for rows that are painted."""
+def level_columns(lane: Callable[[LevelRow], Lane | None]) -> list[Column[LevelRow]]:
+    """Columns of the lanes. ``lane`` gives a level's picture, None while that is not known."""
     return [
-        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=48, dim=True),
+        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=56, dim=True),
         Column("delay", "Delay", lambda row: delay_text(row.delay_ms), sort=lambda row: row.delay_ms,
                kind=CellKind.STRONG, right=True, width=70),
         Column("pending", "Pending", lambda row: count_text(row.pending), sort=lambda row: row.pending,
                kind=CellKind.STRONG, right=True, width=72),
         Column("next", "Next due", _next_due_text, sort=lambda row: row.next_due_ms if row.next_due_ms >= 0 else None,
                state=_overdue, tip=_next_due_tip, right=True, width=84),
-        Column("lane", "due now … just stored", lambda _row: "", sort=lambda row: row.pending, kind=CellKind.LANE,
+        Column("lane", "due now … just stored", lambda row: UNKNOWN if lane(row) is None else "",
+               sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
                                   delay=delay_text(row.delay_ms))),
@@ -90,7 +91,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
         Column("due", "Due at", lambda row: times.shown(row.due_ms, now_ms())[:-4], sort=lambda row: row.due_ms,
                state=lambda row: State.IDLE if row.is_cancelled else None,
                tip=lambda row: times.full(row.due_ms), width=78),
-        Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=68),
+        Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=84),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),

@@ -140,7 +140,9 @@ class DelayView(PageView):
         self.reader.changed.connect(self._sampled)
         self.waiting.acted.connect(self.reader.forget)
 
-    def _lane(self, row: LevelRow) -> Lane:
+    def _lane(self, row: LevelRow) -> Lane | None:
+        if row.pending > 0 and row.level not in self.reader.samples:
+            return None
         return lane_of(self.reader.samples.get(row.level), row.delay_ms, row.now_ms)
 
     def _level_selected(self, level: LevelRow | None) -> None:
@@ -176,7 +178,8 @@ class DelayView(PageView):
 
     def _show_ahead(self) -> None:
         if self._state is not None:
-            self.ahead.show_ahead(self.reader.samples.values(), self._timers_ahead, self._state.taken_ms)
+            unread = sum(row.pending > 0 and row.level not in self.reader.samples for row in self.levels.rows)
+            self.ahead.show_ahead(self.reader.samples.values(), self._timers_ahead, self._state.taken_ms, unread)
 
     def _show_figures(self, rows: list[LevelRow]) -> None:
         self._show_header(rows)

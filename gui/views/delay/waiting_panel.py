@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import DelayedActed, ListTimers, OrbitError, TimersActed
@@ -63,6 +63,7 @@ class WaitingPanel(Panel):
         self.back = IconButton(theme, "caret-left", on_click=self._back)
         self.forward = IconButton(theme, "caret-right", on_click=self._forward)
         self._range = label(role="caption")
+        self._keys = label(role="caption")
         self._notice = label(role="warning", wrap=True)
         self._notice.hide()
         self._build()
@@ -152,6 +153,7 @@ class WaitingPanel(Panel):
         self.deliver.setText(tr("Deliver now…"))
         self.move_to.setText(tr("Move…"))
         self.cancel.setText(tr("Cancel…"))
+        self._keys.setText(tr("D: deliver · T: move · Del: cancel"))
         self.back.set_tip(tr("Earlier due"))
         self.forward.set_tip(tr("Later due"))
         self.model.all_texts_changed()
@@ -167,7 +169,7 @@ class WaitingPanel(Panel):
         self.content.setSpacing(0)
         self.add_action(self.switch)
         buttons = row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8))
-        foot = row(self._range, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
+        foot = row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
         self.content.addLayout(buttons)
         self.content.addWidget(self.grid, 1)
         self.content.addWidget(self._notice)
@@ -179,6 +181,9 @@ class WaitingPanel(Panel):
         self.model.shown_changed.connect(self._enable)
         self.grid.activated.connect(self._open)
         self.switch.chosen.connect(lambda _key: self._begin_anew())
+        for key, action in (("D", DELIVER), ("T", MOVE), ("Del", CANCEL)):
+            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(partial(self._clicked, action))
         self.grid.menu_asked.connect(self._open_menu)
 
     def _is_old(self, pending: int) -> bool:
@@ -233,11 +238,14 @@ class WaitingPanel(Panel):
             self.set_title(tr("Timers"), tr("with a time of their own"))
             is_off = timers is not None and not timers.is_served
             off = tr("This broker serves no timers. Start it with timerWheelEnable=true.")
-            self.grid.set_empty(off if is_off else tr("No message waits for a time of its own."))
+            self._set_empty(off if is_off else tr("No message waits for a time of its own."))
         else:
             delay = delay_text(level.delay_ms) if level is not None else ""
             self.set_title(tr("Waiting"), tr("{delay} delay", delay=delay) if delay else "")
-            self.grid.set_empty(tr("Nothing waits in this level."))
+            self._set_empty(tr("Nothing waits in this level."))
+
+    def _set_empty(self, text: str) -> None:
+        self.grid.set_empty(text, tr("Play a demo"), lambda: self._context.navigate("welcome"))
 
     def _show_range(self) -> None:
         count, first = len(self.model.rows), (len(self._starts) - 1) * PAGE_MESSAGES

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
@@ -94,6 +94,7 @@ class TransactionsView(PageView):
         )
         self.grid = DataGrid(self.rows, theme)
         self.foot = label(role="caption")
+        self._keys = label(role="caption")
         self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
         self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
         self.detail = TransactionDetail(context)
@@ -157,6 +158,7 @@ class TransactionsView(PageView):
         self.strip_panel.set_title(
             tr("Half queue and op queue"), tr("each cell is one record; a line shows which op record closes which half record")
         )
+        self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
         self.back.set_tip(tr("Earlier ones"))
         self.forward.set_tip(tr("Later ones"))
         self.search.setPlaceholderText(tr("Filter by key, topic or group"))
@@ -181,7 +183,7 @@ class TransactionsView(PageView):
         table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
         table.content.addWidget(self.grid, 1)
-        table.content.addLayout(row(self.foot, 1, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
+        table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         self.strip_panel.content.addWidget(self.strip)
         self.strip_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         left = QWidget()
@@ -216,6 +218,9 @@ class TransactionsView(PageView):
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
+        for key, action in (("C", COMMIT), ("B", ROLL_BACK), ("K", CHECK), ("R", RESUME)):
+            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(partial(self._ask_by_key, action))
         self.strip.chosen.connect(self._cell_chosen)
 
     # ---- reading -------------------------------------------------------------------------------------------------------
@@ -338,6 +343,11 @@ class TransactionsView(PageView):
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
+
+    def _ask_by_key(self, action: str) -> None:
+        button = self.detail.buttons[action]
+        if button.isVisible() and button.isEnabled():
+            self.ask(action)
 
     def _acted(self, action: str, chosen: TransactionRow) -> None:
         self.context.notify(done_text(action, chosen), state=State.HEALTHY)
