@@ -264,15 +264,18 @@ class EmbeddedSource:
             self._transport.send(self._client.cancel(request_id))
 
     def _take(self, message: WorkerMessage) -> None:
+        # An answer may be given up by what was done with another one that came with it; then nobody waits for it any more.
         match message:
             case Snapshot():
                 self._take_snapshot(message)
             case Catalog():
                 self._collector.catalog_changed(message)
             case Reply(request_id, body):
-                self._answers.pop(request_id).succeed(body)
+                if (answer := self._answers.pop(request_id, None)) is not None:
+                    answer.succeed(body)
             case Failure(request_id, kind, text, context):
-                self._answers.pop(request_id).fail(error_from_wire(kind, text, context))
+                if (answer := self._answers.pop(request_id, None)) is not None:
+                    answer.fail(error_from_wire(kind, text, context))
             case Stage(text, done, total):
                 for listener in tuple(self._listeners):
                     listener.stage_changed(text, done, total)

@@ -13,6 +13,7 @@ from broker_core.api import (
     Failure,
     Fatal,
     FoundOffset,
+    Members,
     Occurred,
     OrbitError,
     PortInUseError,
@@ -132,6 +133,17 @@ def test_a_cancelled_query_is_told_to_the_worker_and_never_answered(scene: Scene
     assert scene.wire.sent[1:] == [Cancel(request.request_id)]
     scene.hear(Reply(request.request_id, Done()))
     scene.source.worker_ended(None)
+    assert scene.answers == []
+
+
+def test_an_answer_given_up_by_the_one_that_came_with_it_is_dropped(scene: Scene):
+    scene.start()
+    first, second = scene.source.list_members("billing"), scene.source.list_members("shipping")
+    second.then(scene.answers.append, scene.answers.append)
+    first.then(lambda _members: second.cancel(), scene.answers.append)
+    ids = [request.request_id for request in scene.wire.sent if isinstance(request, Request)]
+    members = Members([], [], [], [], [], [])
+    scene.source.received(b"".join(encode_message(Reply(number, members)) for number in ids))
     assert scene.answers == []
 
 
