@@ -56,16 +56,16 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
                state=lambda row: state_word(row.state)[1], width=112),
         Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.MONO,
                tip=lambda row: row.name),
-        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=100),
-        Column("group", "Producers", lambda row: row.group, width=80),
+        Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=94),
+        Column("group", "Producers", lambda row: row.group, width=76),
         Column("age", "Age", lambda row: duration_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
-               tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=70),
+               tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=66),
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
-               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, width=152),
+               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, width=144),
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
                sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=66),
         Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
-               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=82),
+               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=78),
     ]  # fmt: skip
 
 

@@ -35,10 +35,11 @@ from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, Tra
 from gui.views.transactions.atomic_panel import AtomicPanel
 from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.columns import transaction_columns
+from gui.views.transactions.columns import state_word, transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.chip import Chip
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -100,6 +101,7 @@ class TransactionsView(PageView):
         self.detail = TransactionDetail(context)
         self.strip_panel = Panel(" ")
         self.strip = HalfOpStrip(theme)
+        self.legend = {state: Chip(theme) for state in (PREPARED, CHECKING, COMMITTED, ROLLED_BACK)}
         self.atomic = AtomicPanel(context, self.dialogs)
         self.tabs = QTabWidget()
         self._build()
@@ -155,9 +157,9 @@ class TransactionsView(PageView):
 
     def retranslate(self) -> None:
         self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
-        self.strip_panel.set_title(
-            tr("Half queue and op queue"), tr("each cell is one record; a line shows which op record closes which half record")
-        )
+        self.strip_panel.set_title(tr("Half queue and op queue"), tr("a line shows which op record closes which half record"))
+        for state, chip in self.legend.items():
+            chip.set(*state_word(state))
         self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
         self.back.set_tip(tr("Earlier ones"))
         self.forward.set_tip(tr("Later ones"))
@@ -185,6 +187,8 @@ class TransactionsView(PageView):
         table.content.addWidget(self.grid, 1)
         table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         self.strip_panel.content.addWidget(self.strip)
+        for chip in self.legend.values():
+            self.strip_panel.add_action(chip)
         self.strip_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
