@@ -30,6 +30,8 @@ DEMO_SECONDS = 45.0
 PAGE_SETTLE_S = 2.5
 """What a page gets to ask for its data and to paint it: two turns of the live cadence."""
 TURN_MS = 20
+PARTS = (("delay", "timers"), ("transactions", "rolled back"), ("transactions", "given up"), ("transactions", "atomic"))
+"""Parts of pages that get a picture of their own."""
 
 
 def main(out: Path, theme: str = "light", language: str = "en") -> int:
@@ -76,6 +78,8 @@ def _take(console: Console, out: Path) -> int:
     for entry in PAGES:
         if entry.page_id != "welcome":
             _picture(console, entry.page_id, out)
+    for page_id, show in PARTS:
+        _picture(console, page_id, out, show)
     return 1 if console.errors.count else 0
 
 
@@ -90,10 +94,10 @@ def _run_report(console: Console, store_directory: str) -> None:
         sys.stderr.write(f"orbit: the report was not made: {runner.run.error}\n")
 
 
-def _picture(console: Console, page_id: str, out: Path) -> None:
-    console.window.navigate(page_id)
+def _picture(console: Console, page_id: str, out: Path, show: str = "") -> None:
+    console.window.navigate(page_id, **({"show": show} if show else {}))
     _wait(lambda: False, PAGE_SETTLE_S)
-    path = out / f"{page_id}.png"
+    path = out / f"{'-'.join([page_id, *show.split()])}.png"
     console.window.grab().save(str(path))
     sys.stdout.write(f"{path}\n")
 

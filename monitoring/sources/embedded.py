@@ -264,18 +264,13 @@ class EmbeddedSource:
             self._transport.send(self._client.cancel(request_id))
 
     def _take(self, message: WorkerMessage) -> None:
-        # An answer may be given up by what was done with another one that came with it; then nobody waits for it any more.
         match message:
             case Snapshot():
                 self._take_snapshot(message)
             case Catalog():
                 self._collector.catalog_changed(message)
-            case Reply(request_id, body):
-                if (answer := self._answers.pop(request_id, None)) is not None:
-                    answer.succeed(body)
-            case Failure(request_id, kind, text, context):
-                if (answer := self._answers.pop(request_id, None)) is not None:
-                    answer.fail(error_from_wire(kind, text, context))
+            case Reply() | Failure():
+                self._take_answer(message)
             case Stage(text, done, total):
                 for listener in tuple(self._listeners):
                     listener.stage_changed(text, done, total)
@@ -287,6 +282,15 @@ class EmbeddedSource:
                     listener.occurred(message)
             case Fatal(kind, text, context):
                 self._reason = error_from_wire(kind, text, context)
+
+    def _take_answer(self, message: Reply | Failure) -> None:
+        answer = self._answers.pop(message.request_id, None)
+        if answer is None:
+            return  # given up by what was done with another answer that came with it
+        if isinstance(message, Reply):
+            answer.succeed(message.body)
+        else:
+            answer.fail(error_from_wire(message.kind, message.message, message.context))
 
     def _take_snapshot(self, snapshot: Snapshot) -> None:
         state = self._collector.snapshot_taken(snapshot)

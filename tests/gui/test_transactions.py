@@ -209,6 +209,9 @@ def test_what_ended_is_read_less_often_than_what_is_open(make_view, source):
     source.asked.clear()
     view.state_changed(source.state)
     assert source.asked == []
+    view.state_changed(replace(source.state, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS))
+    assert ("list_transactions", (ended,)) in source.asked
+    assert ("list_transactions", (undecided,)) not in source.asked
 
 
 def test_a_transaction_tells_what_happened_to_it(make_view, source):

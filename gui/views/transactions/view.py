@@ -75,7 +75,10 @@ class TransactionsView(PageView):
         self._words: list[str] = []
         self._start = 0
         self._total = 0
-        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -1
+        self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
+        self._open_for: tuple[float, ...] | None = None
+        self._ended_for: tuple[float, ...] | None = None
+        self._strip_for: tuple[float, ...] | None = None
         self._open: list[TransactionRow] = []
         self._ended: list[TransactionRow] = []
         self._counted: tuple[float, ...] = ()
@@ -130,9 +133,8 @@ class TransactionsView(PageView):
         self._now_ms = state.taken_ms
         figures = board_figures(state.totals)
         counted = (figures.undecided, figures.checks, figures.committed, figures.rolled_back, figures.given_up)
-        if counted != self._counted or self._open_read_ms < 0:
-            self._counted = counted
-            self._read_stale()
+        self._counted = counted
+        self._read_stale()
         self.grid.view.viewport().update()
         self._show_selected()
         self._show_board()
@@ -144,7 +146,8 @@ class TransactionsView(PageView):
             self.refresh()
 
     def refresh(self) -> None:
-        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -1
+        self._open_for = self._ended_for = self._strip_for = None
+        self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
         self._life_of = None
         if self._state is not None:
             self._read_stale()
@@ -230,20 +233,23 @@ class TransactionsView(PageView):
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def _read_stale(self) -> None:
-        """Ask for what is old; an answer on its way is waited for."""
-        if not self._open_query.waiting:
+        """Ask for what was read at other counts than those of now; an answer on its way is waited for."""
+        counted, now_ms = self._counted, self._now_ms
+        if self._open_for != counted and not self._open_query.waiting:
             self._read_open()
-        if self._now_ms - self._ended_read_ms >= ENDED_AGAIN_MS and not self._ended_query.waiting:
-            self._ended_read_ms = self._now_ms
+        is_old = now_ms - self._ended_read_ms >= ENDED_AGAIN_MS
+        if self._ended_for != counted and is_old and not self._ended_query.waiting:
+            self._ended_for, self._ended_read_ms = counted, now_ms
             pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True))
             self._ended_query.ask(pending, self._show_ended, self._failed)
-        if self._now_ms - self._strip_read_ms >= STRIP_AGAIN_MS and not self._strip_query.waiting:
-            self._strip_read_ms = self._now_ms
+        is_old = now_ms - self._strip_read_ms >= STRIP_AGAIN_MS
+        if self._strip_for != counted and is_old and not self._strip_query.waiting:
+            self._strip_for, self._strip_read_ms = counted, now_ms
             pending_history = self.context.source.transaction_history(-1, STRIP_LIVES, STRIP_HALVES)
             self._strip_query.ask(pending_history, self._show_strip, lambda _error: None)
 
     def _read_open(self) -> None:
-        self._open_read_ms = self._now_ms
+        self._open_for = self._counted
         pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS))
         self._open_query.ask(pending, self._show_open, self._failed)
 
