@@ -168,6 +168,7 @@ def test_a_card_lists_what_it_counts(make_view, source, qtbot):
     assert column(view.rows, "state") == ["Given up"]
     qtbot.mouseClick(view.board, Qt.MouseButton.LeftButton, pos=center(view.board.card_rect(COMMITTED)))
     assert column(view.rows, "key") == ["pay-5"]
+    assert column(view.rows, "age") == ["84 ms"]
 
 
 def center(rect):

@@ -49,6 +49,11 @@ def state_word(state: str) -> tuple[str, State]:
     return tr(word), colour
 
 
+def span_text(milliseconds: float) -> str:
+    """A time span: ``84 ms`` below a second, else as any duration."""
+    return duration_text(milliseconds) if milliseconds >= 1_000 else f"{milliseconds:.0f} ms"
+
+
 def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow]]:
     """Columns of the list. ``now_ms`` is the broker's clock."""
     return [
@@ -58,7 +63,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
                tip=lambda row: row.name),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=94),
         Column("group", "Producers", lambda row: row.group, width=76),
-        Column("age", "Age", lambda row: duration_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
+        Column("age", "Age", lambda row: span_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
                tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=66),
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
                value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, width=144),

@@ -11,7 +11,7 @@ from gui.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
-from gui.views.transactions.columns import state_word
+from gui.views.transactions.columns import span_text, state_word
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.key_values import KeyValueList
@@ -178,7 +178,7 @@ class TransactionDetail(Panel):
             word, state = _STEPS.get(step.kind, (step.kind, State.PLAIN))
             if step.kind == "decided" and life.state == "rolled back":
                 word, state = "Rolled back", State.IDLE
-            gap = f"+{duration_text(step.at_ms - before_ms)}" if 0 <= before_ms <= step.at_ms else ""
+            gap = f"+{span_text(step.at_ms - before_ms)}" if 0 <= before_ms <= step.at_ms else ""
             detail = tr("offset {offset}, at {physical} of the log", offset=count_text(step.queue_offset),
                         physical=count_text(step.physical_offset))  # fmt: skip
             made.append(TimeLineEntry(tr(word), detail, times.shown(step.at_ms, self._now_ms), gap, state))
