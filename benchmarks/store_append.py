@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -21,7 +22,8 @@ from broker_core.message.record import CRC_MASK, HEADS, MAGIC_V1, encode_record,
 from broker_core.store.message_store import MessageStore
 
 MESSAGES = 40_000
-BATCH = 50
+BATCHES = (50, 200)
+"""Messages of a batch: what one request costs is shared by them."""
 _ROUNDS = 5
 _HOST = HostAddress.parse("127.0.0.1:10911")
 _BODY = bytes(range(128))
@@ -84,24 +86,29 @@ def put_singly(store: MessageStore) -> None:
         store.put(one)
 
 
-def put_batches(store: MessageStore) -> None:
+def put_batches(size: int, store: MessageStore) -> None:
     member = BatchMember(0, _BODY, _PROPERTIES)
-    batch = message(encode_batch([member] * BATCH), b"")
-    for _ in range(MESSAGES // BATCH):
+    batch = message(encode_batch([member] * size), b"")
+    for _ in range(MESSAGES // size):
         store.put_batch(batch)
 
 
 def main() -> None:
     place = Path(tempfile.mkdtemp(prefix="orbit-append-"))
     try:
-        rounds = [(bare_loop_s(place), store_s(place, put_singly), store_s(place, put_batches)) for _ in range(_ROUNDS)]
+        rounds = [
+            (bare_loop_s(place), store_s(place, put_singly), *(store_s(place, partial(put_batches, size)) for size in BATCHES))
+            for _ in range(_ROUNDS)
+        ]
     finally:
         shutil.rmtree(place)
-    bare, single, batch = (min(column) / MESSAGES * 1e6 for column in zip(*rounds, strict=True))
-    print(
-        f"128 B bodies: bare loop {bare:.2f} µs a message; put {single:.2f} µs, {bare / single:.2f} x the bare loop's rate; "
-        f"batches of {BATCH} {batch:.2f} µs, {single / batch:.1f} x the rate of single puts"
-    )
+    bare, single, *batches = (min(column) / MESSAGES * 1e6 for column in zip(*rounds, strict=True))
+    told = [
+        f"batches of {size} {batch:.2f} µs, {single / batch:.1f} x the rate of single puts"
+        for size, batch in zip(BATCHES, batches, strict=True)
+    ]
+    put = f"put {single:.2f} µs, {bare / single:.2f} x the bare loop's rate"
+    print("; ".join([f"128 B bodies: bare loop {bare:.2f} µs a message", put, *told]))
 
 
 if __name__ == "__main__":
