@@ -28,7 +28,7 @@ def outcome(request, tmp_path_factory):
     """Results by case."""
     version, serialize = request.param
     folder = tmp_path_factory.mktemp("java")
-    class_path = java_class_path(folder, version, "JavaConsumers.java")
+    class_path = java_class_path(folder, version, "JavaCases.java", "JavaConsumers.java")
     start, environment = java_command(class_path, folder, serialize=serialize)
     with running_broker(folder / "store", "--set", "enablePropertyFilter=true") as broker:
         command = [*start, "JavaConsumers", broker.name_server, *CASES]

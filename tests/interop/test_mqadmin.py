@@ -4,7 +4,6 @@ import asyncio
 import os
 import queue
 import re
-import shutil
 import subprocess
 import threading
 
@@ -15,28 +14,25 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.message.message_id import offset_message_id
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import running_broker
 from tests.support.remoting_peer import eventually, eventually_answers
+from tests.support.toolchains import java_class_path
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
 
 VERSIONS = ["4.9.4", "5.3.3"]
 COMMAND_SECONDS = 60.0
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>TOOL_VERSION</version></dependency>
-</dependencies></project>"""
 
 
 class Tool:
     """The admin tool in one Java machine; `run` gives what a command prints."""
 
-    def __init__(self, folder, home, name_server):
+    def __init__(self, class_path, home, name_server):
         options = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
         options += ["-Drocketmq.client.logUseSlf4j=true", f"-Djava.io.tmpdir={home}"]
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(home)}
         self._process = subprocess.Popen(
-            ["java", *options, "-cp", f"{folder}{os.pathsep}{folder}/*", "MqAdmin"],
+            ["java", *options, "-cp", class_path, "MqAdmin"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,34 +71,22 @@ def version(request):
 
 
 @pytest.fixture(scope="module")
-def folder(version, tmp_path_factory):
-    """The tool's class path."""
-    for program in ("java", "javac", "mvn"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    folder = tmp_path_factory.mktemp("mqadmin")
-    (folder / "pom.xml").write_text(POM.replace("TOOL_VERSION", version))
-    fetch = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-    fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
-    assert fetched.returncode == 0, f"Maven cannot get the admin tool: {fetched.stdout.strip()[-300:]}"
-    source = CHECKOUT / "tests" / "support" / "MqAdmin.java"
-    command = ["javac", "-encoding", "UTF-8", "-cp", f"{folder}/*", "-d", str(folder), str(source)]
-    subprocess.run(command, check=True, timeout=120)
-    return folder
+def class_path(version, tmp_path_factory):
+    return java_class_path(tmp_path_factory.mktemp("mqadmin"), version, "MqAdmin.java")
 
 
 @pytest.fixture(scope="module")
-def broker(folder, tmp_path_factory):
+def broker(class_path, tmp_path_factory):
     with running_broker(tmp_path_factory.mktemp("broker") / "store") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def tool(folder, broker, tmp_path_factory):
+def tool(class_path, broker, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     (home / "conf").mkdir()
     (home / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the 4.x tool insists on it
-    tool = Tool(folder, home, broker.name_server)
+    tool = Tool(class_path, home, broker.name_server)
     yield tool
     tool.close()
 

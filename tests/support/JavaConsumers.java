@@ -11,7 +11,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -42,42 +41,18 @@ import org.apache.rocketmq.remoting.RPCHook;
  * <pre>
  *   JavaConsumers NAME_SERVER CASE...
  * </pre>
- *
- * Prints "case NAME ok ..." for each that went well and "case NAME failed: ..." otherwise.
  */
-public final class JavaConsumers {
-    private static final long WAIT_MILLIS = 60_000;
-
-    private final String nameServer;
-    private final DefaultMQProducer producer = new DefaultMQProducer("PG-CASES");
-
+public final class JavaConsumers extends JavaCases {
     private JavaConsumers(String nameServer) {
-        this.nameServer = nameServer;
-    }
-
-    private interface Case {
-        String run() throws Exception;
+        super(nameServer);
     }
 
     public static void main(String[] args) throws Exception {
-        JavaConsumers cases = new JavaConsumers(args[0]);
-        cases.producer.setNamesrvAddr(args[0]);
-        cases.producer.start();
-        Map<String, Case> all = cases.all();
-        List<Thread> threads = new ArrayList<>();
-        for (int i = 1; i < args.length; i++) {
-            String name = args[i];
-            Thread thread = new Thread(() -> report(name, all.get(name)), name);
-            thread.start();
-            threads.add(thread);
-        }
-        for (Thread thread : threads) {
-            thread.join();
-        }
-        System.exit(0);
+        new JavaConsumers(args[0]).runAll(args);
     }
 
-    private Map<String, Case> all() {
+    @Override
+    protected Map<String, Case> all() {
         Map<String, Case> all = new HashMap<>();
         all.put("sql", this::sql);
         all.put("ordered", this::ordered);
@@ -89,61 +64,6 @@ public final class JavaConsumers {
         all.put("trace", this::trace);
         all.put("retry", this::retry);
         return all;
-    }
-
-    private static void report(String name, Case body) {
-        String line;
-        try {
-            line = "case " + name + " ok " + body.run();
-        } catch (Throwable failure) {
-            StackTraceElement[] trace = failure.getStackTrace();
-            line = "case " + name + " failed: " + failure + (trace.length > 0 ? " at " + trace[0] : "");
-        }
-        synchronized (System.out) {
-            System.out.println(line.replace('\n', ' '));
-        }
-    }
-
-    private static void check(boolean holds, String what) {
-        if (!holds) {
-            throw new IllegalStateException(what);
-        }
-    }
-
-    private static void await(String what, BooleanSupplier holds) throws InterruptedException {
-        long end = System.currentTimeMillis() + WAIT_MILLIS;
-        while (!holds.getAsBoolean()) {
-            check(System.currentTimeMillis() < end, "waited in vain for " + what);
-            Thread.sleep(10);
-        }
-    }
-
-    private void send(String topic, String tag, String body, String price) throws Exception {
-        Message message = new Message(topic, tag, body.getBytes(StandardCharsets.UTF_8));
-        if (price != null) {
-            message.putUserProperty("price", price);
-        }
-        producer.send(message);
-    }
-
-    private static String text(MessageExt message) {
-        return new String(message.getBody(), StandardCharsets.UTF_8);
-    }
-
-    private DefaultMQPushConsumer consumer(String group, String instance, Set<String> into) {
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
-        consumer.setNamesrvAddr(nameServer);
-        consumer.setInstanceName(instance);
-        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
-            messages.forEach(message -> into.add(text(message)));
-            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
-        });
-        return consumer;
-    }
-
-    private static Set<String> newSet() {
-        return ConcurrentHashMap.newKeySet();
     }
 
     private String sql() throws Exception {

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-from tests.support.broker_process import CHECKOUT
-
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>CLIENT_VERSION</version></dependency>
-</dependencies></project>"""
+from tests.support.toolchains import java_class_path
 
 
 @dataclass(frozen=True)
@@ -37,14 +28,4 @@ class JavaProgram:
 
 def compiled(main: str, client_version: str, folder: Path) -> JavaProgram:
     """Compile ``tests/support/MAIN.java`` against a version of the client; skips without the toolchain, fails otherwise."""
-    for program in ("java", "javac", "mvn"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    (folder / "pom.xml").write_text(_POM.replace("CLIENT_VERSION", client_version))
-    fetch = ["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-    fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
-    assert fetched.returncode == 0, fetched.stdout[-1000:]
-    path = f"{folder}{os.pathsep}{folder}/*"
-    source = CHECKOUT / "tests" / "support" / f"{main}.java"
-    subprocess.run(["javac", "-encoding", "UTF-8", "-cp", path, "-d", str(folder), str(source)], check=True, timeout=120)
-    return JavaProgram(main, path, folder)
+    return JavaProgram(main, java_class_path(folder, client_version, f"{main}.java"), folder)

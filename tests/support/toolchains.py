@@ -45,17 +45,28 @@ def java_class_path(folder: Path, version: str, *sources: str) -> str:
     """Class path with the Java client and its admin tool, and programs from tests/support compiled.
 
     Args:
-        folder: For jars and classes.
+        folder: For classes; one of pytest's, as the jars beside it serve all tests of the run.
         version: Of the client.
         sources: File names in tests/support.
     """
     need("java", "javac", "mvn")
-    (folder / "pom.xml").write_text(_POM.replace("VERSION", version))
-    run(["mvn", "-q", "-B", "-f", folder / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
-    path = f"{folder}{os.pathsep}{folder}/*"
-    for source in sources:
-        run(["javac", "-nowarn", "-encoding", "UTF-8", "-cp", path, "-d", folder, SUPPORT / source])
+    path = f"{folder}{os.pathsep}{_java_jars(folder.parent, version)}/*"
+    if sources:
+        files = [SUPPORT / source for source in sources]
+        run(["javac", "-nowarn", "-encoding", "UTF-8", "-cp", path, "-d", folder, *files])
     return path
+
+
+def _java_jars(base: Path, version: str) -> Path:
+    """Jars of a version, copied once: that takes longer than most tests."""
+    jars = base / f"java-{version}-jars"
+    if not jars.exists():
+        part = base / f"java-{version}-jars.part"
+        part.mkdir(exist_ok=True)
+        (part / "pom.xml").write_text(_POM.replace("VERSION", version))
+        run(["mvn", "-q", "-B", "-f", part / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={part}"])
+        part.rename(jars)
+    return jars
 
 
 def java_command(class_path: str, home: Path, *, serialize: str = "JSON") -> tuple[list[str], dict[str, str]]:
