@@ -18,7 +18,12 @@ from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
-CLIENTS = [("4.9.8", "JSON"), ("4.9.8", "ROCKETMQ"), ("5.3.3", "JSON")]  # version, and how it writes headers
+CLIENTS = [  # version, and how it writes headers
+    ("4.9.8", "JSON"),
+    ("4.9.8", "ROCKETMQ"),
+    ("5.3.3", "JSON"),
+    pytest.param(("4.9.4", "JSON"), marks=pytest.mark.slow),
+]
 COUNT = 60
 
 

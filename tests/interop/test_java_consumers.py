@@ -9,7 +9,11 @@ from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
 
-CLIENTS = [("4.9.8", "JSON"), ("5.3.3", "ROCKETMQ")]  # version, and how it writes headers
+CLIENTS = [  # version, and how it writes headers
+    ("4.9.8", "JSON"),
+    ("5.3.3", "ROCKETMQ"),
+    pytest.param(("4.9.4", "ROCKETMQ"), marks=pytest.mark.slow),
+]
 CASES = {
     "sql": "10,10 again,12,6,8",
     "ordered": "60",

@@ -345,11 +345,15 @@ public final class JavaConsumers extends JavaCases {
     /** Kinds of the trace records of one message, found by its id as an administrator finds them. */
     private Set<String> kinds(String messageId) {
         Set<String> kinds = new TreeSet<>();
+        Set<String> begun = new TreeSet<>();
+        Set<String> ended = new TreeSet<>();
         try {
             long end = System.currentTimeMillis() + WAIT_MILLIS;
             for (MessageExt message : producer.queryMessage("RMQ_SYS_TRACE_TOPIC", messageId, 32, 0, end).getMessageList()) {
                 for (String record : text(message).split("\u0002")) {
-                    kinds.add(record.split("\u0001")[0]);
+                    String[] fields = record.split("\u0001", -1);
+                    kinds.add(fields[0]);
+                    checkRecord(fields, messageId, begun, ended);
                 }
             }
         } catch (MQClientException notYet) {
@@ -357,7 +361,26 @@ public final class JavaConsumers extends JavaCases {
         } catch (InterruptedException error) {
             throw new IllegalStateException(error);
         }
+        check(begun.containsAll(ended), "consumption that ended as " + ended + " began as " + begun);
         return kinds;
+    }
+
+    /** Fields stand where the table of trace records has them. */
+    private static void checkRecord(String[] fields, String messageId, Set<String> begun, Set<String> ended) {
+        String record = Arrays.toString(fields);
+        if (fields[0].equals("Pub")) {
+            check(fields.length >= 14 && fields[3].equals("PG-TRACED") && fields[4].equals("j-traced"), record);
+            check(fields[5].equals(messageId) && fields[6].equals("t") && fields[7].equals("key-traced"), record);
+            check(fields[9].equals("1") && fields[11].equals("0") && fields[13].equals("true"), record);
+        } else if (fields[0].equals("SubBefore")) {
+            check(fields.length >= 8 && fields[3].equals("j-traced-group") && fields[5].equals(messageId), record);
+            check(fields[6].equals("0") && fields[7].equals("key-traced"), record);
+            begun.add(fields[4]);
+        } else {
+            check(fields[0].equals("SubAfter") && fields.length >= 7 && fields[2].equals(messageId), record);
+            check(fields[4].equals("true") && fields[5].equals("key-traced") && fields[6].equals("0"), record);
+            ended.add(fields[1]);
+        }
     }
 
     private String retry() throws Exception {
