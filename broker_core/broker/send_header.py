@@ -57,9 +57,8 @@ def parse_send_header(command: RemotingCommand) -> SendHeader:
     )
     if not usual:
         return _parse(fields, _SHORT_NAMES, command.version)
-    return SendHeader(
-        topic, queue_id, template, queues, sys_flag, born_ms, flag, fields.get("i", ""), 0, None, fields.get("m") == "true"
-    )
+    batch = fields.get("m") in ("true", "1")
+    return SendHeader(topic, queue_id, template, queues, sys_flag, born_ms, flag, fields.get("i", ""), 0, None, batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ def long_field(fields: Fields, name: str, default: int | None = None) -> int:
 
 
 def bool_field(fields: Fields, name: str, *, default: bool = False) -> bool:
-    """True only for the text ``true`` in any case."""
+    """True only for the text ``true`` in any case, and for ``1``, which clients in C++ write."""
     value = fields.get(name)
-    return default if value is None else value.lower() == "true"
+    return default if value is None else value.lower() in ("true", "1")
 
 
 def _number(fields: Fields, name: str, default: int | None, low: int, high: int) -> int:

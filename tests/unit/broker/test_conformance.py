@@ -12,6 +12,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.config import BrokerConfig, ClientConfig, StoreConfig
+from broker_core.message.batch import BatchMember, encode_batch
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
@@ -145,6 +146,24 @@ def test_of_two_tags_with_one_hash_the_client_keeps_the_one_it_asked_for(tmp_pat
             assert got == [b"2", b"4"]
 
     asyncio.run(asyncio.wait_for(scenario(), 90))
+
+
+# ---- beside the list: what clients in C++ write ----
+
+
+@pytest.mark.parametrize(("written", "messages"), [("1", 2), ("true", 2), ("0", 1), ("false", 1)])
+@pytest.mark.parametrize("code", [Q.SEND_MESSAGE, Q.SEND_MESSAGE_V2])
+def test_a_batch_is_known_by_true_and_by_the_1_of_clients_in_cpp(bench, code, written, messages):
+    body = encode_batch([BatchMember(0, b"one", b""), BatchMember(0, b"two", b"")])
+    fields = send_fields(batch=written)
+    if code == Q.SEND_MESSAGE:
+        fields = {
+            "producerGroup": "PG", "topic": "T", "defaultTopic": "TBW102", "defaultTopicQueueNums": 4, "queueId": 0,
+            "sysFlag": 0, "bornTimestamp": 1_699_999_999_000, "flag": 0, "properties": "", "reconsumeTimes": 0,
+            "unitMode": 0, "batch": written,
+        }  # fmt: skip
+    assert bench.answer(PEER, code, fields, body).code == R.SUCCESS
+    assert bench.state.store.max_offset("T", 0) == messages
 
 
 # ---- beside the list: clocks of clients that are wrong ----
