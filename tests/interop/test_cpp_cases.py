@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed")
 
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import CHECKOUT
+from tests.support.interop_target import running_target
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -37,9 +38,9 @@ def outcome(tmp_path_factory):
         environment = {**os.environ, "HOME": str(home)}
         return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=200)
 
-    with running_broker(folder / "store", "--set", "messageDelayLevel=1s 1s 1s 1s 1s") as broker:
+    with running_target(folder, messageDelayLevel="1s 1s 1s 1s 1s") as name_server:
         with ThreadPoolExecutor(len(CASES)) as threads:
-            done = {case: threads.submit(run, broker.name_server, case) for case in CASES}
+            done = {case: threads.submit(run, name_server, case) for case in CASES}
         return {case: future.result() for case, future in done.items()}
 
 

@@ -1,10 +1,10 @@
-"""What consumers of the official Java client can do, against our broker: many cases in one JVM for each client version."""
+"""What consumers of the official Java client can do, against our broker or a real one: one JVM for each client version."""
 
 import subprocess
 
 import pytest
 
-from tests.support.broker_process import running_broker
+from tests.support.interop_target import running_target
 from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
@@ -34,8 +34,8 @@ def outcome(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("java")
     class_path = java_class_path(folder, version, "JavaCases.java", "JavaConsumers.java")
     start, environment = java_command(class_path, folder, serialize=serialize)
-    with running_broker(folder / "store", "--set", "enablePropertyFilter=true") as broker:
-        command = [*start, "JavaConsumers", broker.name_server, *CASES]
+    with running_target(folder, enablePropertyFilter="true") as name_server:
+        command = [*start, "JavaConsumers", name_server, *CASES]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]

@@ -10,6 +10,7 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
+from tests.support.interop_target import running_target
 from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
@@ -45,9 +46,9 @@ def program(request, tmp_path_factory):
 def outcome(program, tmp_path_factory):
     """Results by case."""
     start, environment = program
-    with running_broker(tmp_path_factory.mktemp("broker") / "store") as broker:
-        asyncio.run(create(broker.name_server, "j-members", MEMBERS))
-        command = [*start, broker.name_server, *CASES]
+    with running_target(tmp_path_factory.mktemp("broker")) as name_server:
+        asyncio.run(create(name_server, "j-members", MEMBERS))
+        command = [*start, name_server, *CASES]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]

@@ -34,16 +34,24 @@ def free_port() -> int:
 @contextlib.contextmanager
 def running_peer(version: str, directory: Path, **settings: str) -> Iterator[str]:
     """A real name server and broker; gives the broker's address. ``settings`` go into its ``broker.conf``."""
+    with running_peer_addresses(version, directory, **settings) as (_name_server, broker):
+        yield broker
+
+
+@contextlib.contextmanager
+def running_peer_addresses(version: str, directory: Path, **settings: str) -> Iterator[tuple[str, str]]:
+    """The same; gives the addresses of name server and broker."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     peer = str(shared_dir() / "peer" / "peer")
-    port = free_port()
-    environment = {**os.environ, "PEER_PORT": str(port), "PEER_NS_PORT": str(free_port()), "PEER_HEAP": "384m"}
+    port, name_server_port = free_port(), free_port()
+    ports = {"PEER_PORT": str(port), "PEER_NS_PORT": str(name_server_port)}
+    environment = {**os.environ, **ports, "PEER_HEAP": "384m"}
     lines = [f"{key}={value}" for key, value in settings.items()]
     start = [peer, "start", version, str(directory), *lines]
     try:
         subprocess.run(start, check=True, capture_output=True, timeout=_START_SECONDS, env=environment)
-        yield f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{name_server_port}", f"127.0.0.1:{port}"
     finally:
         subprocess.run([peer, "stop", str(directory)], check=False, capture_output=True, timeout=_STOP_SECONDS, env=environment)
