@@ -15,6 +15,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from broker_core.acl.access_control import AccessControl
 from broker_core.atomic.model import PROPERTY
@@ -247,6 +248,7 @@ class EmbeddedBroker:
             topics=self.topics,
             credentials=None if self._access is None else self._access.internal,
             tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
+            routed=partial(self._name_server.routes.add_topics, state.config.broker_name, self.broker_address),
         )
         self._link = link
         await link.start()

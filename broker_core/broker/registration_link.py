@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ssl import SSLContext
 from typing import Any
 
@@ -43,6 +43,7 @@ class RegistrationLink:
         topics: What to register.
         credentials: Signs what is sent, for a name server with access control.
         tls: For a name server that takes only TLS.
+        routed: Told of changed topics at once, for a name server in this process.
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class RegistrationLink:
         topics: TopicTable,
         credentials: Credentials | None = None,
         tls: SSLContext | None = None,
+        routed: Callable[[Iterable[TopicConfig]], None] = lambda _topics: None,
     ) -> None:
         self._config = config
+        self._routed = routed
         self._name_server = name_server
         self._broker_address = broker_address
         self._topics = topics
@@ -89,6 +92,7 @@ class RegistrationLink:
         """
         if self._connection is None:
             return
+        self._routed([self._as_permitted(topic) for name in names if (topic := self._topics.get(name)) is not None])
         self._changed.update(names)
         if not self._flush_scheduled:
             self._flush_scheduled = True

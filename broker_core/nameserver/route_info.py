@@ -5,10 +5,10 @@ Pure state: every method takes the time and returns values. It knows no sockets;
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from broker_core.nameserver.registration import PERM_READ, PERM_WRITE, DataVersion, Registration
+from broker_core.nameserver.registration import PERM_READ, PERM_WRITE, DataVersion, Registration, TopicConfig
 
 MASTER_ID = 0
 
@@ -117,11 +117,7 @@ class RouteInfo:
         known = self._live.get(identity.address)
         changed = first or known is None or known.version != registration.version
         if identity.broker_id == MASTER_ID and changed:
-            for config in registration.topics.values():
-                data = QueueData(
-                    identity.broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag
-                )
-                self._topic_queues.setdefault(config.name, {})[identity.broker_name] = data
+            self._take_topics(identity.broker_name, registration.topics.values())
         limit_ms = self._silence_max_ms if silence_max_ms is None else silence_max_ms
         self._live[identity.address] = LiveBroker(now_ms, registration.version, connection, ha_address, limit_ms)
         if registration.filter_servers:
@@ -131,6 +127,21 @@ class RouteInfo:
         if identity.broker_id == MASTER_ID:
             return Registered()
         return self._master_of(identity.broker_name)
+
+    def add_topics(self, broker_name: str, address: str, topics: Iterable[TopicConfig]) -> None:
+        """Route changed topics of a broker of this process before its registration comes over the network.
+
+        Whoever made a topic by a message can ask for its route as soon as the message is answered; some clients do, and
+        give up when there is none. A broker that is not registered as a master is passed over.
+        """
+        broker = self._brokers.get(broker_name)
+        if broker is not None and broker.addresses.get(MASTER_ID) == address:
+            self._take_topics(broker_name, topics)
+
+    def _take_topics(self, broker_name: str, topics: Iterable[TopicConfig]) -> None:
+        for config in topics:
+            data = QueueData(broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag)
+            self._topic_queues.setdefault(config.name, {})[broker_name] = data
 
     def _register_address(self, identity: BrokerIdentity) -> bool:
         """Enter the address; True when the broker was not known under this id."""

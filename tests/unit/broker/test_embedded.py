@@ -269,6 +269,16 @@ def test_topics_made_in_one_turn_are_all_routed(tmp_path):
     asyncio.run(scenario())
 
 
+def test_a_topic_has_its_route_before_whoever_made_it_is_answered(tmp_path):
+    async def scenario():
+        async with running(tmp_path) as broker:
+            broker.topics.put(TopicConfig("Made", 3, 2))
+            (queues,) = broker._name_server.routes.route("Made").queues
+            assert (queues.broker_name, queues.read_queues, queues.write_queues) == ("broker-a", 3, 2)
+
+    asyncio.run(scenario())
+
+
 def test_the_broker_registers_again_when_its_name_server_connection_breaks(tmp_path):
     async def scenario():
         async with running(tmp_path) as broker:

@@ -185,3 +185,18 @@ def test_topics_are_found_by_the_bits_of_their_flag():
         ["sub", "both"],
         ["sub"],
     )
+
+
+def test_topics_of_a_registered_master_are_routed_at_once_and_those_of_others_not():
+    routes = RouteInfo()
+    made = [TopicConfig("Made", 3, 2)]
+    routes.add_topics("a", MASTER.address, made)
+    assert routes.route("Made") is None
+    register(routes, SLAVE, table())
+    routes.add_topics("a", SLAVE.address, made)
+    assert routes.route("Made") is None
+    register(routes, MASTER, table())
+    routes.add_topics("a", OTHER.address, made)
+    assert routes.route("Made") is None
+    routes.add_topics("a", MASTER.address, made)
+    assert shape(routes.route("Made"))[0] == [("a", 2, 6)]
