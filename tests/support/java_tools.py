@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.support.toolchains import java_class_path
 
-SUPPORT = Path(__file__).resolve().parent
 ADMIN_TOOL = "org.apache.rocketmq.tools.command.MQAdminStartup"
 
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>VERSION</version></dependency>
-<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-tools</artifactId><version>VERSION</version></dependency>
-</dependencies></project>"""
 _RUN_SECONDS = 150
 
 
@@ -32,25 +25,7 @@ class JavaProgram:
     @classmethod
     def compile(cls, source: str, version: str, folder: Path) -> JavaProgram:
         """Compile a source of this folder against a client; skips the test where that cannot be had."""
-        for program in ("java", "javac", "mvn"):
-            if shutil.which(program) is None:
-                pytest.skip(f"{program} is not installed")
-        (folder / "pom.xml").write_text(_POM.replace("VERSION", version))
-        fetch = [
-            "mvn",
-            "-q",
-            "-B",
-            "-f",
-            str(folder / "pom.xml"),
-            "dependency:copy-dependencies",
-            f"-DoutputDirectory={folder}",
-        ]
-        fetched = subprocess.run(fetch, check=False, capture_output=True, text=True, timeout=280)
-        if fetched.returncode != 0:
-            pytest.skip(f"Maven cannot get the Java client: {fetched.stdout.strip()[-300:]}")
-        class_path = f"{folder}{os.pathsep}{folder}/*"
-        compiler = ["javac", "-encoding", "UTF-8", "-cp", class_path, "-d", str(folder), str(SUPPORT / source)]
-        subprocess.run(compiler, check=True, timeout=120)
+        class_path = java_class_path(folder, version, source)
         (folder / "conf").mkdir()
         (folder / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
         return cls(class_path, folder)
