@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea
 
 from gui.bridge.demo import DemoController
 from gui.text import UNKNOWN
@@ -27,7 +28,7 @@ from gui.views.overview.flow_picture import CONSUMED, PRODUCERS, READY, flow_pic
 from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
-from gui.views.overview.view import OverviewView
+from gui.views.overview.view import BODY_HEIGHT_MIN, OverviewView
 from monitoring.alerts import Alert, Rule, Severity
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -145,6 +146,12 @@ def test_draining_is_said_in_words(lag, change, expected):
 
 
 # ---- tiles -------------------------------------------------------------------------------------------------------------
+
+
+def test_charts_take_the_room_there_is_and_no_more(make_view):
+    view = make_view(FakeSource())
+    scroll = view.findChild(QScrollArea)
+    assert scroll.widget().height() <= max(scroll.height(), BODY_HEIGHT_MIN)
 
 
 def test_tiles_show_the_figures_of_the_state(make_view):

@@ -73,7 +73,8 @@ class AttentionPanel(Panel):
         self._alerts: list[Alert] = []
         self._now_ms = 0
         self.rows = [_Row(context.theme, self._open) for _ in range(ROWS_SHOWN)]
-        self.nothing = label(role="secondary", wrap=True)
+        # Not wrapped: one label with a height for its width, and the page takes the height that charts would like to have.
+        self.nothing = label(role="secondary")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.content.setSpacing(0)
         for row in self.rows:
