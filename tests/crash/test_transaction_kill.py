@@ -1,6 +1,7 @@
 """Every row of the table of crash points, with processes that are really killed (Source: spec broker §4.9)."""
 
 import asyncio
+import contextlib
 import signal
 import subprocess
 import sys
@@ -204,8 +205,10 @@ def test_around_the_copy_for_a_check_nothing_comes_twice(store, before):
 
         async def leave_open():
             async with TransactionProducer(driver.wait_ready().name_server, "PG", unknown, config=CLIENT) as producer:
-                for body in bodies:
-                    await producer.begin(Message("T", body))
+                # On a slow machine the first is checked before the second is sent, and the kill comes then.
+                with contextlib.suppress(NetworkError, RemoteError):
+                    for body in bodies:
+                        await producer.begin(Message("T", body))
                 await eventually(lambda: driver.process.poll() is not None, seconds=30)
 
         asyncio.run(leave_open())
