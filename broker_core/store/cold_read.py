@@ -20,14 +20,19 @@ AHEAD_BYTES = 4 * 1024 * 1024
 """Read behind far back records before a consumer that catches up gets there."""
 
 _PIECE_BYTES = 256 * 1024
+_GAP_BYTES = 64 * 1024
 _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
-def joined(places: Iterable[Place]) -> Iterator[Place]:
-    """The same bytes with neighbours as one."""
+def joined(places: Iterable[Place], file_bytes: int) -> Iterator[Place]:
+    """The same bytes with neighbours of one file as one, and with what lies between near ones.
+
+    Records of one queue mostly lie a few others apart: asking for each by itself took longer than all else of a pull.
+    """
     start = end = -1
     for offset, size in places:
-        if offset != end:
+        is_near = 0 <= end <= offset <= end + _GAP_BYTES and offset // file_bytes == start // file_bytes
+        if not is_near:
             if end > start:
                 yield Place(start, end - start)
             start = offset
@@ -41,7 +46,7 @@ def is_in_memory(log: CommitLog, places: Iterable[Place]) -> bool:
 
     Ends are looked at, for the system brings bytes to memory in long pieces, in order.
     """
-    ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places))
+    ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places, log.file_bytes))
     return all(_has(log, offset) for both in ends for offset in both)
 
 
@@ -79,7 +84,7 @@ def bring_to_memory(log: CommitLog, places: Sequence[Place]) -> None:
     """
     read_ahead(log, places)
     scratch = memoryview(bytearray(_PIECE_BYTES))
-    for place in joined(places):
+    for place in joined(places, log.file_bytes):
         position = place.physical_offset % log.file_bytes
         end = position + place.size
         with _opened(log, place.physical_offset - position) as descriptor:

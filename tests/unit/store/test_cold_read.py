@@ -31,11 +31,14 @@ def places_of(store, count=200):
 
 
 def test_neighbours_become_one_place():
-    assert list(joined([])) == []
-    assert list(joined([Place(5, 10), Place(15, 1), Place(20, 2), Place(22, 3), Place(0, 1)])) == [
-        Place(5, 11),
-        Place(20, 5),
+    assert list(joined([], 1_000_000)) == []
+    places = [Place(5, 10), Place(15, 1), Place(20, 2), Place(70_000, 3), Place(0, 1), Place(999_990, 10), Place(1_000_000, 2)]
+    assert list(joined(places, 1_000_000)) == [
+        Place(5, 17),
+        Place(70_000, 3),
         Place(0, 1),
+        Place(999_990, 10),
+        Place(1_000_000, 2),
     ]
 
 
