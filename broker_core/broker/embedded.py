@@ -1,7 +1,7 @@
 """`EmbeddedBroker`: name server, broker and store in one process, started and stopped as one.
 
-    start   ports → store opened and recovered (in a thread) → tables loaded → requests served → registered
-    stop    unregistered → requests refused → held pulls answered → connections ended → tables written → store closed
+    start   ports → store opened and recovered (in a thread) → tables loaded → services → requests served → registered
+    stop    unregistered → requests refused → services → held pulls answered → connections ended → tables written → store closed
 
 Everything but opening and closing the store runs on one event loop; the store's own threads sync to disk.
 """

@@ -1,6 +1,7 @@
 """The producer: sends messages to the queues of a topic, and requests that a consumer answers.
 
-Does no transactions. Asyncio; every method belongs to the loop it was started on.
+Transactions are in `broker_core.client.transaction` and `broker_core.client.atomic_producer`.
+Asyncio; every method belongs to the loop it was started on.
 """
 
 from __future__ import annotations

@@ -2,11 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import random
-import shutil
-import socket
-import subprocess
 
 import pytest
 
@@ -17,43 +13,13 @@ from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.errors import OrbitError
 from broker_core.remoting.json_body import MessageQueue
 from tests.support.broker_process import running_broker
+from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import eventually
-from tests.support.shared import shared_dir
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
 
-SETTINGS = ("messageDelayLevel=1s 5s 20s", "mappedFileSizeCommitLog=67108864")
+SETTINGS = {"messageDelayLevel": "1s 5s 20s", "mappedFileSizeCommitLog": "67108864"}
 TOPIC = "handed-over"
-
-
-@contextlib.contextmanager
-def real_broker(version, folder):
-    program = shared_dir() / "peer" / "peer"
-    if not program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-        pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
-    ports = {"PEER_NS_PORT": str(free_port()), "PEER_PORT": str(free_port()), "PEER_HEAP": "256m"}
-    environment = {**os.environ, **ports}
-    started = subprocess.run(
-        [program, "start", version, folder, *SETTINGS], check=False, env=environment, capture_output=True, text=True
-    )
-    assert started.returncode == 0, started.stdout[-500:] + started.stderr[-500:]
-    try:
-        yield f"127.0.0.1:{ports['PEER_NS_PORT']}"
-    finally:
-        subprocess.run([program, "stop", folder], env=environment, check=True, timeout=60, capture_output=True)
-
-
-def free_port():
-    for _ in range(100):
-        port = random.randrange(21_000, 32_000)
-        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-            try:
-                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
-                    used.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
 
 
 async def send(name_server, level, names):
@@ -100,13 +66,13 @@ async def when_registered(name_server):
 @pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
 def test_waiting_messages_are_handed_over_both_ways(tmp_path, version):
     done, first, second = ([f"{kind}-{number}" for number in range(5)] for kind in ("done", "first", "second"))
-    ours = [option for setting in SETTINGS for option in ("--set", setting)]
+    ours = [option for key, value in SETTINGS.items() for option in ("--set", f"{key}={value}")]
     with running_broker(tmp_path / "store", *ours) as broker:
         asyncio.run(make_topic(broker.name_server))
         asyncio.run(send(broker.name_server, 1, done))
         assert asyncio.run(delivered(broker.name_server, 5)) == done
         asyncio.run(send(broker.name_server, 3, first))
-    with real_broker(version, tmp_path) as name_server:
+    with running_peer_addresses(version, tmp_path, **SETTINGS) as (name_server, _broker):
         asyncio.run(when_registered(name_server))
         assert asyncio.run(delivered(name_server, 10)) == done + first
         asyncio.run(send(name_server, 3, second))

@@ -2,29 +2,18 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 
 import pytest
 
 from broker_core.client.admin import AdminClient
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import running_broker
+from tests.support.toolchains import go_module, go_program
 
 pytestmark = [pytest.mark.go, pytest.mark.timeout(400)]
 
-CLIENT = "github.com/apache/rocketmq-client-go/v2@v2.1.2"
 COUNT = 20
 DELAY_MS = 1_000
-
-
-def built(folder):
-    if shutil.which("go") is None:
-        pytest.skip("go is not installed")
-    shutil.copy(CHECKOUT / "tests" / "support" / "go_delay.go", folder)
-    for command in (["mod", "init", "delay"], ["get", CLIENT], ["build", "-o", "go_delay", "go_delay.go"]):
-        done = subprocess.run(["go", *command], check=False, cwd=folder, capture_output=True, text=True, timeout=280)
-        assert done.returncode == 0, done.stderr[-1000:]
-    return folder / "go_delay"
 
 
 async def create(name_server, *topics):
@@ -35,7 +24,7 @@ async def create(name_server, *topics):
 
 
 def test_it_gets_delayed_messages_in_time_and_a_failed_one_again(tmp_path):
-    program = built(tmp_path)
+    program = go_program(go_module(tmp_path), "go_delay.go")
     with running_broker(tmp_path / "store", "--set", "messageDelayLevel=1s 2s") as broker:
         asyncio.run(create(broker.name_server, "later", "%RETRY%CG-LATER"))
         command = [program, broker.name_server, "later", "CG-LATER", str(COUNT)]

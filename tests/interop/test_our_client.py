@@ -1,11 +1,6 @@
 """Our client against our own broker and against a real RocketMQ: the same scenarios, the same outcome."""
 
 import asyncio
-import os
-import random
-import shutil
-import socket
-import subprocess
 
 import pytest
 
@@ -23,8 +18,8 @@ from broker_core.errors import RemoteError
 from broker_core.message.body import decompress_body
 from broker_core.remoting.json_body import MessageQueue
 from tests.support.broker_process import running_broker
+from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import BROKER, eventually, eventually_answers
-from tests.support.shared import shared_dir
 
 pytestmark = pytest.mark.timeout(300)
 PEER_VERSION = "4.9.4"
@@ -38,32 +33,9 @@ def name_server(request, tmp_path_factory):
         with running_broker(folder / "store", "--set", "enablePropertyFilter=true") as broker:
             yield broker.name_server
         return
-    program = shared_dir() / "peer" / "peer"
-    if not program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-        pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
-    ports = {"PEER_NS_PORT": str(free_port()), "PEER_PORT": str(free_port()), "PEER_HEAP": "256m"}
-    environment = {**os.environ, **ports}
-    settings = ["mappedFileSizeCommitLog=67108864", "enablePropertyFilter=true"]
-    command = [program, "start", PEER_VERSION, folder, *settings]
-    started = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
-    if started.returncode != 0:
-        pytest.skip(f"RocketMQ {PEER_VERSION} does not start: {started.stderr[-300:]}")
-    yield f"127.0.0.1:{ports['PEER_NS_PORT']}"
-    subprocess.run([program, "stop", folder], env=environment, check=True, timeout=60)
-
-
-def free_port():
-    """A port that is free now with its neighbours, which RocketMQ takes too."""
-    for _ in range(100):
-        port = random.randrange(21_000, 32_000)
-        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-            try:
-                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
-                    used.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
+    settings = {"mappedFileSizeCommitLog": "67108864", "enablePropertyFilter": "true"}
+    with running_peer_addresses(PEER_VERSION, folder, **settings) as (name_server, _broker):
+        yield name_server
 
 
 def run(scenario):
