@@ -38,7 +38,9 @@ from broker_core.ipc.schema import (
     ActOnDelayed,
     ActOnTimers,
     Answer,
+    AskBroker,
     AtomicPage,
+    BrokerAnswer,
     BrowseQueue,
     Cancel,
     Catalog,
@@ -95,6 +97,8 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
 from broker_core.version import ORBIT_VERSION
 
 __all__ = [
@@ -104,7 +108,9 @@ __all__ = [
     "ActOnDelayed",
     "ActOnTimers",
     "Answer",
+    "AskBroker",
     "AtomicPage",
+    "BrokerAnswer",
     "BrowseQueue",
     "BugError",
     "Cancel",
@@ -134,6 +140,7 @@ __all__ = [
     "HistoryLines",
     "HistorySample",
     "JavaError",
+    "JsonBodyError",
     "ListAtomic",
     "ListDelayed",
     "ListMembers",
@@ -142,6 +149,7 @@ __all__ = [
     "Members",
     "MessageDetail",
     "MessagePage",
+    "MessageQueue",
     "NetworkError",
     "Occurred",
     "OrbitError",
@@ -158,6 +166,8 @@ __all__ = [
     "Reply",
     "ReportError",
     "Request",
+    "RequestCode",
+    "ResponseCode",
     "ResumeTransaction",
     "SearchHits",
     "SearchStarted",
@@ -183,5 +193,8 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
+    "as_message_queue",
+    "emit",
     "error_from_wire",
+    "parse_object",
 ]

@@ -106,9 +106,13 @@ class Dispatcher:
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve one request; None when its answer comes later. What is wrong with a request becomes the answer's remark."""
-        serve = self._serve.get(command.code)
         if self._guard is not None and (refusal := self._guard.refusal(peer.remote_address, command)) is not None:
             return command.reply(ResponseCode.SYSTEM_ERROR, refusal)
+        return self.handle_trusted(peer, command)
+
+    def handle_trusted(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
+        """Serve one request of somebody who needs no account: a guarded connection, or the console that runs the broker."""
+        serve = self._serve.get(command.code)
         if serve is None:
             return command.not_supported()
         try:

@@ -20,11 +20,13 @@ from functools import partial
 from broker_core.acl.access_control import AccessControl
 from broker_core.atomic.model import PROPERTY
 from broker_core.broker import names
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.atomic_processor import AtomicProcessor
 from broker_core.broker.atomic_service import OFFSETS_ENTRY, AtomicService
 from broker_core.broker.binding import check_binding
 from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.config_files import ConfigFiles
+from broker_core.broker.console_requests import answer_console
 from broker_core.broker.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
 from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
@@ -144,6 +146,7 @@ class EmbeddedBroker:
             config.bind_host, config.listen_port, self._handle, limits=limits, tls=tls, on_connected=self._connected
         )
         self._dispatcher: Dispatcher | None = None
+        self._journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
         self._link: RegistrationLink | None = None
@@ -232,7 +235,7 @@ class EmbeddedBroker:
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)
         settings.load(self._files.read(SETTINGS_FILE))
-        self._services = broker_services(state, self._dispatcher, self._files)
+        self._services = broker_services(state, self._dispatcher, self._files, self._journal)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
             self._services = (self._atomic, *self._services)
@@ -410,6 +413,18 @@ class EmbeddedBroker:
             result.queue_offset,
             result.store_timestamp_ms,
         )
+
+    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:
+        """Serve a request of the console as broker or name server would, without asking for an account.
+
+        Raises:
+            RequestRefusedError: The broker is starting or stopping.
+            OrbitError: See `broker_core.broker.console_requests.answer_console`.
+        """
+        if self._dispatcher is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        handle = self._name_server.answer_console if name_server else self._dispatcher.handle_trusted
+        return await answer_console(handle, command, self._journal)
 
     def create_topic(self, topic: CreateTopic) -> None:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.

@@ -31,9 +31,10 @@ class Service(Protocol):
         """End; no timer or task of it is left, what it keeps in `ConfigFiles` is marked to be written."""
 
 
-def broker_services(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles) -> tuple[Service, ...]:
+def broker_services(
+    state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal
+) -> tuple[Service, ...]:
     """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
-    journal = ActionJournal(state.config.store.root / "config", clock=state.clock)
     return (
         dispatcher.maintenance,
         SlowConsumerGuard(state),

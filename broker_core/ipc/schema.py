@@ -390,6 +390,20 @@ class ReadEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class AskBroker:
+    """A remoting request of administration, as mqadmin would send it; no account is asked for. Answer: `BrokerAnswer`."""
+
+    code: int
+    """`broker_core.remoting.codes.RequestCode`"""
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    name_server: bool = False
+    """To the name server, not to the broker."""
+    broker_name: str = ""
+    """Which broker of a cluster; empty: the only one, or any."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop cleanly. Answer: `Done`, then the worker ends."""
 
@@ -718,6 +732,14 @@ class SearchHits:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """A remoting response with code SUCCESS; others come as a `Failure` with code and remark."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -764,6 +786,7 @@ Query = (
     | EndSearch
     | ReadHistory
     | ReadEvents
+    | AskBroker
 )
 Answer = (
     MessagePage
@@ -784,6 +807,7 @@ Answer = (
     | SearchHits
     | HistoryLines
     | EventPage
+    | BrokerAnswer
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from broker_core.config import RemotingLimits
 from broker_core.nameserver.kv_config import KvConfig
@@ -81,6 +81,10 @@ class NameServer:
             self._timer.cancel()
             self._timer = None
         await self._server.stop()
+
+    def answer_console(self, connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        """Serve a request of the console that runs this name server; no account is asked for."""
+        return self._processor.handle(connection, command)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand:
         refusal = None if self._refusal is None else self._refusal(connection.remote_address, command)

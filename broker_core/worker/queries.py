@@ -19,6 +19,8 @@ from broker_core.ipc.schema import (
     ActOnDelayed,
     ActOnTimers,
     Answer,
+    AskBroker,
+    BrokerAnswer,
     BrowseQueue,
     CheckTransaction,
     ContinueSearch,
@@ -50,6 +52,7 @@ from broker_core.ipc.schema import (
 )
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import wall_clock_ms
 from broker_core.transaction.history import HistoryStore, read_history
@@ -93,6 +96,8 @@ class QueryEngine(EngineView, Protocol):
     async def put_from_console(self, message: SendMessage) -> SendReceipt: ...
 
     def create_topic(self, topic: CreateTopic) -> None: ...
+
+    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand: ...
 
 
 class Queries:
@@ -149,10 +154,17 @@ class Queries:
                 return await self._answer_atomic(query)
             case StartSearch() | ContinueSearch() | EndSearch():
                 return await self._searches.answer(query)
+            case AskBroker():
+                return await self._ask_broker(query)
             case Shutdown():
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _ask_broker(self, query: AskBroker) -> BrokerAnswer:
+        command = RemotingCommand(query.code, dict(query.fields), query.body)
+        answer = await self._engine.answer_console(command, name_server=query.name_server)
+        return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
 
     async def _read(self, query: FindOffset | ReadMessage | ReadMessageById) -> Answer:
         store = self._engine.store

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from broker_core.api import (
         ActOnDelayed,
         ActOnTimers,
+        AskBroker,
         AtomicPage,
+        BrokerAnswer,
         CheckTransaction,
         CreateTopic,
         DelayedActed,
@@ -122,6 +124,9 @@ class ClusterSource(Protocol):
     def send_message(self, message: SendMessage) -> Pending[SendReceipt]: ...
 
     def create_topic(self, topic: CreateTopic) -> Pending[Done]: ...
+
+    def ask_broker(self, request: AskBroker) -> Pending[BrokerAnswer]:
+        """Ask what only the remoting protocol's administration knows; a refusal fails as `RemoteError` with its code."""
 
     def list_members(self, group: str) -> Pending[Members]: ...
 

@@ -13,7 +13,9 @@ from broker_core.api import (
     ActOnDelayed,
     ActOnTimers,
     Answer,
+    AskBroker,
     AtomicPage,
+    BrokerAnswer,
     BrowseQueue,
     Catalog,
     CheckTransaction,
@@ -159,6 +161,9 @@ class EmbeddedSource:
 
     def create_topic(self, topic: CreateTopic) -> Pending[Done]:
         return self._ask(topic, Done)
+
+    def ask_broker(self, request: AskBroker) -> Pending[BrokerAnswer]:
+        return self._ask(request, BrokerAnswer)
 
     def list_members(self, group: str) -> Pending[Members]:
         return self._ask(ListMembers(group), Members)

@@ -17,6 +17,7 @@ from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.nameserver.registration import TopicConfig
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.schedule.timer.console import TimerConsole
 from broker_core.store.message_store import MessageStore
@@ -51,6 +52,10 @@ class Engine:
     def close(self) -> None:
         """Close the store."""
         self.store.close()
+
+    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:
+        """Answer with what was asked."""
+        return command.reply(body=b"name server" if name_server else b"broker", ext_fields=dict(command.ext_fields))
 
     def add_topic(self, name: str, queues: int) -> None:
         """Create a topic."""

@@ -18,7 +18,9 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import (
     ActOnDelayed,
     ActOnTimers,
+    AskBroker,
     AtomicPage,
+    BrokerAnswer,
     Catalog,
     CheckTransaction,
     CreateTopic,
@@ -501,6 +503,9 @@ class FakeSource:
 
     def create_topic(self, topic: CreateTopic) -> FakePending[Done]:
         return self._answer("create_topic", (topic,), Done())
+
+    def ask_broker(self, request: AskBroker) -> FakePending[BrokerAnswer]:
+        return self._answer("ask_broker", (request,), BrokerAnswer())
 
     def list_members(self, group: str) -> FakePending[Members]:
         return self._answer("list_members", (group,), fake_members(group))

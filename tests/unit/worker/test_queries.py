@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_core.ipc.schema import BrowseQueue, ListMembers, Members, MessagePage, Shutdown
+from broker_core.ipc.schema import AskBroker, BrokerAnswer, BrowseQueue, ListMembers, Members, MessagePage, Shutdown
 from broker_core.worker import queries as queries_module
 from broker_core.worker.queries import Queries
 from tests.support.engine import Engine
@@ -78,3 +78,13 @@ def test_shutdown_asks_for_the_end(engine: Engine):
     asyncio.run(made.answer(Shutdown()))
     made.close()
     assert asked == [True]
+
+
+def test_a_request_of_administration_reaches_whom_it_is_for(queries: Queries):
+    def ask(*, name_server: bool) -> BrokerAnswer:
+        answer = asyncio.run(queries.answer(AskBroker(21, {"topic": "orders"}, name_server=name_server)))
+        assert isinstance(answer, BrokerAnswer)
+        return answer
+
+    assert ask(name_server=False) == BrokerAnswer({"topic": "orders"}, b"broker")
+    assert ask(name_server=True).body == b"name server"

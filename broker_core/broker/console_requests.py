@@ -1,0 +1,51 @@
+"""Administration on behalf of the console: remoting requests that come without a connection and without an account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker_core.broker.action_journal import ActionJournal
+from broker_core.broker.console_peer import ConsolePeer
+from broker_core.errors import RemoteError, UsageError
+from broker_core.remoting.administration import ACTING, READING
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+
+Handle = Callable[[ConsolePeer, RemotingCommand], RemotingCommand | None]
+
+_SUBJECTS = ("consumerGroup", "group", "topic", "key", "brokerName")
+_SECRETS = frozenset({"secretKey", "accessKey"})
+
+
+async def answer_console(handle: Handle, command: RemotingCommand, journal: ActionJournal) -> RemotingCommand:
+    """Serve one request; what acts is recorded before it is carried out.
+
+    Raises:
+        UsageError: The console may not send this request.
+        RemoteError: It was refused; the message is the remark.
+        StoreError: The journal cannot be written; nothing was done.
+        WorkerError: The answer was to come later and did not.
+    """
+    if command.code in ACTING:
+        return await _act(handle, command, journal)
+    if command.code not in READING:
+        raise UsageError(f"request {command.code} is not one of administration; the console sends no others")
+    return _successful(await ConsolePeer().answer_of(handle, command))
+
+
+async def _act(handle: Handle, command: RemotingCommand, journal: ActionJournal) -> RemotingCommand:
+    action = f"console.{RequestCode(command.code).name.lower()}"
+    fields = command.ext_fields
+    subject = next((fields[name] for name in _SUBJECTS if fields.get(name)), "broker")
+    await journal.record(action, subject, **{name: text for name, text in fields.items() if name not in _SECRETS})
+    try:
+        return _successful(await ConsolePeer().answer_of(handle, command))
+    except RemoteError as error:
+        await journal.record(f"{action}.failed", subject, remark=error.message)
+        raise
+
+
+def _successful(answer: RemotingCommand) -> RemotingCommand:
+    if answer.code != ResponseCode.SUCCESS:
+        raise RemoteError(answer.remark or f"the broker answered with code {answer.code}", code=answer.code)
+    return answer
