@@ -19,6 +19,7 @@ from typing import NamedTuple
 from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
 from broker_core.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
 from broker_core.store.disk import Disk
+from broker_core.store.file_row import write_in_files
 from broker_core.store.paths import offset_files, offset_name
 from broker_core.store.results import QueueUnit
 
@@ -160,18 +161,14 @@ class ConsumeQueue:
         if not self._directory.is_dir():
             self._directory.mkdir(parents=True)
             self.directory_is_new = True
-        position, rest = pending.start_offset * UNIT_BYTES, memoryview(pending.data)
-        while rest:
-            base = position - position % self.file_bytes
-            part = rest[: base + self.file_bytes - position]
-            path = self._directory / offset_name(base)
-            descriptor = self._disk.open_sized(path, self.file_bytes)
-            try:
-                self._disk.write_at(descriptor, part, position - base)
-            finally:
-                self._disk.close(descriptor)
-            self._unsynced.add(path)
-            position, rest = position + len(part), rest[len(part) :]
+        write_in_files(
+            self._disk,
+            self._directory,
+            pending.data,
+            position=pending.start_offset * UNIT_BYTES,
+            file_bytes=self.file_bytes,
+            written=self._unsynced,
+        )
 
     def written(self, pending: PendingUnits) -> None:
         """Take note that `write` succeeded; called under the store's lock."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.store.disk import Disk
+from broker_core.store.file_row import write_in_files
 from broker_core.store.paths import offset_files, offset_name
 
 HEAD = struct.Struct(">hqqh")
@@ -154,18 +155,14 @@ class ConsumeQueueExtension:
         if pending.data and not self._directory.is_dir():
             self._directory.mkdir(parents=True)
             self.directory_is_new = True
-        position, rest = pending.start, memoryview(pending.data)
-        while rest:
-            base = position - position % self.file_bytes
-            part = rest[: base + self.file_bytes - position]
-            path = self._directory / offset_name(base)
-            descriptor = self._disk.open_sized(path, self.file_bytes)
-            try:
-                self._disk.write_at(descriptor, part, position - base)
-            finally:
-                self._disk.close(descriptor)
-            self._unsynced.add(path)
-            position, rest = position + len(part), rest[len(part) :]
+        write_in_files(
+            self._disk,
+            self._directory,
+            pending.data,
+            position=pending.start,
+            file_bytes=self.file_bytes,
+            written=self._unsynced,
+        )
 
     def written(self, pending: PendingExt) -> None:
         """Take note that `write` succeeded."""

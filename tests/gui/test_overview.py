@@ -268,7 +268,7 @@ def test_stages_are_reached_by_keys(qtbot):
     scene.resize(1_160, 180)
     scene.set_picture(flow_picture(fake_state()))
     chosen = []
-    scene.activated.connect(chosen.append)
+    scene.chosen.connect(chosen.append)
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return, Qt.Key.Key_Left, Qt.Key.Key_Return):
         qtbot.keyClick(scene, key)
     assert chosen == ["topic:orders", PRODUCERS]

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import random
 import shutil
-import socket
-import subprocess
 
 import pytest
 
@@ -21,8 +17,8 @@ from broker_core.search.scan import StoreSearch
 from broker_core.search_command import main
 from tests.support.broker_process import running_broker
 from tests.support.golden import golden_store
+from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually_answers
-from tests.support.shared import shared_dir
 
 pytestmark = pytest.mark.timeout(300)
 TOPIC = "ShopOrders"
@@ -41,33 +37,10 @@ def served(request, tmp_path_factory):
         with running_broker(folder / "store") as broker:
             yield broker.name_server, files
         return
-    program = shared_dir() / "peer" / "peer"
-    if not program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-        pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
-    ports = {"PEER_NS_PORT": str(free_port()), "PEER_PORT": str(free_port()), "PEER_HEAP": "256m"}
-    environment = {**os.environ, **ports}
-    settings = [f"{key}={value}" for key, value in golden_store("normal").expected["settings"].items()]
-    started = subprocess.run(
-        [program, "start", request.param, folder, *settings], check=False, env=environment, capture_output=True, text=True
-    )
-    if started.returncode != 0:
-        pytest.skip(f"RocketMQ {request.param} does not start: {started.stderr[-300:]}")
-    yield f"127.0.0.1:{ports['PEER_NS_PORT']}", files
-    subprocess.run([program, "stop", folder], env=environment, check=True, timeout=60)
-
-
-def free_port():
-    """A port that is free now with its neighbours, which RocketMQ takes too."""
-    for _ in range(100):
-        port = random.randrange(21_000, 32_000)
-        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-            try:
-                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
-                    used.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free ports")
+    peer = RealBroker(request.param, folder, golden_store("normal").expected["settings"])
+    peer.start()
+    yield peer.name_server, files
+    peer.stop()
 
 
 def found_in_files(root, text):

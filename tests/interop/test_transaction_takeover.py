@@ -1,11 +1,6 @@
 """A real RocketMQ takes over a store of ours in mid-transaction: what is pending is resolved, what is decided stays decided."""
 
 import asyncio
-import os
-import random
-import shutil
-import socket
-import subprocess
 
 import pytest
 
@@ -16,8 +11,8 @@ from broker_core.config import StoreConfig
 from broker_core.store.message_store import MessageStore
 from broker_core.transaction.history import LifeState, read_history
 from tests.support.foreign_transactions import SETTINGS, delivered
+from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually, eventually_answers
-from tests.support.shared import shared_dir
 from tests.support.worker_driver import WorkerDriver
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -29,20 +24,6 @@ OPEN = (b"open-commit-1", b"open-rollback-1", b"open-commit-2", b"asked-commit-1
 
 def fate(message):
     return COMMIT if b"commit" in message.body else ROLLBACK
-
-
-def free_port():
-    """A port that is free now with its neighbours, which RocketMQ takes too."""
-    for _ in range(100):
-        port = random.randrange(21_000, 32_000)
-        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-            try:
-                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
-                    used.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
 
 
 def leave_in_mid_transaction(store):
@@ -71,16 +52,10 @@ def leave_in_mid_transaction(store):
 
 def resolve_with_rocketmq(folder, version):
     """Start a real broker on the store and let a producer of the group answer its checks."""
-    program = shared_dir() / "peer" / "peer"
-    if not program.exists() or not shutil.which("java") or not shutil.which("mvn"):
-        pytest.skip("a real RocketMQ needs the shared peer program, Java and Maven")
-    ports = {"PEER_NS_PORT": str(free_port()), "PEER_PORT": str(free_port()), "PEER_HEAP": "256m"}
-    environment = {**os.environ, **ports}
-    times = ("transactionTimeOut=500", "transactionCheckInterval=1000", "transactionCheckMax=100")
-    sizes = [setting for setting in SETTINGS if not setting.startswith("transaction")]
-    command = [program, "start", version, folder, *times, *sizes]
-    started = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=200)
-    assert started.returncode == 0, started.stderr[-2000:]
+    times = {"transactionTimeOut": "500", "transactionCheckInterval": "1000", "transactionCheckMax": "100"}
+    sizes = dict(setting.split("=") for setting in SETTINGS if not setting.startswith("transaction"))
+    peer = RealBroker(version, folder, {**times, **sizes})
+    peer.start()
     asked = set()
 
     def answer(message):
@@ -88,7 +63,7 @@ def resolve_with_rocketmq(folder, version):
         return fate(message)
 
     async def serve():
-        async with TransactionProducer(f"127.0.0.1:{ports['PEER_NS_PORT']}", "shop-tx", answer) as producer:
+        async with TransactionProducer(peer.name_server, "shop-tx", answer) as producer:
             await eventually_answers(lambda: is_served(producer), seconds=60)
             await eventually(lambda: asked >= set(OPEN), seconds=90)
             # One more round, so that what is answered twice would be there twice.
@@ -99,7 +74,7 @@ def resolve_with_rocketmq(folder, version):
     try:
         asyncio.run(serve())
     finally:
-        subprocess.run([program, "stop", folder], env=environment, check=True, timeout=90)
+        peer.stop()
     return asked
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import random
 import shutil
 import socket
 import struct
@@ -47,7 +47,7 @@ class RealBroker:
             **os.environ,
             "PEER_NS_PORT": str(name_server),
             "PEER_PORT": str(broker),
-            "PEER_HEAP": "256m",
+            "PEER_HEAP": "384m",
         }
 
     @property
@@ -86,16 +86,15 @@ class RealBroker:
 
 def free_port() -> int:
     """A port that is free now with its neighbours, which RocketMQ takes too."""
-    for _ in range(100):
-        port = random.randrange(21_000, 32_000)
-        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
-            try:
-                for used, number in ((first, port), (second, port + 1), (third, port - 2)):
-                    used.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
+    while True:
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(socket.socket())
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+            with contextlib.suppress(OSError):
+                for neighbour in (port - 2, port + 1):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", neighbour))
+                return port
 
 
 class Questions:

@@ -6,15 +6,17 @@ It draws what it is given: no cluster, no texts of its own, no timer. It repaint
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, Tokens, mix
+from gui.widgets.card_area import CardArea
 
 CARD_WIDTH = 158.0
 CARD_HEIGHT = 50.0
@@ -86,24 +88,14 @@ class _Line:
     weight: QFont.Weight = QFont.Weight.Normal
 
 
-class FlowScene(QWidget):
-    """Draws a `FlowPicture`.
-
-    Signals:
-        activated: A card was clicked or chosen with Enter; carries its key.
-    """
-
-    activated = Signal(str)
+class FlowScene(CardArea):
+    """Draws a `FlowPicture`."""
 
     def __init__(self, tokens: Tokens, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tokens = tokens
         self._picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}
-        self._hovered = ""
-        self._current = ""
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def set_tokens(self, tokens: Tokens) -> None:
@@ -125,9 +117,8 @@ class FlowScene(QWidget):
         """What is shown."""
         return self._picture
 
-    def card_rect(self, key: str) -> QRectF:
-        """Where a card is, in widget coordinates; null if there is none of that key."""
-        return self._rects.get(key, QRectF())
+    def card_rects(self) -> Mapping[str, QRectF]:
+        return self._rects
 
     def minimumSizeHint(self) -> QSize:
         return QSize(640, round(3 * CARD_HEIGHT + 2 * CARD_GAP + 8))
@@ -140,30 +131,6 @@ class FlowScene(QWidget):
     def resizeEvent(self, event: QEvent) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]  # a QResizeEvent is what Qt passes
         self._place()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._hover(self._card_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._hover("")
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        key = self._card_at(event.position())
-        if key and event.button() == Qt.MouseButton.LeftButton:
-            self.activated.emit(key)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        keys = [card.key for card in self._picture.cards()]
-        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
-        if step and keys:
-            place = keys.index(self._current) + step if self._current in keys else 0
-            self._current = keys[place % len(keys)]
-            self.update()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in keys:
-            self.activated.emit(self._current)
-        else:
-            super().keyPressEvent(event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -213,16 +180,6 @@ class FlowScene(QWidget):
             y += width * scale
         return ports
 
-    def _card_at(self, position: QPointF) -> str:
-        return next((key for key, rect in self._rects.items() if rect.contains(position)), "")
-
-    def _hover(self, key: str) -> None:
-        if key == self._hovered:
-            return
-        self._hovered = key
-        self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
-        self.update()
-
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
     def _colour(self, role: FlowRole) -> str:
@@ -257,8 +214,7 @@ class FlowScene(QWidget):
         painter.drawText(QPointF(middle.x() - metrics.horizontalAdvance(text) / 2, middle.y() - width / 2 - 5), text)
 
     def _paint_card(self, painter: QPainter, card: FlowCard, rect: QRectF) -> None:
-        marked = card.key == self._hovered or (self.hasFocus() and card.key == self._current)
-        painter.setPen(QPen(QColor(self._tokens.accent if marked else self._tokens.border_strong), 1))
+        painter.setPen(QPen(QColor(self._tokens.accent if self.is_marked(card.key) else self._tokens.border_strong), 1))
         painter.setBrush(QColor(self._tokens.raised))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
         painter.fillRect(QRectF(rect.left(), rect.top() + 6, STRIPE_WIDTH, rect.height() - 12), QColor(self._colour(card.role)))

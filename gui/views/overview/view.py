@@ -161,7 +161,7 @@ class OverviewView(PageView):
         self.content.addWidget(scroll, 1)
 
     def _connect(self) -> None:
-        self.flow.activated.connect(self._open_stage)
+        self.flow.chosen.connect(self._open_stage)
         self.topic_grid.activated.connect(lambda row: self.context.navigate("topics", topic=row.name))
         self.group_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, Size, State
+from gui.widgets.card_area import CardArea
 
 HEIGHT = 78
 CARD_SHARE, WIDE_CARD_SHARE = 0.172, 0.222
@@ -42,24 +44,14 @@ class BoardPicture:
         return [card for column in self.columns for card in column]
 
 
-class Board(QWidget):
-    """See the module. Arrow keys move, Enter chooses.
-
-    Signals:
-        chosen: A card was chosen; carries its key.
-    """
-
-    chosen = Signal(str)
+class Board(CardArea):
+    """See the module."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._picture = BoardPicture()
-        self._hovered = ""
-        self._current = ""
         self._marked = ""
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
         theme.changed.connect(self.update)
@@ -76,47 +68,8 @@ class Board(QWidget):
         self.setAccessibleDescription("; ".join(f"{card.title}: {card.value}, {card.fact}" for card in picture.cards()))
         self.update()
 
-    def card_rect(self, key: str) -> QRectF:
-        """Where a card is; null if there is none of that key."""
-        return self._rects().get(key, QRectF())
-
     def sizeHint(self) -> QSize:
         return QSize(1100, HEIGHT)
-
-    # ---- events --------------------------------------------------------------------------------------------------------
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._hover(self._card_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._hover("")
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        key = self._card_at(event.position())
-        if key and event.button() == Qt.MouseButton.LeftButton:
-            self.chosen.emit(key)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        keys = [card.key for card in self._picture.cards()]
-        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
-        if step and keys:
-            place = keys.index(self._current) + step if self._current in keys else 0
-            self._current = keys[place % len(keys)]
-            self.update()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in keys:
-            self.chosen.emit(self._current)
-        else:
-            super().keyPressEvent(event)
-
-    def _hover(self, key: str) -> None:
-        if key != self._hovered:
-            self._hovered = key
-            self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
-            self.update()
-
-    def _card_at(self, position: QPointF) -> str:
-        return next((key for key, rect in self._rects().items() if rect.contains(position)), "")
 
     # ---- layout and paint ----------------------------------------------------------------------------------------------
 
@@ -130,7 +83,7 @@ class Board(QWidget):
             left += share * self.width() + way
         return rects
 
-    def _rects(self) -> dict[str, QRectF]:
+    def card_rects(self) -> Mapping[str, QRectF]:
         made = {}
         for box, column in zip(self._column_rects(), self._picture.columns, strict=True):
             height = (box.height() - GAP * (len(column) - 1)) / len(column)
@@ -141,7 +94,7 @@ class Board(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        boxes, rects = self._column_rects(), self._rects()
+        boxes, rects = self._column_rects(), self.card_rects()
         for number, text in enumerate(self._picture.ways):
             target = self._picture.columns[number + 1][0]
             self._paint_way(painter, boxes[number].right() + 8, boxes[number + 1].left() - 8, text, target.state)
@@ -163,7 +116,7 @@ class Board(QWidget):
 
     def _paint_box(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
         tokens = self._theme.tokens
-        marked = card.key == self._hovered or (self.hasFocus() and card.key == self._current) or card.key == self._marked
+        marked = self.is_marked(card.key) or card.key == self._marked
         painter.setPen(QPen(QColor(tokens.accent if marked else tokens.border_strong), 1))
         painter.setBrush(QColor(tokens.selected if card.key == self._marked else tokens.raised))
         painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
