@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from broker_core.client.group_admin import GroupAdmin
 from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance, ClientSecurity
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.producer import wall_clock_ms
@@ -51,7 +52,7 @@ class ConsumeOffset:
         return self.broker_offset - self.consumer_offset
 
 
-class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin):
+class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin):
     """Questions and orders to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
@@ -75,21 +76,6 @@ class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin):
     ) -> None:
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._clock = clock
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def start(self) -> None:
-        """Connect to a name server."""
-        await self._instance.start()
-
-    async def close(self) -> None:
-        """End all connections. Safe to call again."""
-        await self._instance.close()
 
     async def master_addresses(self) -> dict[str, str]:
         """Broker name → address of its master, over all clusters."""

@@ -28,6 +28,7 @@ from typing import Self
 
 from broker_core.atomic.model import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identity, QueueKey, Refusal
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
 from broker_core.client.producer import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
@@ -60,7 +61,7 @@ class FencedError(AtomicError):
     """Another instance with the same transactional id took over, or the producer is unknown: close this one."""
 
 
-class AtomicProducer:
+class AtomicProducer(OpenedClient):
     """Sends messages exactly once. Use it as an async context manager, or call `start` and `close`.
 
     Args:
@@ -117,13 +118,6 @@ class AtomicProducer:
     def client_id(self) -> str:
         """As brokers know this client."""
         return self._instance.client_id
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def start(self) -> None:
         """Connect and take over the transactional id.

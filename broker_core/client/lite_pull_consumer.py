@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from broker_core.client.allocation import Strategy, allocate_average
 from broker_core.client.consuming import cancel
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_POLL_MS = 5_000
 
 
-class LitePullConsumer:
+class LitePullConsumer(OpenedClient):
     """Polls topics as a member of a group, or queues of its own. Use it as an async context manager.
 
     Args:
@@ -90,10 +91,6 @@ class LitePullConsumer:
         self._paused: set[MessageQueue] = set()
         self._background: list[asyncio.Task[None]] = []
         self._closing = False
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

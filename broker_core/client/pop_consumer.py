@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
 
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.producer import wall_clock_ms
@@ -56,7 +56,7 @@ class PoppedMessage(ReceivedMessage):
         return self._topic
 
 
-class PopConsumer:
+class PopConsumer(OpenedClient):
     """Pops messages for a group. Use it as an async context manager, or call `start` and `close`.
 
     Args:
@@ -65,6 +65,7 @@ class PopConsumer:
         from_first: A group without an offset begins with the oldest message, else with the newest.
         config: Times and bounds.
         limits: Bounds of each connection.
+        security: TLS and credentials.
         clock: Milliseconds since the epoch.
     """
 
@@ -76,28 +77,14 @@ class PopConsumer:
         from_first: bool = True,
         config: ClientConfig | None = None,
         limits: RemotingLimits | None = None,
+        security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.group = check_group(group)
         self._from_first = from_first
         self._clock = clock
-        self._instance = ClientInstance(name_servers, config=config, limits=limits)
+        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._turn = 0
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def start(self) -> None:
-        """Connect to a name server; raises `NetworkError` when none can be reached."""
-        await self._instance.start()
-
-    async def close(self) -> None:
-        """End all connections. What is not acked comes again when its time is over. Safe to call again."""
-        await self._instance.close()
 
     async def receive(
         self,

@@ -13,10 +13,11 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from broker_core.client.fault_tolerance import FaultTolerance
 from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, ClientSecurity, answer_error
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
 from broker_core.client.names import check_group
 from broker_core.client.request_reply import Requests
@@ -72,7 +73,7 @@ class _Sending:
     last_broker: str | None = None
 
 
-class Producer:
+class Producer(OpenedClient):
     """Sends messages. Use it as an async context manager, or call `start` and `close`.
 
     Args:
@@ -108,13 +109,6 @@ class Producer:
         self._faults = FaultTolerance() if self._config.latency_fault_tolerance else None
         self._requests = Requests()
         self._instance.on_request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self._requests.arrived)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def start(self) -> None:
         """Connect to a name server; raises `NetworkError` when there is none."""

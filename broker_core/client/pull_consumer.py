@@ -8,10 +8,10 @@ Source: spec broker §6.6.
 from __future__ import annotations
 
 import asyncio
-from typing import Self
 
 from broker_core.atomic.model import Refusal
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets
 from broker_core.client.pulling import Puller, PullResult, number
@@ -27,7 +27,7 @@ _PLAIN_PULL_TIMEOUT_MS = 10_000
 _UNSTABLE_SECONDS = 0.02
 
 
-class PullConsumer:
+class PullConsumer(OpenedClient):
     """Pulls from queues. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
@@ -53,21 +53,6 @@ class PullConsumer:
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._puller = Puller(self._instance, group)
         self._offsets = BrokerOffsets(self._instance, group)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def start(self) -> None:
-        """Connect to a name server."""
-        await self._instance.start()
-
-    async def close(self) -> None:
-        """End all connections. Safe to call again."""
-        await self._instance.close()
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Queues of a topic that can be read."""

@@ -15,12 +15,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from broker_core.client.allocation import Strategy, allocate_average
 from broker_core.client.consumer_services import ConsumerFigures, ConsumerServices
 from broker_core.client.consuming import Concurrently, ConsumeResult, Consuming, Listener, ListenerCaller, Orderly, cancel
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
+from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import check_group, check_topic, retry_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
@@ -51,7 +52,7 @@ class MessageModel(StrEnum):
     BROADCASTING = "BROADCASTING"
 
 
-class PushConsumer:
+class PushConsumer(OpenedClient):
     """Consumes topics as a member of a group. Use it as an async context manager, or call `start` and `close`.
 
     Args:
@@ -135,13 +136,6 @@ class PushConsumer:
         self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
         self._background: list[asyncio.Task[None]] = []
         self._closing = False
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     @property
     def client_id(self) -> str:

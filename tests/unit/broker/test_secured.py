@@ -13,6 +13,7 @@ from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
+from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import NetworkError, UsageError
@@ -129,6 +130,7 @@ def test_our_client_signs_and_encrypts(tmp_path, certificates):
             running(config_for(tmp_path, certificates, **settings)) as broker,
             AtomicProducer(broker.name_server_address, "shop", security=security) as producer,
             PullConsumer(broker.name_server_address, "shop", security=security) as consumer,
+            PopConsumer(broker.name_server_address, "shop-pop", security=security) as popping,
         ):
             await producer.create_topic("orders", queues=1)
             producer.begin()
@@ -140,6 +142,9 @@ def test_our_client_signs_and_encrypts(tmp_path, certificates):
             await producer.commit()
             (message,) = (await consumer.pull(queue, 0)).messages
             assert message.body == b"open"
+            (popped,) = await popping.receive("orders", wait_ms=20_000)
+            assert popped.body == b"open"
+            await popping.ack(popped)
 
     asyncio.run(scenario())
 
