@@ -19,6 +19,8 @@ from broker_core.remoting.json_body import parse_object
 
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
+_HOLDING_TOPICS = frozenset({"RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"})
+"""Here messages wait, with their own topic in a property that only the broker sets; elsewhere a producer may have set it."""
 
 RecordAt = Callable[[int], Buffer | None]
 
@@ -98,6 +100,8 @@ def needs_of(command: RemotingCommand, record_at: RecordAt) -> Needs | None:
         return None
     try:
         return tuple(read(command, record_at))
+    except _UnknownNeedsError:
+        return None
     except CodecError:
         return ()  # its processor says what is wrong with it
 
@@ -118,29 +122,36 @@ def _group(name: str | None) -> Iterable[Need]:
         yield Need(name.removeprefix(RETRY_PREFIX), is_group=True, permissions=(Permission.SUB,))
 
 
+class _UnknownNeedsError(Exception):
+    """What the request touches cannot be told, so an administrator is needed."""
+
+
 _Reader = Callable[[RemotingCommand, RecordAt], Iterable[Need]]
 
 
-def _send(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
-    fields = command.ext_fields
-    yield from _topic(fields.get("topic") or fields.get("b"), Permission.PUB)
+def _topic_only(permission: Permission, *others: Permission, name: str = "topic") -> _Reader:
+    """The topic in one field: that which the request's processor reads, and no other."""
 
-
-def _topic_only(permission: Permission, *others: Permission) -> _Reader:
     def read(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
-        return _topic(command.ext_fields.get("topic"), permission, *others)
+        return _topic(command.ext_fields.get(name), permission, *others)
 
     return read
 
 
+_send = _topic_only(Permission.PUB)
+_send_short = _topic_only(Permission.PUB, name="b")
+
+
 def _group_and_topic(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
     fields = command.ext_fields
-    yield from _group(fields.get("consumerGroup") or fields.get("group"))
+    yield from _group(fields.get("consumerGroup"))
     yield from _topic(fields.get("topic"), Permission.SUB)
 
 
-def _send_back(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
-    return _group(command.ext_fields.get("group"))
+def _send_back(command: RemotingCommand, record_at: RecordAt) -> Iterable[Need]:
+    """The message goes to the group's retry topic, where the group reads it: so it must have been allowed to read it before."""
+    yield from _group(command.ext_fields.get("group"))
+    yield from _position("offset", Permission.SUB)(command, record_at)
 
 
 def _consumer_group(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
@@ -157,10 +168,10 @@ def _position(name: str, permission: Permission) -> _Reader:
             return
         try:
             message = decode_record(record)
-        except RecordError:
-            return
+        except RecordError as error:
+            raise _UnknownNeedsError from error
         topic = message.topic
-        if "%" not in topic:
+        if topic in _HOLDING_TOPICS:
             topic = message.properties.get(props.REAL_TOPIC, topic)
         yield from _topic(topic, permission)
 
@@ -206,16 +217,17 @@ def _objects(value: object) -> list[dict[str, object]]:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    """As processors read a name: numbers are names, too."""
+    return None if value is None else str(value)
 
 
 _READERS: dict[int, _Reader] = {
     RequestCode.SEND_MESSAGE: _send,
-    RequestCode.SEND_MESSAGE_V2: _send,
-    RequestCode.SEND_BATCH_MESSAGE: _send,
+    RequestCode.SEND_MESSAGE_V2: _send_short,
+    RequestCode.SEND_BATCH_MESSAGE: _send_short,
     RequestCode.SEND_REPLY_MESSAGE: _send,
-    RequestCode.SEND_REPLY_MESSAGE_V2: _send,
-    RequestCode.SEND_ATOMIC_MESSAGE: _send,
+    RequestCode.SEND_REPLY_MESSAGE_V2: _send_short,
+    RequestCode.SEND_ATOMIC_MESSAGE: _send_short,
     RequestCode.ADD_ATOMIC_OFFSETS: _atomic_offsets,
     RequestCode.PULL_UNCOMMITTED: _topic_only(Permission.SUB),
     RequestCode.STABLE_OFFSET: _group_and_topic,

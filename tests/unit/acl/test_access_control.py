@@ -75,6 +75,10 @@ def test_the_white_address_of_an_account_needs_no_signature(access):
         (Q.SEND_MESSAGE_V2, {"b": "orders"}, True),
         (Q.SEND_BATCH_MESSAGE, {"b": "audit"}, False),
         (Q.SEND_MESSAGE_V2, {"b": "other"}, False),
+        # Only the field that the broker reads counts.
+        (Q.SEND_MESSAGE_V2, {"b": "other", "topic": "orders"}, False),
+        (Q.SEND_MESSAGE, {"topic": "other", "b": "orders"}, False),
+        (Q.SEND_REPLY_MESSAGE_V2, {"b": "other", "topic": "orders"}, False),
         (Q.SEND_MESSAGE_V2, {"b": "in"}, True),
         (Q.SEND_MESSAGE_V2, {"b": "%RETRY%shop"}, True),
         (Q.SEND_MESSAGE_V2, {"b": "%RETRY%else"}, False),
@@ -119,7 +123,17 @@ def test_bodies_are_looked_into(access, group, topic, allowed):
     assert (asked(access, Q.QUERY_ASSIGNMENT, body={"consumerGroup": group, "topic": topic}) is None) is allowed
 
 
-@pytest.mark.parametrize(("topic", "real", "allowed"), [("orders", "", True), ("audit", "", False), ("HALF", "audit", False)])
+@pytest.mark.parametrize(
+    ("topic", "real", "allowed"),
+    [
+        ("orders", "", True),
+        ("audit", "", False),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", "audit", False),
+        ("SCHEDULE_TOPIC_XXXX", "orders", True),
+        # Anyone who may send can set this property; it means something only where the broker puts messages.
+        ("audit", "orders", False),
+    ],
+)
 def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(access, topic, real, allowed):
     host = HostAddress(b"\x7f\x00\x00\x01", 1)
     properties = encode_properties({"REAL_TOPIC": real} if real else {})
@@ -128,7 +142,15 @@ def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(
     access.record_at = lambda position: record if position == 64 else None
     assert (asked(access, Q.END_TRANSACTION, {"commitLogOffset": "64"}) is None) is allowed
     assert (asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}) is None) is allowed
+    send_back = {"offset": "64", "group": "shop"}
+    assert (asked(access, Q.CONSUMER_SEND_MSG_BACK, send_back) is None) is allowed
     assert asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "65"}) is None, "there is nothing to be seen"
+
+
+def test_what_cannot_be_read_is_for_administrators(access):
+    access.record_at = lambda _position: b"no record"
+    assert "Need admin permission" in asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"})
+    assert asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}, by=ADMIN) is None
 
 
 def test_only_routes_are_open():
