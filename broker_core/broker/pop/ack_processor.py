@@ -83,9 +83,7 @@ class AckProcessor:
                 self._ack_in_order(queue, offset, entry["pt"])
             return
         key = CheckpointKey(*queue, entry["so"], entry["pt"])
-        for start in range(0, len(offsets), MESSAGES_MAX):
-            part = offsets[start : start + MESSAGES_MAX]
-            self._outstanding.ack(key, part, entry["rq"], entry["pt"] + entry["it"])
+        self._outstanding.ack(key, offsets, entry["rq"], entry["pt"] + entry["it"])
 
     def _ack_in_order(self, queue: QueueOf, offset: int, pop_time_ms: int) -> None:
         committed = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
@@ -205,8 +203,13 @@ def _bits(text: str) -> list[int]:
         _refuse(
             ResponseCode.MESSAGE_ILLEGAL, f"a bit set of a batch of acks has {len(data) * 8:,} bits, allowed are {_BITS_MAX:,}"
         )
-    number = int.from_bytes(data, "little")
-    return [bit for bit in range(number.bit_length()) if number >> bit & 1]
+    bits = [8 * place + bit for place, byte in enumerate(data) if byte for bit in range(8) if byte >> bit & 1]
+    if len(bits) > MESSAGES_MAX:
+        # One pop hands out no more of a queue; each ack that names none in memory costs a record in the log.
+        _refuse(
+            ResponseCode.MESSAGE_ILLEGAL, f"an entry of a batch of acks names {len(bits):,} messages, a pop has {MESSAGES_MAX}"
+        )
+    return bits
 
 
 def _refuse(code: ResponseCode, remark: str) -> NoReturn:

@@ -97,6 +97,7 @@ def test_a_batch_may_spell_its_names_out(bench):
         {"acks": [{"t": "T"}]},
         {"acks": [{"b": "***", "c": "g", "it": 1, "pt": 1, "q": 0, "r": "0", "rq": 0, "so": 0, "t": "T"}]},
         {"acks": [{"b": "A" * 12_000, "c": "g", "it": 1, "pt": 1, "q": 0, "r": "0", "rq": 0, "so": 0, "t": "T"}]},
+        {"acks": [{"b": "//////8=", "c": "g", "it": 1, "pt": 1, "q": 0, "r": "0", "rq": 0, "so": 0, "t": "T"}]},
     ],
 )
 def test_a_batch_that_is_none_is_refused(bench, body):
