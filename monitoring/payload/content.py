@@ -1,0 +1,228 @@
+"""What a body is: JSON, XML, a table, MessagePack, Protobuf, text or bytes, once its compression is undone.
+
+Without a rule the first reading that fits wholly is taken, from the strictest to the laxest: JSON, XML, MessagePack, text; text
+with tabs or commas in every line is a table as well. With a rule its reading alone is tried, and bytes with the reason where it
+does not fit. Nothing here changes a message, and nothing fails.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+from xml.parsers import expat
+
+from broker_core.api import UsageError
+from monitoring.payload.encodings import decode_text
+from monitoring.payload.layers import Layer, Unwrapped, unwrap
+from monitoring.payload.rules import DecoderRule
+from monitoring.payload.schemas import ProtobufSchema
+from monitoring.payload.tables import Table, table_of, table_of_text
+from monitoring.payload.xml_text import laid_out_xml
+
+STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
+"""A larger body is not read as a structure: shown as text or bytes."""
+DEPTH_MAX: Final = 200
+
+
+class Kind(Enum):
+    """How a body is read. The values are words for the window, to be translated there."""
+
+    EMPTY = "Empty"
+    JSON = "JSON"
+    XML = "XML"
+    MSGPACK = "MessagePack"
+    PROTOBUF = "Protobuf"
+    TABLE = "Table"
+    TEXT = "Text"
+    BYTES = "Bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A body as it is read.
+
+    Attributes:
+        kind: How.
+        data: The bytes that were read: the innermost layer.
+        text: As text, laid out where it is a structure; empty for bytes.
+        value: The structure of JSON, MessagePack and Protobuf.
+        table: The same as a table, where it has that form.
+        encoding: Of text.
+        layers: Compressions that were undone.
+        is_cut: More of the body exists than was undone.
+        refusals: What was tried or announced and does not fit: reading and reason.
+    """
+
+    kind: Kind
+    data: bytes
+    text: str = ""
+    value: Any = None
+    table: Table | None = None
+    encoding: str = ""
+    layers: tuple[Layer, ...] = ()
+    is_cut: bool = False
+    refusals: tuple[tuple[str, str], ...] = field(default=())
+
+
+def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufSchema | None = None) -> Content:
+    """Read a body. Pure; to be called off the GUI thread for bodies of more than a few kilobytes.
+
+    Args:
+        body: As the message holds it, the broker's own compression undone.
+        rule: How bodies of its topic are to be read; None finds out.
+        schema: Of a rule that reads Protobuf.
+    """
+    unwrapped = unwrap(body) if rule is None or rule.unwraps else Unwrapped(body)
+    reading = _Reading(unwrapped.data, rule, schema)
+    found = reading.read()
+    return Content(
+        kind=found.kind,
+        data=unwrapped.data,
+        text=found.text,
+        value=found.value,
+        table=found.table,
+        encoding=found.encoding,
+        layers=unwrapped.layers,
+        is_cut=unwrapped.is_cut,
+        refusals=(*unwrapped.refusals, *reading.refusals),
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    kind: Kind
+    text: str = ""
+    value: Any = None
+    table: Table | None = None
+    encoding: str = ""
+
+
+class _Reading:
+    """One attempt to read bytes, and what was refused on the way."""
+
+    def __init__(self, data: bytes, rule: DecoderRule | None, schema: ProtobufSchema | None) -> None:
+        self._data = data
+        self._rule = rule
+        self._schema = schema
+        self.refusals: list[tuple[str, str]] = []
+
+    def read(self) -> _Found:
+        if not self._data:
+            return _Found(Kind.EMPTY)
+        wanted = self._rule.reading if self._rule is not None else ""
+        if wanted:
+            return self._as_wanted(wanted)
+        if len(self._data) > STRUCTURE_BYTES_MAX:
+            self.refusals.append(("structure", f"{len(self._data):,} bytes; structures are read up to {STRUCTURE_BYTES_MAX:,}"))
+            return self._plain()
+        text, encoding = decode_text(self._data, self._encoding)
+        if text is None:
+            return self._msgpack(is_asked=False) or _Found(Kind.BYTES)
+        return self._structured(text, encoding)
+
+    @property
+    def _encoding(self) -> str:
+        return self._rule.encoding if self._rule is not None else ""
+
+    def _as_wanted(self, wanted: str) -> _Found:
+        if wanted == "bytes":
+            return _Found(Kind.BYTES)
+        if wanted == "msgpack":
+            return self._msgpack(is_asked=True) or self._plain()
+        if wanted == "protobuf":
+            return self._protobuf() or self._plain()
+        text, encoding = decode_text(self._data, self._encoding)
+        if text is None:
+            self.refusals.append((wanted, f"the bytes are no text in {self._encoding or 'UTF-8 or GBK'}"))
+            return _Found(Kind.BYTES)
+        readers = {"json": self._json, "xml": self._xml, "table": self._table}
+        reader = readers.get(wanted)
+        found = reader(text, encoding, is_asked=True) if reader is not None else None
+        return found or _Found(Kind.TEXT, text, encoding=encoding)
+
+    def _plain(self) -> _Found:
+        text, encoding = decode_text(self._data, self._encoding)
+        return _Found(Kind.BYTES) if text is None else _Found(Kind.TEXT, text, encoding=encoding)
+
+    def _structured(self, text: str, encoding: str) -> _Found:
+        start = text.lstrip()[:1]
+        if start and start in '{["':
+            found = self._json(text, encoding, is_asked=start != '"')
+            if found is not None:
+                return found
+        if start == "<" and (found := self._xml(text, encoding, is_asked=True)) is not None:
+            return found
+        return self._table(text, encoding, is_asked=False) or _Found(Kind.TEXT, text, encoding=encoding)
+
+    def _json(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+        try:
+            value = json.loads(text.lstrip("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            if is_asked:
+                self.refusals.append(("json", str(error)))
+            return None
+        return _Found(Kind.JSON, _json_text(value), value, table_of(value), encoding)
+
+    def _xml(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+        try:
+            laid_out = laid_out_xml(text)
+        except (expat.ExpatError, ValueError) as error:
+            if is_asked:
+                self.refusals.append(("xml", str(error)))
+            return None
+        return _Found(Kind.XML, laid_out, encoding=encoding)
+
+    def _table(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+        table = table_of_text(text, is_asked=is_asked)
+        if table is None:
+            if is_asked:
+                self.refusals.append(("table", "its lines have not the same number of tabs, commas or semicolons"))
+            return None
+        return _Found(Kind.TABLE, text, table=table, encoding=encoding)
+
+    def _msgpack(self, *, is_asked: bool) -> _Found | None:
+        import msgpack  # noqa: PLC0415  loaded for the first body that needs it
+
+        try:
+            value = msgpack.unpackb(self._data, raw=False, strict_map_key=False, timestamp=3)
+        except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
+            if is_asked:
+                self.refusals.append(("msgpack", str(error) or type(error).__name__))
+            return None
+        if not is_asked and not (isinstance(value, dict | list) and value):
+            return None  # any byte below 128 is a number in MessagePack
+        value = _as_json(value)
+        return _Found(Kind.MSGPACK, _json_text(value), value, table_of(value))
+
+    def _protobuf(self) -> _Found | None:
+        if self._schema is None or self._rule is None:
+            self.refusals.append(("protobuf", "the rule names no schema, or the schema could not be read"))
+            return None
+        try:
+            value = self._schema.decode(self._rule.message_type, self._data)
+        except (UsageError, ValueError) as error:
+            self.refusals.append(("protobuf", str(error)))
+            return None
+        return _Found(Kind.PROTOBUF, _json_text(value), value, table_of(value))
+
+
+def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _as_json(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  what MessagePack can hold
+    """What MessagePack knows and JSON does not, in words: bytes in hexadecimal, other keys than text as text."""
+    if depth > DEPTH_MAX:
+        return "…"
+    if isinstance(value, dict):
+        return {str(_as_json(name, depth + 1)): _as_json(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item, depth + 1) for item in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

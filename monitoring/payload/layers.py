@@ -1,0 +1,122 @@
+"""Compressed bodies undone: gzip, zlib, LZ4 and Zstandard frames, one inside the other.
+
+Only what says of itself that it is compressed is undone, by its first bytes; a body that only looks so stays as it is, with the
+reason. What comes out is bounded, for a few kilobytes can become gigabytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+LAYERS_MAX: Final = 4
+OUT_BYTES_MAX: Final = 32 * 1024 * 1024
+"""More of a body than this is not undone."""
+
+_ZSTD_STEP_BYTES = 512
+"""Fed at a time: a few bytes of a frame can stand for 128 KiB."""
+
+_ZLIB_SECOND = frozenset({0x01, 0x5E, 0x9C, 0xDA})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One compression that was undone; sizes in bytes."""
+
+    name: str
+    packed_bytes: int
+    unpacked_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    """What is inside.
+
+    Attributes:
+        data: The innermost bytes, at most `OUT_BYTES_MAX`.
+        layers: What was undone, the outermost first.
+        is_cut: Whether there is more than ``data``.
+        refusals: Why a layer that its first bytes announce was not undone: its name and the reason.
+    """
+
+    data: bytes
+    layers: tuple[Layer, ...] = ()
+    is_cut: bool = False
+    refusals: tuple[tuple[str, str], ...] = ()
+
+
+def unwrap(data: bytes, *, out_bytes_max: int = OUT_BYTES_MAX) -> Unwrapped:
+    """Undo what a body is wrapped in; never fails."""
+    layers: list[Layer] = []
+    while len(layers) < LAYERS_MAX:
+        name = announced(data)
+        if not name:
+            break
+        try:
+            inside = _UNDO[name](data, out_bytes_max + 1)
+        except (OSError, EOFError, ValueError, RuntimeError, zlib.error) as error:
+            return Unwrapped(data, tuple(layers), refusals=((name, str(error) or type(error).__name__),))
+        is_cut = len(inside) > out_bytes_max
+        inside = inside[:out_bytes_max]
+        layers.append(Layer(name, len(data), len(inside)))
+        data = inside
+        if is_cut:
+            return Unwrapped(data, tuple(layers), is_cut=True)
+    return Unwrapped(data, tuple(layers))
+
+
+def announced(data: bytes) -> str:
+    """The compression that the first bytes announce; empty for none."""
+    if data.startswith(b"\x1f\x8b\x08"):
+        return "gzip"
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        return "zstd"
+    if data.startswith(b"\x04\x22\x4d\x18"):
+        return "lz4"
+    if len(data) > 6 and data[0] == 0x78 and data[1] in _ZLIB_SECOND:
+        return "zlib"
+    return ""
+
+
+def _gunzip(data: bytes, bytes_max: int) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        return stream.read(bytes_max)
+
+
+def _inflate(data: bytes, bytes_max: int) -> bytes:
+    inflater = zlib.decompressobj()
+    inside = inflater.decompress(data, bytes_max)
+    if len(inside) < bytes_max and not inflater.eof:
+        raise EOFError("the stream ends too early")
+    return inside
+
+
+def _unlz4(data: bytes, bytes_max: int) -> bytes:
+    import lz4.frame  # noqa: PLC0415  loaded for the first body that needs it
+
+    with lz4.frame.LZ4FrameFile(io.BytesIO(data)) as stream:
+        return bytes(stream.read(bytes_max))
+
+
+def _unzstd(data: bytes, bytes_max: int) -> bytes:
+    import zstandard  # noqa: PLC0415  loaded for the first body that needs it
+
+    inside = bytearray()
+    try:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        for start in range(0, len(data), _ZSTD_STEP_BYTES):
+            inside += frame.decompress(data[start : start + _ZSTD_STEP_BYTES])
+            if len(inside) >= bytes_max or frame.eof:
+                break
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    if len(inside) < bytes_max and not frame.eof:
+        raise EOFError("the frame ends too early")
+    return bytes(inside[:bytes_max])
+
+
+_UNDO: dict[str, Callable[[bytes, int], bytes]] = {"gzip": _gunzip, "zlib": _inflate, "lz4": _unlz4, "zstd": _unzstd}

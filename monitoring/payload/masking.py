@@ -1,0 +1,86 @@
+"""What must not be shown: values at given paths, and text of a given form, replaced before anything is displayed or copied.
+
+A rule is either a path into a structured body (``customer.card``, ``items.*.iban``; ``*`` is any name or place, ``**`` any
+number of them) or a regular expression for text, whose first group, or whole, is masked. Lengths are not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from broker_core.api import UsageError
+
+MASK: Final = "•••"
+_DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MaskRules:
+    """Paths and expressions whose finds are masked.
+
+    Raises:
+        UsageError: An expression cannot be read, or a path is empty.
+    """
+
+    paths: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            if not all(path.split(".")):
+                raise UsageError(f"“{path}” is no path: write names with dots between them, as in customer.card", path=path)
+        for expression in self.expressions:
+            try:
+                re.compile(expression)
+            except re.error as error:
+                raise UsageError(
+                    f"the expression {expression} cannot be read: {error}", position=error.pos, expression=expression
+                ) from error
+
+    def __bool__(self) -> bool:
+        return bool(self.paths or self.expressions)
+
+    def mask_text(self, text: str) -> str:
+        """Text without what the expressions find."""
+        for expression in self.expressions:
+            text = re.sub(expression, _masked, text)
+        return text
+
+    def mask_value(self, value: Any) -> Any:  # noqa: ANN401  what JSON can hold
+        """A structured body without what paths and expressions find; a copy where something was masked."""
+        return self._mask(value, [path.split(".") for path in self.paths], 0)
+
+    def _mask(self, value: Any, paths: Sequence[Sequence[str]], depth: int) -> Any:  # noqa: ANN401  what JSON can hold
+        if any(not path or path == ["**"] for path in paths):
+            return MASK
+        if depth > _DEEPEST:
+            return value
+        if isinstance(value, Mapping):
+            return {name: self._mask(item, _inside(paths, str(name)), depth + 1) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._mask(item, _inside(paths, str(place)), depth + 1) for place, item in enumerate(value)]
+        return self.mask_text(value) if isinstance(value, str) else value
+
+
+def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
+    """What is left of the paths behind a member."""
+    left: list[Sequence[str]] = []
+    for path in paths:
+        head, rest = path[0], path[1:]
+        if head == "**":
+            left.append(path)
+            if rest and rest[0] in (name, "*"):
+                left.append(rest[1:])
+        elif head in (name, "*"):
+            left.append(rest)
+    return left
+
+
+def _masked(found: re.Match[str]) -> str:
+    if not found.re.groups or found.group(1) is None:
+        return MASK
+    whole, start = found.group(0), found.start(0)
+    return whole[: found.start(1) - start] + MASK + whole[found.end(1) - start :]

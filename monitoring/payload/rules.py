@@ -1,0 +1,125 @@
+"""How bodies of topics are to be read, as a person has said it, and the file that keeps it.
+
+    {"version": 1, "rules": [{"topics": "orders*", "reading": "protobuf", "schema": "/…/order.proto",
+                              "message_type": "shop.Order", "encoding": "", "unwraps": true,
+                              "masked_paths": ["card"], "masked_text": ["[0-9]{16}"]}]}
+
+The first rule whose pattern fits a topic counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from broker_core.api import UsageError
+from monitoring.payload.masking import MaskRules
+
+READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
+"""What a rule can ask for; empty finds out."""
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderRule:
+    """How bodies of some topics are read and what of them is not shown.
+
+    Attributes:
+        topics: Name or pattern: ``*`` any characters, ``?`` one.
+        reading: One of `READINGS`.
+        encoding: Of text; empty finds out.
+        unwraps: Whether compression is undone.
+        schema: File or folder with the schema of Protobuf.
+        message_type: Full name of the Protobuf message.
+        mask: What is not shown.
+
+    Raises:
+        UsageError: A value cannot be used.
+    """
+
+    topics: str
+    reading: str = ""
+    encoding: str = ""
+    unwraps: bool = True
+    schema: str = ""
+    message_type: str = ""
+    mask: MaskRules = field(default_factory=MaskRules)
+
+    def __post_init__(self) -> None:
+        if not self.topics:
+            raise UsageError("a rule needs a topic or a pattern such as orders*")
+        if self.reading not in READINGS:
+            raise UsageError(f"“{self.reading}” is no way to read a body; there are {', '.join(READINGS[1:])}")
+        if self.reading == "protobuf" and not (self.schema and self.message_type):
+            raise UsageError("a rule for Protobuf needs a schema and the full name of a message")
+        if self.encoding:
+            try:
+                "?".encode(self.encoding)
+            except (LookupError, UnicodeError) as error:
+                raise UsageError(f"there is no encoding “{self.encoding}”") from error
+
+    def fits(self, topic: str) -> bool:
+        """Whether it is for a topic."""
+        return fnmatchcase(topic, self.topics)
+
+
+def rule_for(rules: Iterable[DecoderRule], topic: str) -> DecoderRule | None:
+    """The first rule that fits."""
+    return next((rule for rule in rules if rule.fits(topic)), None)
+
+
+def read_rules(path: Path) -> tuple[DecoderRule, ...]:
+    """Rules of a file; none where there is no file.
+
+    Raises:
+        UsageError: It cannot be read or is not of this form; it is left as it is.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the rules in {path} cannot be read: {error}", path=str(path)) from error
+    try:
+        content = json.loads(text)
+        if content["version"] != VERSION:
+            raise UsageError(f"the rules in {path} are of version {content['version']}, this program knows {VERSION}")
+        return tuple(_rule(item) for item in content["rules"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"the rules in {path} are not of the form this program writes: {error}", path=str(path)) from error
+
+
+def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
+    """Replace the file as a whole.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    items = []
+    for rule in rules:
+        item = asdict(rule)
+        mask = item.pop("mask")
+        items.append(item | {"masked_paths": list(mask["paths"]), "masked_text": list(mask["expressions"])})
+    text = json.dumps({"version": VERSION, "rules": items}, ensure_ascii=False, indent=2)
+    beside = path.with_name(path.name + ".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"the rules cannot be written to {path}: {error.strerror}", path=str(path)) from error
+
+
+def _rule(item: dict[str, Any]) -> DecoderRule:
+    mask = MaskRules(tuple(item.get("masked_paths", ())), tuple(item.get("masked_text", ())))
+    names = ("topics", "reading", "encoding", "unwraps", "schema", "message_type")
+    return DecoderRule(**{name: item[name] for name in names if name in item}, mask=mask)

@@ -1,0 +1,57 @@
+"""Bodies that are tables: lists of objects, and lines with separators."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+TABLE_ROWS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings; ``is_cut`` when there are more than `TABLE_ROWS_MAX`."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_cut: bool = False
+
+
+def table_of(value: Any) -> Table | None:  # noqa: ANN401  what JSON can hold
+    """A list of objects as a table; None where it is none. Members of members stay JSON."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        return None
+    rows = value[:TABLE_ROWS_MAX]
+    headings = tuple(dict.fromkeys(str(name) for item in rows for name in item))
+    cells = tuple(tuple(_cell(item.get(name)) for name in headings) for item in rows)
+    return Table(headings, cells, is_cut=len(value) > len(rows))
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401  what JSON can hold
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def table_of_text(text: str, *, is_asked: bool) -> Table | None:
+    """Lines of the same number of tabs, commas or semicolons as a table, the first being its headings; None if it is none.
+
+    Unasked, two columns of commas are not enough: two sentences with a comma each look like that.
+    """
+    first = text.partition("\n")[0]
+    for separator in "\t,;":
+        if separator not in first:
+            continue
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        try:
+            rows = list(islice((tuple(row) for row in reader if row), TABLE_ROWS_MAX + 2))
+        except csv.Error:
+            continue
+        is_likely = is_asked or separator == "\t" or len(rows[0]) > 2 or len(rows) > 3
+        if len(rows) > 1 and is_likely and all(len(row) == len(rows[0]) for row in rows):
+            return Table(rows[0], tuple(rows[1 : TABLE_ROWS_MAX + 1]), is_cut=len(rows) > TABLE_ROWS_MAX + 1)
+    return None

@@ -1,0 +1,155 @@
+import gzip
+import json
+import zlib
+
+import lz4.frame
+import msgpack
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitoring.payload.content import Kind, read_content
+from monitoring.payload.rules import DecoderRule
+from monitoring.payload.tables import Table
+
+ORDER = {"id": 7, "customer": {"name": "王芳"}, "items": [1, 2.5, None, True]}
+PACKERS = {
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "lz4": lz4.frame.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 53), 1 << 53) | st.text(st.characters(codec="utf-8", categories=["L", "N"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "encoding"),
+    [
+        (b"", Kind.EMPTY, ""),
+        (json.dumps(ORDER).encode(), Kind.JSON, "utf-8"),
+        (b"  [1, 2]  ", Kind.JSON, "utf-8"),
+        (b'"just text"', Kind.JSON, "utf-8"),
+        (b"42", Kind.TEXT, "utf-8"),
+        ("订单已支付，金额一百元".encode("gbk"), Kind.TEXT, "gb18030"),
+        ('{"名称": "茶叶"}'.encode("gbk"), Kind.JSON, "gb18030"),
+        ("\ufeff{}".encode(), Kind.JSON, "utf-8-sig"),
+        ("grüße".encode("utf-16"), Kind.TEXT, "utf-16"),
+        (b"<a><b>1</b></a>", Kind.XML, "utf-8"),
+        (b"id\tname\n1\tx\n2\ty\n", Kind.TABLE, "utf-8"),
+        (b"hello, world", Kind.TEXT, "utf-8"),
+        (bytes(range(256)), Kind.BYTES, ""),
+        (b"\x00\x01\x02", Kind.BYTES, ""),
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", Kind.BYTES, ""),
+    ],
+)
+def test_a_body_is_read_as_what_it_is(body, kind, encoding):
+    found = read_content(body)
+    assert (found.kind, found.encoding, found.refusals) == (kind, encoding, ())
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_compression_is_undone_and_said(name):
+    packed = PACKERS[name](json.dumps(ORDER).encode())
+    found = read_content(packed)
+    assert (found.kind, found.value) == (Kind.JSON, ORDER)
+    assert [(layer.name, layer.packed_bytes) for layer in found.layers] == [(name, len(packed))]
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_what_only_begins_like_compression_says_why_it_stays(name):
+    packed = PACKERS[name](b"x" * 5_000)
+    for torn in (packed[:-3], packed[:7] + b"\x55" * 20):
+        found = read_content(torn)
+        assert found.kind is Kind.BYTES
+        assert found.data == torn
+        assert [refused for refused, _ in found.refusals] == [name]
+
+
+def test_layers_are_undone_one_inside_the_other_and_not_for_ever():
+    body = b"{}"
+    for _ in range(6):
+        body = gzip.compress(body)
+    assert len(read_content(body).layers) == 4
+    assert read_content(zstandard.ZstdCompressor().compress(gzip.compress(b"{}"))).kind is Kind.JSON
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_what_would_fill_the_memory_is_cut_and_said(name):
+    bomb = PACKERS[name](bytes(40 * 1024 * 1024))
+    found = read_content(bomb)
+    assert found.is_cut
+    assert len(found.data) == 32 * 1024 * 1024
+
+
+def test_near_misses_say_what_is_wrong_with_them():
+    assert read_content(b'{"a": 1,}').refusals[0][0] == "json"
+    assert "column" in read_content(b'{"a": 1,}').refusals[0][1]
+    assert read_content(b"<a><b></a>").refusals[0][0] == "xml"
+    entities = b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+    assert "DOCTYPE" in read_content(entities).refusals[0][1]
+
+
+def test_xml_is_laid_out_without_changing_what_it_says():
+    text = read_content(b'<a x="1 &amp; 2"><b>one</b><c/><!-- n --><d><e>two &lt;</e></d></a>').text
+    assert text.splitlines() == [
+        '<a x="1 &amp; 2">', "  <b>one</b>", "  <c></c>", "  <!-- n -->", "  <d>", "    <e>two &lt;</e>", "  </d>", "</a>",
+    ]  # fmt: skip
+
+
+def test_lists_of_objects_and_separated_lines_are_tables():
+    table = read_content(b'[{"a": 1, "b": "x"}, {"a": 2, "c": [1]}]').table
+    assert table == Table(("a", "b", "c"), (("1", "x", ""), ("2", "", "[1]")))
+    table = read_content(b'id,name\r\n1,"a, b"\r\n2,"c\nd"\r\n', DecoderRule("*", reading="table")).table
+    assert table == Table(("id", "name"), (("1", "a, b"), ("2", "c\nd")))
+    assert read_content(b"a,b,c\n1,2,3\n").kind is Kind.TABLE
+    assert read_content(b"Dear Ann, hello\nDear Bob, hello\n").kind is Kind.TEXT
+
+
+@given(st.dictionaries(st.text("abc", min_size=1, max_size=3), values, min_size=1))
+def test_messagepack_is_known_and_gives_the_same_value(value):
+    found = read_content(msgpack.packb(value), DecoderRule("*", reading="msgpack"))
+    assert (found.kind, found.value) == (Kind.MSGPACK, value)
+
+
+def test_messagepack_is_found_without_a_rule():
+    packed = msgpack.packb({"when": b"\x01", 5: [float("inf")]})
+    assert read_content(packed).value == {"when": "01", "5": ["inf"]}
+
+
+@given(values)
+def test_json_is_read_back(value):
+    text = json.dumps({"v": value}, ensure_ascii=False).encode()
+    assert read_content(text).value == {"v": value}
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_fail(body):
+    for rule in (
+        None,
+        *(DecoderRule("*", reading=reading) for reading in ("json", "xml", "table", "msgpack", "text", "bytes")),
+    ):
+        found = read_content(body, rule)
+        assert found.kind is not Kind.EMPTY or not found.data
+
+
+def test_a_rule_is_kept_to():
+    body = b"[1, 2]"
+    assert read_content(body, DecoderRule("*", reading="text")).kind is Kind.TEXT
+    assert read_content(body, DecoderRule("*", reading="bytes")).kind is Kind.BYTES
+    refused = read_content(body, DecoderRule("*", reading="xml"))
+    assert (refused.kind, refused.refusals[0][0]) == (Kind.TEXT, "xml")
+    assert read_content(gzip.compress(body), DecoderRule("*", unwraps=False)).kind is Kind.BYTES
+    assert read_content("茶".encode("big5"), DecoderRule("*", encoding="big5")).text == "茶"
+    assert read_content(b"\x91\x01", DecoderRule("*", reading="protobuf", schema="x", message_type="y")).refusals
+
+
+def test_a_deep_structure_is_no_trouble():
+    deep = b"[" * 100_000 + b"]" * 100_000
+    assert read_content(deep).kind is Kind.TEXT
+    assert read_content(b"<a>" * 300 + b"</a>" * 300).kind is Kind.TEXT
+    assert read_content(b"\x91" * 5_000 + b"\x01").kind in (Kind.BYTES, Kind.MSGPACK)
