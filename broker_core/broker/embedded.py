@@ -203,7 +203,7 @@ class EmbeddedBroker:
         loop = asyncio.get_running_loop()
         store_host = await _host_address(self.config.advertised_host, self._server.port)
         if self.config.store.flush_disk_type == "SYNC_FLUSH":
-            self._durable = DurableAnswers(self.store, loop)
+            self._durable = DurableAnswers(self.store, loop, self.store.log_syncs())
         state = BrokerState(
             config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
             store=self.store,
@@ -335,6 +335,7 @@ class EmbeddedBroker:
                 await asyncio.to_thread(self.store.flush)
             except StoreError as error:
                 logger.warning("the last messages are not on disk: %s", error)
+            self._durable.close()
         # One turn for the answers of the flush thread, one for the connections to write them.
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -48,6 +48,8 @@ FILLER_BYTES = FILLER.size
 
 _RESERVE_BYTES = 1024 * 1024
 """Room taken on the disk, and brought to memory, at a time: a put that meets its end waits 0.2 ms."""
+_SYNCED_PIECE_BYTES = 16 * 1024
+"""Pages of a log that is synced all the time: 10 KiB are written for each sync of 24 KiB then, with larger ones up to 500."""
 _READ_MAPS_MAX = 256
 """Mappings kept for reading; others are made again when needed."""
 
@@ -69,12 +71,16 @@ class CommitLog:
         file_bytes: Size of each file; files that are there must have it (see `file_size_on_disk`).
         disk: Access to the operating system.
         read_only: Never write, not even to correct.
+        is_synced_often: Each put waits for a sync, rather than that one comes now and then.
     """
 
-    def __init__(self, places: LogPlaces, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+    def __init__(
+        self, places: LogPlaces, file_bytes: int, disk: Disk, *, read_only: bool, is_synced_often: bool = False
+    ) -> None:
         self._places = places
         self._disk = disk
         self._read_only = read_only
+        self._piece_bytes = _SYNCED_PIECE_BYTES if is_synced_often else _RESERVE_BYTES
         self.file_bytes = file_bytes
         self.bases = [base for _, base in places.files()]
         self.end = self.bases[0] if self.bases else 0
@@ -91,6 +97,7 @@ class CommitLog:
         self._maps_lock = threading.Lock()
         self._descriptors: dict[int, int] = {}
         self._flush_lock = threading.Lock()
+        self._synced_lock = threading.Lock()
 
     @property
     def directories(self) -> list[Path]:
@@ -253,7 +260,7 @@ class CommitLog:
             self._disk.allocate(descriptor, first, end - first)
             untouched = first if first == start else first + PAGE_BYTES
             if end > untouched:
-                self._disk.write_zeros(descriptor, untouched, end - untouched)
+                self._disk.write_zeros(descriptor, untouched, end - untouched, self._piece_bytes)
         return end
 
     def _set_reserved(self, end: int) -> None:
@@ -358,8 +365,29 @@ class CommitLog:
                 if base + self.file_bytes <= end and base != self._base:
                     del self._descriptors[base]
                     self._disk.close(descriptor)
-            self.flushed = end
+            self.synced(end)
             return end
+
+    def unsynced_file(self) -> tuple[int, int] | None:
+        """Base offset of the one file that holds all that is not synced, and the log's end; None for more, or none."""
+        end = self.end  # first: should the next file be begun now, its base is not before ``end``
+        base = self._base
+        return (base, end) if base <= self.flushed < end else None
+
+    def open_again(self, base: int) -> int:
+        """A further descriptor of the file that is written to, for somebody who syncs and closes it.
+
+        The system tells a failed write once to each descriptor that was opened by itself: who syncs beside `flush` needs one.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        return self._disk.open_sized(self.path(base), self.file_bytes)
+
+    def synced(self, end: int) -> None:
+        """Take note that everything before ``end`` is on the disk."""
+        with self._synced_lock:
+            self.flushed = max(self.flushed, end)
 
     # ---- recovery and end ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from broker_core.store.file_map import map_file
+from broker_core.store.kernel_sync import KernelSync
 
 _CLEAR_BYTES = 1 << 20
 _ZEROS = bytes(1 << 20)
@@ -59,13 +60,20 @@ class Disk:
         """Give a range of a file its room on the disk, so that writing to its mapping cannot fail (with SIGBUS)."""
         os.posix_fallocate(descriptor, position, size)
 
-    def write_zeros(self, descriptor: int, position: int, size: int) -> None:
+    def write_zeros(self, descriptor: int, position: int, size: int, piece_bytes: int) -> None:
         """Bring a range of a file that is zero, and has its room, to memory before its mapping is written to.
 
         The system takes large pages for this; a page at a time, as the mapping is written to, costs it five times as much
         (3.2 µs a page of 4 KiB on ext4, 0.7 this way).
+
+        Args:
+            descriptor: The file.
+            position: Where the range starts.
+            size: Its bytes.
+            piece_bytes: Bound of the pages. A sync writes each page as a whole, of which one byte has changed.
         """
-        os.pwrite(descriptor, memoryview(_ZEROS)[:size], position)
+        for start in range(position, position + size, piece_bytes):
+            os.pwrite(descriptor, memoryview(_ZEROS)[: min(piece_bytes, position + size - start)], start)
 
     def write_at(self, descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
         """Write all of ``data``."""
@@ -125,6 +133,10 @@ class Disk:
     def sync(self, descriptor: int) -> None:
         """Return when the file's bytes, mapped ones too, are on the disk."""
         os.fdatasync(descriptor)
+
+    def kernel_sync(self) -> KernelSync:
+        """Syncs that nobody has to wait for; raises where the system has none."""
+        return KernelSync()
 
     def sync_directory(self, path: Path) -> None:
         """Return when names made or removed in a directory are on the disk."""

@@ -60,6 +60,7 @@ class FlushService:
         self._config = config
         self._targets = targets
         self._waiters: deque[Waiter] = deque()
+        self._sync_wanted = False
         self._wake = threading.Condition()
         self._watch = threading.Condition()
         self._closing = threading.Event()
@@ -87,17 +88,37 @@ class FlushService:
         if physical_end <= self._commit_log.flushed:
             done(True)
             return
+        if self.add_waiter(physical_end, done):
+            self.want_sync()
+
+    def add_waiter(self, physical_end: int, done: Callable[[bool], None]) -> bool:
+        """Have ``done`` called as by `when_durable`; the caller sees to the sync. False when it was refused, and told so."""
+        # Nobody is woken to watch it: the watching thread never sleeps longer than the time that a new waiter has.
         waiter = Waiter(physical_end, time.monotonic() + self._config.sync_flush_timeout_ms / 1000, done)
         with self._wake:
             refused = self._failed or self._closing.is_set()
             if not refused:
                 self._waiters.append(waiter)
-                self._wake.notify()
         if refused:
             done(False)
-            return
-        with self._watch:
-            self._watch.notify()
+        return not refused
+
+    def want_sync(self) -> None:
+        """Have the thread sync the log for those who wait."""
+        with self._wake:
+            self._sync_wanted = True
+            self._wake.notify()
+
+    @property
+    def has_waiters(self) -> bool:
+        """Whether somebody waits for a sync."""
+        return bool(self._waiters)
+
+    def synced(self, end: int) -> None:
+        """Take note of a sync by somebody else: everything before ``end`` is on the disk."""
+        if not self._failed:
+            self._commit_log.synced(end)
+            self._answer_durable()
 
     def close(self) -> None:
         """Stop the threads and answer those who still wait. What is not synced yet stays so."""
@@ -125,20 +146,22 @@ class FlushService:
         interval_s = self._config.flush_commit_log_interval_ms / 1000
         thorough_s = self._config.flush_commit_log_thorough_interval_ms / 1000
         last_thorough_s = time.monotonic()
-        while self._wait_for_work(interval_s):
+        while (wanted := self._wait_for_work(interval_s)) is not None:
             now_s = time.monotonic()
             is_thorough = now_s - last_thorough_s >= thorough_s
-            due = self._waiters or is_thorough or self._commit_log.dirty_pages() >= self._config.flush_commit_log_least_pages
+            due = wanted or is_thorough or self._commit_log.dirty_pages() >= self._config.flush_commit_log_least_pages
             if due and not self._sync_log():
                 return
             if is_thorough:
                 last_thorough_s = now_s
 
-    def _wait_for_work(self, interval_s: float) -> bool:
+    def _wait_for_work(self, interval_s: float) -> bool | None:
+        """Wait for the end of an interval, or a sync that is wanted: whether one is; None at the end."""
         with self._wake:
-            if not self._waiters and not self._closing.is_set():
+            if not self._sync_wanted and not self._closing.is_set():
                 self._wake.wait(interval_s)
-        return not self._closing.is_set()
+            wanted, self._sync_wanted = self._sync_wanted, False
+        return None if self._closing.is_set() else wanted
 
     def _sync_log(self) -> bool:
         try:

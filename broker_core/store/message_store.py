@@ -44,6 +44,7 @@ from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.store.flush import FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.log_places import LogPlaces, log_directories
+from broker_core.store.log_syncs import LogSyncs
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
 from broker_core.store.queue_mending import QueueMender
@@ -134,7 +135,8 @@ class MessageStore:
         places = LogPlaces.of(config, paths.commit_log, self._is_full)
         self._disk_use = DiskUse(disk, self._gate, places.directories, paths.consume_queue)
         file_bytes = file_size_on_disk(places, config.commit_log_file_bytes)
-        self._commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only)
+        is_synced_often = config.flush_disk_type == "SYNC_FLUSH"
+        self._commit_log = CommitLog(places, file_bytes, disk, read_only=self.read_only, is_synced_often=is_synced_often)
         self._queues = QueueTable(
             paths,
             config.consume_queue_file_bytes_rounded,
@@ -181,6 +183,7 @@ class MessageStore:
             self._sync_failed,
         )
         self._flush_service = FlushService(self._commit_log, config, targets)
+        self._log_syncs: LogSyncs | None = None
         self._is_open = False
         self.visibility: Visibility | None = None
         """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
@@ -279,6 +282,8 @@ class MessageStore:
         with self._lock:
             self._gate.refuse(Refusal.CLOSED, f"the store {self._paths.root} is closed")
         self._flush_service.close()
+        if self._log_syncs is not None:
+            self._log_syncs.close()
         try:
             if not self.read_only and not self._gate.holds(Refusal.SYNC_FAILED):
                 self._finish()
@@ -473,6 +478,18 @@ class MessageStore:
                 ``syncFlushTimeout``. Runs in a thread of the store, or in this one if there is nothing to wait for.
         """
         self._flush_service.when_durable(physical_end, done)
+
+    def log_syncs(self) -> LogSyncs | None:
+        """Syncs for an event loop, which takes part in them; made once. None where the system has none: `when_durable` does.
+
+        Closed with the store, at the latest.
+        """
+        if self._log_syncs is None and not self.read_only:
+            try:
+                self._log_syncs = LogSyncs(self._commit_log, self._flush_service, self._disk.kernel_sync())
+            except OSError as error:
+                _log.info("the commit log is synced by a thread, as the kernel does not take syncs: %s", error.strerror)
+        return self._log_syncs
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 

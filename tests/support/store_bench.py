@@ -11,6 +11,7 @@ from typing import Any
 from broker_core.config import StoreConfig
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.store.disk import Disk
+from broker_core.store.kernel_sync import KernelSync
 from broker_core.store.message_store import MessageStore
 from broker_core.store.recovery import Progress
 from tests.support.clock import ManualClock
@@ -39,6 +40,9 @@ class FaultyDisk(Disk):
         self.syncs += 1
         _fail(self.sync_error)
         super().sync(descriptor)
+
+    def kernel_sync(self) -> KernelSync:
+        raise OSError(errno.ENOSYS, "its faults are in `sync`")
 
     def allocate(self, descriptor: int, position: int, size: int) -> None:
         _fail(self.allocate_error)

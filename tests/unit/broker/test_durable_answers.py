@@ -1,4 +1,6 @@
 import asyncio
+import os
+import select
 import threading
 
 from broker_core.broker.durable_answers import DurableAnswers
@@ -53,5 +55,53 @@ def test_a_later_sync_is_answered_too_and_a_failed_one_says_so():
             await eventually(lambda: store.waiting)
             store.report(outcome)
             assert await task is outcome
+
+    asyncio.run(scenario())
+
+
+class SyncsByHand:
+    """What a store has for an event loop; `end` makes its descriptor readable."""
+
+    def __init__(self):
+        self.descriptor = os.eventfd(0)
+        self.waiting = []
+        self.looks = 0
+        self.is_closed = False
+
+    def when_durable(self, physical_end, done):
+        self.waiting.append((physical_end, done))
+
+    def end(self):
+        os.eventfd_write(self.descriptor, 1)
+
+    def look(self):
+        self.looks += 1
+        if select.select([self.descriptor], [], [], 0)[0]:
+            os.eventfd_read(self.descriptor)
+            waiting, self.waiting = self.waiting, []
+            for _, done in waiting:
+                done(True)
+
+    def close(self):
+        self.is_closed = True
+        os.close(self.descriptor)
+
+
+def test_the_loop_takes_part_in_syncs_and_a_full_group_does_not_wait_for_its_turn_to_end():
+    async def scenario():
+        syncs, answers = SyncsByHand(), []
+        durable = DurableAnswers(FlushedByHand(), asyncio.get_running_loop(), syncs)
+        for number in range(150):
+            durable.wait(number, lambda ok, number=number: answers.append((number, ok)))
+        assert [end for end, _ in syncs.waiting] == [63, 127]
+        assert syncs.looks == 2
+        await eventually(lambda: len(syncs.waiting) == 3)
+        assert syncs.waiting[-1][0] == 149
+        syncs.end()
+        await eventually(lambda: len(answers) == 150)
+        assert answers == [(number, True) for number in range(150)]
+        durable.close()
+        durable.close()
+        assert syncs.is_closed
 
     asyncio.run(scenario())

@@ -48,7 +48,7 @@ def test_zeros_are_written_where_they_are_asked_for_and_seen_through_a_mapping(t
     (tmp_path / "file").write_bytes(b"\xff" * 10_000)
     descriptor = disk.open_sized(tmp_path / "file", 10_000)
     mapped = disk.map(descriptor, 10_000)
-    disk.write_zeros(descriptor, 4096, 4096)
+    disk.write_zeros(descriptor, 4096, 4096, 3000)
     assert mapped[:] == b"\xff" * 4096 + bytes(4096) + b"\xff" * (10_000 - 8192)
     mapped.close()
     disk.close(descriptor)
