@@ -182,7 +182,8 @@ def _tails_differ(data: bytes, layout: _Layout, start: int, count: int) -> npt.N
     row: Words = _words_view(data, first, size, words, 1)
     for at in range(0, count, _ROWS_AT_A_TIME):
         part = found[at : at + _ROWS_AT_A_TIME]
-        table = np.ascontiguousarray(_words_view(data, first + at * size, size, words, len(part)))
+        # Copied in any case: numpy takes a view of a single record for contiguous, and the log must not be written to.
+        table = _words_view(data, first + at * size, size, words, len(part)).copy()
         # Taking away the lowest byte allowed sets the highest bit of those below it; a borrow reaches others only then.
         below = table - lowest_words
         below &= highest_words

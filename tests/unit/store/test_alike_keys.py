@@ -58,6 +58,14 @@ def test_keys_of_records_that_are_alike():
     assert found.end == BASE + len(data)
 
 
+@pytest.mark.parametrize("count", [512, 513, 1025])
+def test_a_block_may_hold_a_single_record(count):
+    data = log_of(message(properties=properties(number)) for number in range(count))
+    found = read_alike(data, BASE)
+    assert found is not None
+    assert rows(found) == expected(data)
+
+
 def test_a_record_that_is_cut_off_is_left_for_later():
     data = log_of(message(properties=properties(number)) for number in range(MANY))
     found = read_keys(data[:-1], BASE)
