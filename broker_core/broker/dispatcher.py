@@ -24,6 +24,7 @@ from broker_core.broker.query_processor import QueryProcessor
 from broker_core.broker.reply_processor import ReplyProcessor
 from broker_core.broker.reset_processor import ResetProcessor
 from broker_core.broker.send_back_processor import SendBackProcessor
+from broker_core.broker.send_express import SendExpress
 from broker_core.broker.send_flow import Defer
 from broker_core.broker.send_processor import SendProcessor
 from broker_core.broker.settings_processor import SettingsProcessor
@@ -54,6 +55,7 @@ class Dispatcher:
         maintenance: Deletes files on request; a service, to be stopped before the store.
         info: Runtime figures; others may add theirs.
         send: Also used for sends from the console.
+        express: Serves plain sends from their bytes; not to be asked where each request needs its account checked.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
         clients: Notifies members of groups.
@@ -74,6 +76,7 @@ class Dispatcher:
     ) -> None:
         self.rewrites = PutRewrites(state.store.delay_levels)
         self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
+        self.express = SendExpress(state, durable, self.send)
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
         self.pop = PopFamily(state, memory_bytes=memory_bytes)

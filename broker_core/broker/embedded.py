@@ -229,6 +229,8 @@ class EmbeddedBroker:
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=loop.call_soon,
         )
+        for connection in self._server.connections:
+            self._offer_express(connection)
         if self._access is not None:
             self._access.record_at = self.store.record_at
         settings = self._dispatcher.settings
@@ -311,6 +313,8 @@ class EmbeddedBroker:
         if self._link is not None:
             await self._link.stop()
         dispatcher, self._dispatcher = self._dispatcher, None
+        for connection in self._server.connections:
+            connection.express = None
         if dispatcher is not None:
             services, self._services = self._services, ()
             for service in reversed(services):
@@ -381,6 +385,11 @@ class EmbeddedBroker:
 
     def _connected(self, connection: Connection) -> None:
         connection.on_closed(self._disconnected)
+        self._offer_express(connection)
+
+    def _offer_express(self, connection: Connection) -> None:
+        if self._dispatcher is not None and self._access is None:
+            connection.express = partial(self._dispatcher.express.serve, connection)
 
     def _disconnected(self, connection: Connection) -> None:
         if self._dispatcher is not None:

@@ -97,7 +97,7 @@ class TransactionService:
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None
         self._progress = DurableProgress()
-        state.store.add_arrival_listener(self.engine.arrived)
+        state.store.add_arrival_listener(self.engine.arrived, (HALF_TOPIC, OP_TOPIC))
         dispatcher.rewrites.half = self._place_half
         dispatcher.extend(
             {

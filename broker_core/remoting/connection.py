@@ -19,7 +19,7 @@ from typing import cast
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
-from broker_core.remoting.frame import ONEWAY_FLAG, RESPONSE_FLAG, Buffer, FrameDecoder, RemotingCommand, encode_parts
+from broker_core.remoting.frame import ONEWAY_FLAG, RESPONSE_FLAG, Buffer, FrameDecoder, RemotingCommand, Take, encode_parts
 from broker_core.remoting.frame_budget import FrameBudget
 from broker_core.remoting.signature import Credentials, sign
 
@@ -57,12 +57,13 @@ class Connection(asyncio.Protocol):
         partial_since: Loop time since when a frame waits for its rest; infinity when none does.
         requests_in: Requests received so far.
         credentials: Signs requests of ours; None signs none.
+        express: Offered each request as bytes before it is decoded for the handler; None for nobody.
     """
 
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
         "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "_unsent_body_bytes",
-        "_waits_for_room", "close_reason", "credentials", "language",
+        "_waits_for_room", "close_reason", "credentials", "express", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
@@ -101,6 +102,7 @@ class Connection(asyncio.Protocol):
         self.partial_since = math.inf
         self.requests_in = 0
         self.credentials: Credentials | None = None
+        self.express: Take | None = None
         self.close_reason = ""
 
     # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,6 +139,16 @@ class Connection(asyncio.Protocol):
         if len(parts) > 1:
             self._unsent_body_bytes += sum(map(len, parts))
         self._unsent += parts
+        if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_frame(self, frame: bytes) -> bool:
+        """Send the bytes of one whole frame; False when the connection has ended."""
+        if self.is_closed:
+            return False
+        self._unsent.append(frame)
         if not self._flush_scheduled and not self._in_read:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush_later)
@@ -234,7 +246,7 @@ class Connection(asyncio.Protocol):
         self._in_read = True
         if self._decoder.pending_bytes == 0:
             self.partial_since = now
-        commands = self._decoder.feed(data)
+        commands = self._decoder.feed(data, self.express)
         try:
             for command in commands:
                 self.partial_since = now
@@ -246,6 +258,10 @@ class Connection(asyncio.Protocol):
                         return
                 if self.is_closed:
                     return
+            if self._decoder.taken:
+                self.partial_since = now
+                self.requests_in += self._decoder.taken
+                self._decoder.taken = 0
             self._keep_partial()
         except FrameError as error:
             self._break_off(error, data)

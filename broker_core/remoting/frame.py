@@ -15,7 +15,7 @@ Source: spec remoting §1.1 to §1.5.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as _quote
 from struct import Struct
@@ -65,7 +65,7 @@ _KNOWN_FIELDS_BYTES_MAX = 1024
 assert _BINARY_FIXED.size + _BINARY_INT.size == 21
 
 _LANGUAGES = {str(language.name): language for language in LanguageCode}
-_LANGUAGES_BY_NUMBER = {int(language): language for language in LanguageCode}
+LANGUAGES_BY_NUMBER = {int(language): language for language in LanguageCode}
 _LANGUAGE_NAMES = {int(language): str(language.name) for language in LanguageCode}
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 _decode_json = json.JSONDecoder().decode
@@ -168,6 +168,9 @@ class RemotingCommand:
     __hash__ = None  # type: ignore[assignment]  # mutable value
 
 
+Take = Callable[[bytes, int, int], bool]
+"""Serves the frame at a position of some bytes, whose length word has a value; False when it has to be decoded."""
+
 _new_command = RemotingCommand.__new__
 """For the hot path: ten values set one by one take half the time of a call with ten arguments."""
 
@@ -181,9 +184,10 @@ class FrameDecoder:
 
     Attributes:
         wanted_bytes: Size of the incomplete frame at the end of the bytes so far, 0 while that is not known.
+        taken: How many frames ``take`` has taken since whoever feeds set this to 0.
     """
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "wanted_bytes")
+    __slots__ = ("_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "taken", "wanted_bytes")
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
@@ -191,14 +195,19 @@ class FrameDecoder:
         self._header_bytes_max = header_bytes_max
         self._total_bytes_in = 0
         self.wanted_bytes = 0
+        self.taken = 0
 
     @property
     def pending_bytes(self) -> int:
         """Bytes that wait for the next `feed`: of a frame that is not complete, or left over from an abandoned feed."""
         return len(self._buffer)
 
-    def feed(self, data: bytes) -> Generator[RemotingCommand, None, None]:
+    def feed(self, data: bytes, take: Take | None = None) -> Generator[RemotingCommand, None, None]:
         """Take the next bytes of the stream and yield each command they complete.
+
+        Args:
+            data: The bytes.
+            take: Offered each whole frame before it is decoded; one that it takes is not yielded.
 
         The iterator must be exhausted or closed before the next call; commands that it did not come to are yielded by the
         next. After an error the stream cannot go on: the decoder has lost its place.
@@ -212,7 +221,7 @@ class FrameDecoder:
         source: bytes | bytearray = data
         if self._buffer:
             self._buffer += data
-            source = self._buffer
+            source = self._buffer if len(self._buffer) < self.wanted_bytes else bytes(self._buffer)
         position, available = 0, len(source)
         self.wanted_bytes = 0
         try:
@@ -227,6 +236,10 @@ class FrameDecoder:
                 if available - position - 4 < total:
                     self.wanted_bytes = 4 + total
                     break
+                if take is not None and type(source) is bytes and take(source, position, total):
+                    self.taken += 1
+                    position += 4 + total
+                    continue
                 command = decode_frame(source, position, total)
                 position += 4 + total
                 yield command
@@ -343,7 +356,7 @@ def _integer(value: object, name: str) -> int:
 
 
 def _language_of(value: object) -> LanguageCode:
-    return _LANGUAGES_BY_NUMBER.get(value, LanguageCode.OTHER) if type(value) is int else LanguageCode.OTHER
+    return LANGUAGES_BY_NUMBER.get(value, LanguageCode.OTHER) if type(value) is int else LanguageCode.OTHER
 
 
 def _text_fields(fields: object) -> dict[str, str]:
@@ -406,10 +419,24 @@ def _decode_binary_header(header: bytes) -> RemotingCommand:
     command.opaque = opaque
     command.flag = flag
     command.remark = remark or None
-    command.language = _LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
+    command.language = LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
     command.version = version
     command.serialize_type = SerializeType.ROCKETMQ
     return command
+
+
+def binary_fields(part: bytes) -> dict[str, str]:
+    """Fields of a part of a binary header that is whole pairs.
+
+    Raises:
+        FrameError: It is not.
+    """
+    fields: dict[str, str] = {}
+    try:
+        _add_binary_fields(fields, part, 0, len(part))
+    except (StructError, UnicodeDecodeError) as error:
+        raise FrameError(f"the fields cannot be read ({error}): {_excerpt(part)}") from error
+    return fields
 
 
 def _binary_text(header: bytes, position: int, length: int) -> tuple[str, int]:
@@ -448,10 +475,9 @@ def _learn_fields(part: bytes) -> dict[str, str] | None:
     """Fields of a part of a header, kept for the next that has it; None where it is not whole pairs, or very long."""
     if len(part) > _KNOWN_FIELDS_BYTES_MAX:
         return None
-    fields: dict[str, str] = {}
     try:
-        _add_binary_fields(fields, part, 0, len(part))
-    except (StructError, UnicodeDecodeError, FrameError):
+        fields = binary_fields(part)
+    except FrameError:
         return None  # the marker stood in a value; whoever reads the whole header will see
     if len(_KNOWN_FIELDS) >= _KNOWN_FIELDS_MAX:
         _KNOWN_FIELDS.clear()

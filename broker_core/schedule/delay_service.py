@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from broker_core.config import StoreConfig
@@ -42,7 +42,7 @@ class ScheduleStore(DeliveryStore, Protocol):
 
     def queues(self) -> list[tuple[str, int]]: ...
 
-    def add_arrival_listener(self, listener: Callable[[Arrival], None]) -> None: ...
+    def add_arrival_listener(self, listener: Callable[[Arrival], None], topics: Collection[str] | None = None) -> None: ...
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
 
@@ -122,7 +122,7 @@ class DelayService:
         self.progress.load(self._files.read(PROGRESS_FILE))
         self.delivery.levels.update(self._levels())
         self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
-        self.store.add_arrival_listener(self.delivery.arrived)
+        self.store.add_arrival_listener(self.delivery.arrived, (SCHEDULE_TOPIC,))
         self._warn_of_long_levels()
         self._drift_ms = self._drift()
         self._saved_at_ms = self._timers.now_ms()

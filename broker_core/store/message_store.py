@@ -87,6 +87,8 @@ _pack_unit = UNIT.pack
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python: 0.15 µs less a put."""
 
+ArrivalListener = Callable[[Arrival], None]
+
 _log = logging.getLogger(__name__)
 
 
@@ -103,15 +105,17 @@ class _Queue:
         topic: Its topic, in the form of records.
         is_schedule: Units hold when messages are due, which the store time decides, not the hash of their tags.
         tags: Finds the hash of a message's tags.
+        listeners: Whom to tell of a message.
     """
 
-    __slots__ = ("is_schedule", "queue", "tags", "topic")
+    __slots__ = ("is_schedule", "listeners", "queue", "tags", "topic")
 
     def __init__(self, queue: ConsumeQueue, topic: TopicField, *, is_schedule: bool) -> None:
         self.queue = queue
         self.topic = topic
         self.is_schedule = is_schedule
         self.tags = TagsOfPuts()
+        self.listeners: tuple[ArrivalListener, ...] = ()
 
 
 class MessageStore:
@@ -146,7 +150,7 @@ class MessageStore:
         )
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._body_bytes_unchecked = min(config.max_message_bytes, file_bytes - RECORD_OVERHEAD_MAX)
-        self._listeners: tuple[Callable[[Arrival], None], ...] = ()
+        self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
         self._checkpoint = read_checkpoint(paths.checkpoint)
         self._index = IndexService(paths.index, self._commit_log, config, clock, disk, read_only=self.read_only)
         self._writer = QueueWriter(
@@ -363,8 +367,10 @@ class MessageStore:
         if self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
         if not is_hidden:
-            for listener in self._listeners:
-                listener(Arrival(message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size))
+            place = (message.topic, message.queue_id, queue_offset, code, now_ms, physical_offset, size)
+            arrival = _new_tuple(Arrival, place)
+            for listener in target.listeners:
+                listener(arrival)
             if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
                 self._write_ahead()
         return _new_tuple(PutResult, (_PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,)))
@@ -405,7 +411,7 @@ class MessageStore:
             self._dirty.add(queue)
         if self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
-        for listener in self._listeners:
+        for listener in target.listeners:
             for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
                 listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
         if unwritten > UNWRITTEN_UNITS_MAX:
@@ -420,6 +426,7 @@ class MessageStore:
         with self._lock:
             queue = self._queues.get_or_add(topic, message.queue_id)
             found = _Queue(queue, topic_field(topic.encode()), is_schedule=topic == SCHEDULE_TOPIC)
+            found.listeners = self._listeners_of(topic)
             self._put_queues[topic, message.queue_id] = found
             return found
 
@@ -435,8 +442,8 @@ class MessageStore:
                 return self._no_space(error)
         if result.status is PutStatus.PUT_OK and self._gate.has_reasons:
             self._gate.withdraw(Refusal.LOG_SPACE)
-        for listener in self._listeners:
-            for arrival in arrivals:
+        for arrival in arrivals:
+            for listener in self._listeners_of(arrival.topic):
                 listener(arrival)
         if queue.max_offset - queue.written_offset > UNWRITTEN_UNITS_MAX:
             self._write_ahead()
@@ -465,9 +472,20 @@ class MessageStore:
         self._gate.refuse(Refusal.LOG_SPACE, text)
         return _REFUSED
 
-    def add_arrival_listener(self, listener: Callable[[Arrival], None]) -> None:
-        """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns."""
-        self._listeners = (*self._listeners, listener)
+    def add_arrival_listener(self, listener: ArrivalListener, topics: Collection[str] | None = None) -> None:
+        """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns.
+
+        Args:
+            listener: Whom to call.
+            topics: Only for messages of these, so that puts to others do not pay for the call; None for all.
+        """
+        with self._lock:
+            self._listeners = (*self._listeners, (listener, None if topics is None else frozenset(topics)))
+            for (topic, _), queue in self._put_queues.items():
+                queue.listeners = self._listeners_of(topic)
+
+    def _listeners_of(self, topic: str) -> tuple[ArrivalListener, ...]:
+        return tuple(listener for listener, topics in self._listeners if topics is None or topic in topics)
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
         """Have the log synced up to an offset, together with whoever else waits.

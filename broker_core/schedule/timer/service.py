@@ -98,7 +98,7 @@ class TimerService:
     def start(self) -> None:
         """Open the timer store and begin; returns at once."""
         source = StoreSource(self._store)
-        self._store.add_arrival_listener(self._arrived)
+        self._store.add_arrival_listener(self._arrived, (WHEEL_TOPIC,))
         self._task = asyncio.create_task(self._run(source, self._precisions()), name="timers")
 
     async def stop(self) -> None:
@@ -146,8 +146,8 @@ class TimerService:
 
     # ---- turns ----
 
-    def _arrived(self, arrival: Arrival) -> None:
-        if arrival.topic == WHEEL_TOPIC and not self._is_gathering and self.work is not None and self._soon is None:
+    def _arrived(self, _arrival: Arrival) -> None:
+        if not self._is_gathering and self.work is not None and self._soon is None:
             # Not at once: a turn for many messages costs little more than one for a single message.
             self._is_gathering = True
             self._wait(ARRIVAL_WAIT_MS)

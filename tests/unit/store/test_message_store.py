@@ -160,6 +160,18 @@ def test_arrivals_are_told_inside_the_put(bench):
         assert store.last_store_time("Orders", 3) == now
 
 
+def test_who_asks_for_topics_is_told_of_those_alone_from_then_on(bench):
+    with bench.open() as store:
+        arrivals: list[Arrival] = []
+        store.put(message(topic="Orders"))
+        store.add_arrival_listener(arrivals.append, ("Orders", "Later"))
+        for topic in ("Orders", "Others", "Later"):
+            store.put(message(topic=topic))
+        store.put_batch(batch(b"one", b"two", topic="Later"))
+        told = [(arrival.topic, arrival.queue_offset) for arrival in arrivals]
+        assert told == [("Orders", 1), ("Later", 0), ("Later", 1), ("Later", 2)]
+
+
 # ---- batches -------------------------------------------------------------------------------------------------------------
 
 
