@@ -28,7 +28,7 @@ from broker_core.errors import FrameError, RequestRefusedError
 from broker_core.message.model import MessageToStore
 from broker_core.message.sys_flag import TRANSACTION_MASK
 from broker_core.nameserver.registration import TopicConfig
-from broker_core.remoting.codes import VERSION_TOPIC_MAPPING, RequestCode, SerializeType
+from broker_core.remoting.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
 from broker_core.remoting.fields import INT32_MAX
 from broker_core.remoting.frame import LANGUAGES_BY_NUMBER, RemotingCommand, binary_fields, decode_frame, encode_command
 from broker_core.store.results import PutResult, PutStatus
@@ -159,7 +159,7 @@ class SendExpress:
             return False  # nothing was stored
         self._counters.put(topic.name, 1, result.wrote_bytes)
         peer.version, peer.serialize_type = version, SerializeType.ROCKETMQ
-        peer.language = LANGUAGES_BY_NUMBER.get(language, peer.language)
+        peer.language = LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
         offset = result.queue_offset
         if not lane.template_from <= offset < lane.template_to:
             self._make_template(lane, offset)

@@ -363,3 +363,34 @@ def test_nothing_is_logged_when_peers_come_and_go(caplog):
 
     asyncio.run(run())
     assert not caplog.records
+
+
+def test_requests_are_offered_as_bytes_first_and_answered_in_order():
+    async def scenario():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            await eventually(lambda: server.connections)
+            (connection,) = server.connections
+
+            def take(source, position, total):
+                command = next(FrameDecoder().feed(source[position : position + 4 + total]))
+                if command.opaque % 2:
+                    return False
+                return connection.send_frame(encode_command(command.reply(77)))
+
+            connection.express = take
+            for opaque in range(6):
+                writer.write(encode_command(RemotingCommand(ECHO, opaque=opaque)))
+            answers = await read_commands(reader, 6)
+            assert [(answer.opaque, answer.code) for answer in answers] == [
+                (0, 77), (1, 0), (2, 77), (3, 0), (4, 77), (5, 0),
+            ]  # fmt: skip
+            assert connection.requests_in == 6
+            assert server.seen == [ECHO] * 3
+            assert connection.send_frame(encode_command(RemotingCommand(ECHO, opaque=9)))
+            assert [command.opaque for command in await read_commands(reader, 1)] == [9]
+            writer.close()
+            await eventually(lambda: connection.is_closed)
+            assert not connection.send_frame(b"")
+
+    asyncio.run(scenario())

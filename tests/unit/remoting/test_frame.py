@@ -198,3 +198,21 @@ def test_a_frame_that_peers_would_refuse_is_not_encoded():
 def test_codes_of_rocketmq_5_do_not_fit_a_binary_header():
     with pytest.raises(FrameError, match="code 200050 does not fit"):
         encode_command(RemotingCommand(RequestCode.POP_MESSAGE, serialize_type=SerializeType.ROCKETMQ))
+
+
+def test_a_frame_that_somebody_takes_as_bytes_is_not_decoded():
+    frames = [encode_command(RemotingCommand(code, body=bytes(code), opaque=code)) for code in (1, 2, 3)]
+    stream = b"".join(frames)
+    for cut in range(1, len(stream)):
+        decoder, offered, commands = FrameDecoder(), [], []
+
+        def take(source: bytes, position: int, total: int) -> bool:
+            offered.append(source[position : position + 4 + total])  # noqa: B023  used in its round only
+            return len(offered) != 2  # noqa: B023
+
+        for part in (stream[:cut], stream[cut:]):
+            commands += decoder.feed(part, take)
+        assert offered == frames
+        assert [command.opaque for command in commands] == [2]
+        assert decoder.taken == 2
+        assert decoder.pending_bytes == 0
