@@ -47,7 +47,7 @@ class DurableAnswers:
         self._ready: deque[tuple[list[Answer], bool]] = deque()
         self._scheduled = False
         if syncs is not None:
-            loop.add_reader(syncs.descriptor, syncs.look)
+            loop.add_reader(syncs.descriptor, self._look, syncs)
 
     def close(self) -> None:
         """Leave all syncs to the store's thread from now on."""
@@ -84,6 +84,13 @@ class DurableAnswers:
     def _ask(self) -> None:
         answers, self._turn = self._turn, []
         self._when_durable(self._turn_end, lambda durable: self._report(answers, durable=durable))
+
+    def _look(self, syncs: LogSyncs) -> None:
+        self._scheduled = True  # what is reported now is delivered below, a turn earlier
+        try:
+            syncs.look()
+        finally:
+            self._deliver()
 
     def _report(self, answers: list[Answer], *, durable: bool) -> None:
         # May run on another thread. Append first, then look: `_deliver` clears the mark before it empties the queue, so that

@@ -54,12 +54,15 @@ class KernelSync:
     """
 
     def __init__(self) -> None:
-        numbers = _SYSTEM_CALLS.get(os.uname().machine) if sys.platform == "linux" and sys.maxsize > 1 << 32 else None
+        is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and hasattr(os, "eventfd")
+        numbers = _SYSTEM_CALLS.get(os.uname().machine) if is_known else None
+        try:
+            # Imported here, as it takes some milliseconds that only stores need which sync each put.
+            import ctypes  # noqa: PLC0415
+        except ImportError:
+            numbers = None
         if numbers is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-        # Imported here, as it takes some milliseconds that only stores need which sync each put.
-        import ctypes  # noqa: PLC0415
-
         self._ctypes = ctypes
         self._numbers = numbers
         # `PyDLL` keeps the interpreter during a call: these do not block, and to get it back could take 5 ms.
@@ -67,12 +70,16 @@ class KernelSync:
         self._system_call.restype = ctypes.c_long
         self._system_call.argtypes = [ctypes.c_long] * 6
         context = ctypes.c_ulong(0)
-        self._call(numbers.setup, _REQUESTS, ctypes.addressof(context))
+        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._call(numbers.setup, _REQUESTS, ctypes.addressof(context))
+        except OSError:
+            os.close(self.descriptor)
+            raise
         self._context = context.value
         self._request = ctypes.create_string_buffer(_IOCB.size)
         self._requests = (ctypes.c_void_p * 1)(ctypes.addressof(self._request))
         self._event = ctypes.create_string_buffer(_EVENT.size)
-        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.is_under_way = False
 
     def _call(self, number: int, *arguments: int) -> int:

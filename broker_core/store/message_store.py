@@ -493,7 +493,8 @@ class MessageStore:
         Args:
             physical_end: Offset behind the record, ``physical_offset + wrote_bytes`` of its put.
             done: Called once: with True when the bytes are durable, with False when the sync failed or took longer than
-                ``syncFlushTimeout``. Runs in a thread of the store, or in this one if there is nothing to wait for.
+                ``syncFlushTimeout``. Runs in a thread of the store or the one that uses `log_syncs`, or in this one if there
+                is nothing to wait for.
         """
         self._flush_service.when_durable(physical_end, done)
 

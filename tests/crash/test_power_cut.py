@@ -118,7 +118,12 @@ class PowerCutRun:
         end = store.commit_log_max_offset
         durable = threading.Event()
         outcome: list[bool] = []
-        store.when_durable(end, lambda ok: (outcome.append(ok), durable.set()))
+        syncs = store.log_syncs() if self.randomness.random() < 0.5 else None
+        (syncs or store).when_durable(end, lambda ok: (outcome.append(ok), durable.set()))
+        if syncs is not None and syncs._kernel.is_under_way:  # else the flush thread is at it, which looks at images, too
+            for _ in range(self.randomness.randrange(3)):
+                self.put(store)
+            syncs.look()
         assert durable.wait(30)
         assert outcome == [True]
         for offset, data in self.written.items():

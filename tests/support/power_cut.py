@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from broker_core.store.kernel_sync import KernelSync
 from tests.support.store_bench import FaultyDisk
 
 PAGE_BYTES = 4096
@@ -40,6 +41,9 @@ class PowerCutDisk(FaultyDisk):
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
         self.durable[path] = path.read_bytes()
         self.moment()
+
+    def kernel_sync(self) -> KernelSync:
+        return PowerCutKernel(self)
 
     def sync_directory(self, path: Path) -> None:
         self.moment()
@@ -77,6 +81,33 @@ class PowerCutDisk(FaultyDisk):
     def _files(self) -> dict[Path, bytes]:
         paths = (path for path in sorted(self.root.rglob("*")) if path.is_file() and path.name not in _NOT_PART)
         return {path: path.read_bytes() for path in paths}
+
+
+class PowerCutKernel(KernelSync):
+    """Syncs of a `PowerCutDisk` that end when somebody looks: sure is only what was there at their start."""
+
+    def __init__(self, disk: PowerCutDisk) -> None:
+        self.descriptor = -1
+        self.is_under_way = False
+        self._disk = disk
+        self._path = Path()
+        self._content = b""
+
+    def start(self, descriptor: int) -> None:
+        self._path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        self._content = self._path.read_bytes()
+        self.is_under_way = True
+        self._disk.moment()
+
+    def ended(self) -> bool:
+        was_under_way, self.is_under_way = self.is_under_way, False
+        if was_under_way:
+            self._disk.durable[self._path] = self._content
+            self._disk.moment()
+        return was_under_way
+
+    def close(self) -> bool:
+        return True
 
 
 def _mixed(old: bytes, new: bytes, randomness: random.Random) -> bytes:
