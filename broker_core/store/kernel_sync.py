@@ -1,45 +1,46 @@
-"""Syncs that the kernel does by itself (Linux AIO): their starter goes on, and hears of the end through a descriptor.
+"""Syncs that the kernel does by itself (Linux io_uring): their starter goes on, and hears of the end through a descriptor.
 
 A thread that syncs must get the interpreter back when its sync is over, for which it waits up to 5 ms while another thread is
-busy; here nobody waits. One sync of one file is under way at a time. Knows no event loop: whoever has one watches `descriptor`.
+busy; the kernel's own threads need none. (Its older AIO syncs on the processor of the starter, and waits while that is busy.)
+One sync of one file is under way at a time. Knows no event loop: whoever has one watches `descriptor`.
 
-    struct iocb                                         struct io_event
-      aio_data u64 | aio_key u32 | aio_rw_flags u32       data u64 | obj u64 | res i64 | res2 i64
-      aio_lio_opcode u16 | aio_reqprio i16
-      aio_fildes u32 | aio_buf u64 | aio_nbytes u64
-      aio_offset i64 | aio_reserved2 u64
-      aio_flags u32 | aio_resfd u32
+    struct io_uring_params                              struct io_uring_sqe, as far as it is used
+      sq_entries u32 | cq_entries u32 | flags u32         opcode u8 | flags u8 | ioprio u16 | fd i32
+      sq_thread_cpu u32 | sq_thread_idle u32              off u64 | addr u64 | len u32 | fsync_flags u32
+      features u32 | wq_fd u32 | resv 3 × u32             user_data u64 | 24 bytes
+      sq_off: head tail ring_mask ring_entries
+        flags dropped array resv1 u32 | user_addr u64   struct io_uring_cqe
+      cq_off: head tail ring_mask ring_entries            user_data u64 | res i32 | flags u32
+        overflow cqes flags resv1 u32 | user_addr u64
 
-Source: io_setup(2), io_submit(2), io_getevents(2); IOCB_CMD_FDSYNC is served since Linux 4.18.
+Source: io_uring(7), io_uring_setup(2), io_uring_enter(2), io_uring_register(2); one mapping for both rings since Linux 5.4.
 """
 
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import select
 import struct
 import sys
-from typing import NamedTuple
 
-_IOCB = struct.Struct("=QIIHhIQQqQII")
-_EVENT = struct.Struct("=QQqq")
-assert _IOCB.size == 64
-assert _EVENT.size == 32
+_PARAMS = struct.Struct("=2I3I2I12x8IQ8IQ")
+_SQE = struct.Struct("=BBHiQQIIQ24x")
+_CQE = struct.Struct("=QiI")
+_U32 = struct.Struct("=I")
+assert _PARAMS.size == 120
+assert _SQE.size == 64
+assert _CQE.size == 16
 
-_FDSYNC = 3
-_FLAG_RESFD = 1
-_REQUESTS = 1
-
-
-class _Numbers(NamedTuple):
-    setup: int
-    destroy: int
-    submit: int
-    getevents: int
-
-
-_SYSTEM_CALLS = {"x86_64": _Numbers(206, 207, 209, 208), "aarch64": _Numbers(0, 1, 2, 4)}
+_SETUP, _ENTER, _REGISTER = 425, 426, 427
+"""Numbers of the system calls, which are the same on all processors."""
+_SINGLE_MMAP = 1
+_SQES_OFFSET = 0x10000000
+_REGISTER_EVENTFD = 4
+_FSYNC = 3
+_DATASYNC = 1
+_ENTRIES = 1
 
 
 class KernelSync:
@@ -50,40 +51,51 @@ class KernelSync:
         is_under_way: A sync was started whose end `ended` has not told yet.
 
     Raises:
-        OSError: This system has none of it (ENOSYS, EPERM and others).
+        OSError: This system has none of it, or does not allow it (ENOSYS, EPERM and others).
     """
 
     def __init__(self) -> None:
-        is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and hasattr(os, "eventfd")
-        numbers = _SYSTEM_CALLS.get(os.uname().machine) if is_known else None
+        if sys.platform != "linux" or not hasattr(os, "eventfd"):
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         try:
             # Imported here, as it takes some milliseconds that only stores need which sync each put.
             import ctypes  # noqa: PLC0415
-        except ImportError:
-            numbers = None
-        if numbers is None:
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        except ImportError as error:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
         self._ctypes = ctypes
-        self._numbers = numbers
         # `PyDLL` keeps the interpreter during a call: these do not block, and to get it back could take 5 ms.
         self._system_call = ctypes.PyDLL(None, use_errno=True).syscall
         self._system_call.restype = ctypes.c_long
-        self._system_call.argtypes = [ctypes.c_long] * 6
-        context = ctypes.c_ulong(0)
+        self._system_call.argtypes = [ctypes.c_long] * 7
+        self._params = ctypes.create_string_buffer(_PARAMS.size)
+        self._ring = self._call(_SETUP, _ENTRIES, ctypes.addressof(self._params))
         self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.is_under_way = False
         try:
-            self._call(numbers.setup, _REQUESTS, ctypes.addressof(context))
+            self._map()
+            wanted = ctypes.c_int(self.descriptor)
+            self._call(_REGISTER, self._ring, _REGISTER_EVENTFD, ctypes.addressof(wanted), 1)
         except OSError:
             os.close(self.descriptor)
+            os.close(self._ring)
             raise
-        self._context = context.value
-        self._request = ctypes.create_string_buffer(_IOCB.size)
-        self._requests = (ctypes.c_void_p * 1)(ctypes.addressof(self._request))
-        self._event = ctypes.create_string_buffer(_EVENT.size)
-        self.is_under_way = False
+
+    def _map(self) -> None:
+        fields = _PARAMS.unpack(self._params)
+        entries, completions, features = fields[0], fields[1], fields[5]
+        _, self._tail_at, mask_at, _, _, _, array_at, _, _ = fields[7:16]
+        self._done_head_at, _, done_mask_at, _, _, self._done_at, _, _, _ = fields[16:]
+        if not features & _SINGLE_MMAP:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        size = max(array_at + entries * _U32.size, self._done_at + completions * _CQE.size)
+        self._rings = mmap.mmap(self._ring, size, flags=mmap.MAP_SHARED)
+        self._requests = mmap.mmap(self._ring, entries * _SQE.size, flags=mmap.MAP_SHARED, offset=_SQES_OFFSET)
+        self._array_at = array_at
+        (self._mask,) = _U32.unpack_from(self._rings, mask_at)
+        (self._done_mask,) = _U32.unpack_from(self._rings, done_mask_at)
 
     def _call(self, number: int, *arguments: int) -> int:
-        result: int = self._system_call(number, *arguments, *(0,) * (5 - len(arguments)))
+        result: int = self._system_call(number, *arguments, *(0,) * (6 - len(arguments)))
         if result < 0:
             code = self._ctypes.get_errno()
             raise OSError(code, os.strerror(code))
@@ -93,11 +105,16 @@ class KernelSync:
         """Start a sync of a file's bytes, mapped ones too; none may be under way.
 
         Raises:
-            OSError: The system refuses to start one (EINVAL on Linux before 4.18, EAGAIN); it says nothing about the file.
+            OSError: The system refuses to start one; it says nothing about the file.
         """
         assert not self.is_under_way
-        _IOCB.pack_into(self._request, 0, 0, 0, 0, _FDSYNC, 0, descriptor, 0, 0, 0, 0, _FLAG_RESFD, self.descriptor)
-        self._call(self._numbers.submit, self._context, 1, self._ctypes.addressof(self._requests))
+        (tail,) = _U32.unpack_from(self._rings, self._tail_at)
+        index = tail & self._mask
+        _SQE.pack_into(self._requests, index * _SQE.size, _FSYNC, 0, 0, descriptor, 0, 0, 0, _DATASYNC, 0)
+        _U32.pack_into(self._rings, self._array_at + index * _U32.size, index)
+        _U32.pack_into(self._rings, self._tail_at, (tail + 1) & 0xFFFFFFFF)
+        # The kernel reads what was written above in this call, so no further order of writes is needed.
+        self._call(_ENTER, self._ring, 1)
         self.is_under_way = True
 
     def ended(self) -> bool:
@@ -112,25 +129,26 @@ class KernelSync:
             os.eventfd_read(self.descriptor)
         except BlockingIOError:
             return False
-        # The kernel adds the event before it tells of it.
-        count = self._call(self._numbers.getevents, self._context, 1, 1, self._ctypes.addressof(self._event))
-        assert count == 1
+        # The kernel writes the outcome before it tells of it.
+        (head,) = _U32.unpack_from(self._rings, self._done_head_at)
+        _, result, _ = _CQE.unpack_from(self._rings, self._done_at + (head & self._done_mask) * _CQE.size)
+        _U32.pack_into(self._rings, self._done_head_at, (head + 1) & 0xFFFFFFFF)
         self.is_under_way = False
-        result = _EVENT.unpack(self._event)[2]
         if result < 0:
             raise OSError(-result, os.strerror(-result))
         return True
 
     def close(self) -> bool:
         """Wait for a sync that is under way, whose outcome is lost, and let go of everything; False if that was done."""
-        if not self._context:
+        if self._rings.closed:
             return False
         if self.is_under_way:
-            ending = select.poll()  # before the call below, which would keep the interpreter meanwhile
+            ending = select.poll()
             ending.register(self.descriptor, select.POLLIN)
             ending.poll()
-        self._call(self._numbers.destroy, self._context)
-        self._context = 0
         self.is_under_way = False
+        self._rings.close()
+        self._requests.close()
+        os.close(self._ring)
         os.close(self.descriptor)
         return True

@@ -10,6 +10,7 @@ sync at the same time, each by descriptors of its own. Does not know the loop; w
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from collections.abc import Callable
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.flush import FlushService
 from broker_core.store.kernel_sync import KernelSync
+
+_NO_WORD_ABOUT_FILE = (errno.EAGAIN, errno.ECANCELED)
+"""Errors of syncs that were not done; had a write failed, the flush thread's descriptor would tell."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +60,10 @@ class LogSyncs:
             if self._is_off or not self._kernel.ended():
                 return
         except OSError as error:
-            self._service.fail(error)
+            if error.errno not in _NO_WORD_ABOUT_FILE:
+                self._service.fail(error)
+                return
+            self._switch_off(error)
             return
         self._service.synced(self._end)
         if self._service.has_waiters:
@@ -76,12 +83,14 @@ class LogSyncs:
         try:
             self._kernel.start(self._descriptor_of(base))
         except OSError as error:
-            # This is no word about the file, which nothing was done with.
-            _log.info("the commit log is synced by a thread, as the kernel does not take syncs: %s", error.strerror)
-            self._is_off = True
-            self._service.want_sync()
+            self._switch_off(error)  # this is no word about the file, which nothing was done with
             return
         self._end = end
+
+    def _switch_off(self, error: OSError) -> None:
+        _log.info("the commit log is synced by a thread, as the kernel does not take syncs: %s", error.strerror)
+        self._is_off = True
+        self._service.want_sync()
 
     def _descriptor_of(self, base: int) -> int:
         if base != self._base:
