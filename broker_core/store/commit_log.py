@@ -49,7 +49,8 @@ FILLER_BYTES = FILLER.size
 _RESERVE_BYTES = 1024 * 1024
 """Room taken on the disk, and brought to memory, at a time: a put that meets its end waits 0.2 ms."""
 _SYNCED_PIECE_BYTES = 16 * 1024
-"""Pages of a log that is synced all the time: 10 KiB are written for each sync of 24 KiB then, with larger ones up to 500."""
+"""Pages of a log that is synced all the time. A sync writes whole pages: 1 KB for each message of 370 bytes, with larger ones 3
+to 7."""
 _READ_MAPS_MAX = 256
 """Mappings kept for reading; others are made again when needed."""
 

@@ -108,4 +108,5 @@ class LogSyncs:
         self._is_off = True
         if self._kernel.close():
             self._let_go()
+            self._service.synced(self._commit_log.flushed)  # answers whom the thread has synced for in the meantime
             self._service.want_sync()

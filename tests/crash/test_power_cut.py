@@ -58,6 +58,7 @@ class PowerCutRun:
         return StoreConfig(
             root=root,
             commit_log_file_bytes=1 << 15,
+            sync_flush_timeout_ms=3_600_000,  # images are looked at while a sync is under way
             consume_queue_file_bytes=1_000,
             flush_commit_log_interval_ms=3_600_000,
             flush_consume_queue_interval_ms=3_600_000,

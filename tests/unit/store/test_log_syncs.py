@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -159,6 +160,15 @@ def test_the_thread_syncs_where_the_kernel_does_not(bench):
     bench.wait_for("second")
     assert bench.kernel.started == []
     assert not bench.failures
+
+
+def test_a_sync_that_was_not_done_is_done_by_the_thread(bench):
+    bench.put("first")
+    bench.kernel.end(errno.ECANCELED)
+    bench.syncs.look()
+    assert bench.wait_for("first") == {"first": True}
+    assert not bench.failures
+    assert bench.disk.syncs == 2  # that of the new file, and the thread's
 
 
 def test_two_files_are_synced_by_the_thread_and_then_the_new_one_by_the_kernel(bench):
