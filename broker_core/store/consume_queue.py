@@ -324,6 +324,7 @@ class ConsumeQueue:
         for path, base in offset_files(self._directory):
             if base >= end:
                 path.unlink()
+                self._unsynced.discard(path)  # or syncing it would make it again, as a queue that starts there
             elif end < base + self.file_bytes:
                 self._disk.clear_behind(path, end - base)
                 self._unsynced.add(path)

@@ -133,6 +133,19 @@ def test_removal_takes_the_directories_with_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_a_cut_removed_does_not_come_back_when_the_queue_is_synced(tmp_path):
+    queue = queue_in(tmp_path / "q")
+    append(queue, 0, 21)
+    write(queue)
+    queue.sync()
+    queue.cut(11)
+    queue.cut(0)
+    queue.sync()
+    fresh = queue_in(tmp_path / "q")
+    fresh.load()
+    assert (fresh.min_offset, fresh.max_offset) == (0, 0)
+
+
 class QueueMachine(RuleBasedStateMachine):
     """A queue against a list, through writes, cuts and reloads in any order."""
 
