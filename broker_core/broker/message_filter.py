@@ -26,6 +26,11 @@ class MessageFilter:
     accepts: Callable[[int], bool] | None = None
     matches: Callable[[memoryview], bool] | None = None
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether everything is wanted."""
+        return self.accepts is None and self.matches is None
+
 
 EVERYTHING = MessageFilter()
 

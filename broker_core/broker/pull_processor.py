@@ -5,40 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from broker_core.broker import names
 from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
-from broker_core.broker.message_filter import MessageFilter, retry_filter, sql_filter, tag_filter
+from broker_core.broker.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_holds import HeldPull, PullHolds
+from broker_core.broker.pull_request import (
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    PullTerms,
+    TermsReader,
+)
 from broker_core.broker.state import BrokerState
 from broker_core.broker.subscription import Subscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.filter.evaluator import compile_filter
 from broker_core.nameserver.registration import PERM_READ
-from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.fields import int_field, long_field, text_field
-from broker_core.remoting.frame import RemotingCommand
-from broker_core.store.results import Arrival, GetResult, GetStatus, Place
+from broker_core.remoting.codes import RequestCode, ResponseCode, SerializeType
+from broker_core.remoting.fields import long_field
+from broker_core.remoting.frame import RemotingCommand, reply_to
+from broker_core.store.results import Arrival, GetResult, GetStatus, Place, Run
 
 logger = logging.getLogger(__name__)
 
-FLAG_COMMIT_OFFSET = 1
-FLAG_SUSPEND = 2
-FLAG_SUBSCRIPTION = 4
-
-SUSPEND_MS_MAX = 300_000
-"""Longest time a pull is held, whatever the client asks for."""
-
 BEHIND_TICK_MS = 5_000
 """How often held pulls are checked for messages that their filter does not want (Source: spec broker §5.4)."""
-
-PULL_MESSAGES_MAX = 10_000
-"""Largest count that a client may ask for; the store's own limits are smaller as a rule."""
 
 COLD_READS_MAX = 16
 """Reads of old messages by threads at a time; for one more pull the loop itself waits."""
@@ -54,55 +50,18 @@ _CODES = {
     GetStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
     GetStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
 }
+_FOUND = GetStatus.FOUND.value
 _EMPTY_QUEUE = (GetStatus.NO_MATCHED_LOGIC_QUEUE, GetStatus.NO_MESSAGE_IN_QUEUE)
 
 
-@dataclass(frozen=True, slots=True)
-class PullHeader:
-    """What a consumer asks for."""
+class _Pull(NamedTuple):
+    """A pull that passed all checks, with what its answer needs; the request itself is not kept, for many are held."""
 
-    group: str
-    topic: str
-    queue_id: int
+    opaque: int
+    serialize_type: SerializeType
+    terms: PullTerms
     offset: int
-    count_max: int
-    flags: int
-    commit_offset: int
-    suspend_ms: int
-    expression: str | None
-    expression_type: str | None
-    subscription_version: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Pull:
-    """A pull that passed all checks."""
-
-    command: RemotingCommand
-    header: PullHeader
     wanted: MessageFilter
-
-
-def parse_pull_header(command: RemotingCommand) -> PullHeader:
-    """Read the header of a pull.
-
-    Raises:
-        RequestRefusedError: A mandatory field is missing or not a number.
-    """
-    fields = command.ext_fields
-    return PullHeader(
-        group=text_field(fields, "consumerGroup"),
-        topic=text_field(fields, "topic"),
-        queue_id=int_field(fields, "queueId"),
-        offset=long_field(fields, "queueOffset"),
-        count_max=min(max(int_field(fields, "maxMsgNums"), 1), PULL_MESSAGES_MAX),
-        flags=int_field(fields, "sysFlag", 0),
-        commit_offset=long_field(fields, "commitOffset", 0),
-        suspend_ms=min(max(long_field(fields, "suspendTimeoutMillis", 0), 0), SUSPEND_MS_MAX),
-        expression=fields.get("subscription"),
-        expression_type=fields.get("expressionType"),
-        subscription_version=long_field(fields, "subVersion", 0),
-    )
 
 
 class PullProcessor:
@@ -119,39 +78,51 @@ class PullProcessor:
         self._counters = state.counters
         self._next_behind_ms = 0
         self._cold_reads = 0
+        self._terms = TermsReader()
         self.holds = PullHolds()
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve a pull on its first arrival; None when it is held."""
+        fields = command.ext_fields
         try:
-            header = parse_pull_header(command)
-            self._check(header, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
-            wanted = self._wanted(header)
+            terms = self._terms.read(fields)
+            offset = long_field(fields, "queueOffset")
+            committed = long_field(fields, "commitOffset", 0) if terms.flags & FLAG_COMMIT_OFFSET else 0
+            self._check(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
+            wanted = self._wanted(terms)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
-        self._state.consumers.pulled(peer, header.group, header.topic, header.queue_id)
-        pull = _Pull(command, header, wanted)
-        if header.flags & FLAG_COMMIT_OFFSET:
-            self._state.offsets.commit(header.group, header.topic, header.queue_id, header.commit_offset)
+        self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
+        if terms.flags & FLAG_COMMIT_OFFSET:
+            self._state.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
+        pull = _Pull(command.opaque, command.serialize_type, terms, offset, wanted)
+        if wanted.takes_all and (run := self._read_run(pull)) is not None:
+            return self._answer_run(pull, run)
+        return self._serve(peer, pull)
+
+    def _serve(self, peer: Peer, pull: _Pull) -> RemotingCommand | None:
+        """Answer a pull in the ordinary way, now or later."""
         result = self._read(pull)
-        code = _code(result.status, header.offset)
-        if code == ResponseCode.PULL_NOT_FOUND and header.flags & FLAG_SUSPEND and self._hold(peer, pull):
+        code = _code(result.status, pull.offset)
+        if code == ResponseCode.PULL_NOT_FOUND and pull.terms.flags & FLAG_SUSPEND and self._hold(peer, pull):
             return None
         if result.far_back and self._cold_reads < COLD_READS_MAX:
             if not self._store.is_in_memory(result.far_back):
                 # Answered when a thread has read the records: the loop, and so the producers, do not wait for the disk.
-                self._read_in_thread(self._store.bring_to_memory, result, lambda: self._answer_again(peer, pull))
+                self._read_in_thread(self._store.bring_to_memory, result.far_back, lambda: self._answer_again(peer, pull))
                 return None
             if not self._store.is_ahead_in_memory(result.far_back):
-                self._read_in_thread(self._store.read_ahead, result, lambda: None)
+                self._read_in_thread(self._store.read_ahead, result.far_back, lambda: None)
         return self._answer(pull, result, code)
 
     def _answer_again(self, peer: Peer, pull: _Pull) -> None:
         """Read once more what is in memory now: only there can be seen whether units lead to records."""
         result = self._read(pull)
-        peer.send(self._answer(pull, result, _code(result.status, pull.header.offset)))
+        peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
 
-    def _read_in_thread(self, read: Callable[[Sequence[Place]], None], result: GetResult, then: Callable[[], object]) -> None:
+    def _read_in_thread(
+        self, read: Callable[[Sequence[Place]], None], places: Sequence[Place], then: Callable[[], object]
+    ) -> None:
         def done(reading: asyncio.Future[None]) -> None:
             self._cold_reads -= 1
             if reading.cancelled():
@@ -161,51 +132,54 @@ class PullProcessor:
             then()
 
         self._cold_reads += 1
-        asyncio.get_running_loop().run_in_executor(None, read, result.far_back).add_done_callback(done)
+        asyncio.get_running_loop().run_in_executor(None, read, places).add_done_callback(done)
 
     # ---- checks ----
 
-    def _check(self, header: PullHeader, *, lite: bool) -> None:
+    def _check(self, terms: PullTerms, *, lite: bool) -> None:
         state = self._state
         if not state.config.permission & PERM_READ or (lite and not state.config.lite_pull):
             _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
-        group = state.groups.find(header.group)
+        group = state.groups.find(terms.group)
         if group is None:
-            remark = f"subscription group [{header.group}] does not exist, See {names.FAQ_URL} for further details."
+            remark = f"subscription group [{terms.group}] does not exist, See {names.FAQ_URL} for further details."
             _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not group.consume_enabled:
-            _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.group}")
-        if not state.groups.may_read(header.group, header.topic):
-            remark = f"the consumer group[{header.group}] is forbidden for topic[{header.topic}]"
+            _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {terms.group}")
+        if not state.groups.may_read(terms.group, terms.topic):
+            remark = f"the consumer group[{terms.group}] is forbidden for topic[{terms.topic}]"
             _refuse(ResponseCode.NO_PERMISSION, remark)
-        topic = state.topics.get(header.topic)
+        topic = state.topics.get(terms.topic)
         if topic is None:
-            remark = f"topic[{header.topic}] not exist, apply first please! See {names.FAQ_URL} for further details."
+            remark = f"topic[{terms.topic}] not exist, apply first please! See {names.FAQ_URL} for further details."
             _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
         if not topic.readable:
-            _refuse(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] pulling message is forbidden")
-        if not 0 <= header.queue_id < topic.read_queues:
+            _refuse(ResponseCode.NO_PERMISSION, f"the topic[{terms.topic}] pulling message is forbidden")
+        if not 0 <= terms.queue_id < topic.read_queues:
             remark = (
-                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
-                f"topicConfig.readQueueNums:[{topic.read_queues}] consumer:[{header.group}]"
+                f"queueId[{terms.queue_id}] is illegal, topic:[{terms.topic}] "
+                f"topicConfig.readQueueNums:[{topic.read_queues}] consumer:[{terms.group}]"
             )
             _refuse(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _wanted(self, header: PullHeader) -> MessageFilter:
+    def _wanted(self, terms: PullTerms) -> MessageFilter:
         """Which messages the pull is for, by its own expression or by the group's heartbeats."""
-        inline = bool(header.flags & FLAG_SUBSCRIPTION)
-        subscription = self._inline(header) if inline else self._registered(header)
+        filters_retries = self._state.config.filter_support_retry and terms.topic == names.retry_topic(terms.group)
+        if terms.takes_all and not filters_retries:
+            return EVERYTHING
+        inline = bool(terms.flags & FLAG_SUBSCRIPTION)
+        subscription = self._inline(terms) if inline else self._registered(terms)
         if subscription.is_tag:
-            if self._state.config.filter_support_retry and header.topic == names.retry_topic(header.group):
-                return retry_filter(header.group, self._filters)
-            return tag_filter(header.topic, subscription)
+            if filters_retries:
+                return retry_filter(terms.group, self._filters)
+            return tag_filter(terms.topic, subscription)
         if not self._state.config.property_filter:
             _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(subscription.expression_type))
-        return self._inline_sql(subscription) if inline else self._registered_sql(header)
+        return self._inline_sql(subscription) if inline else self._registered_sql(terms)
 
-    def _inline(self, header: PullHeader) -> Subscription:
+    def _inline(self, terms: PullTerms) -> Subscription:
         try:
-            return _parsed(header.topic, header.expression, header.expression_type)
+            return _parsed(terms.topic, terms.expression, terms.expression_type)
         except CodecError as error:
             raise _parse_failed(error.message) from error
 
@@ -217,80 +191,93 @@ class PullProcessor:
         except CodecError as error:
             raise _parse_failed(error.message) from error
 
-    def _registered_sql(self, header: PullHeader) -> MessageFilter:
-        data = self._filters.get(header.topic, header.group)
+    def _registered_sql(self, terms: PullTerms) -> MessageFilter:
+        data = self._filters.get(terms.topic, terms.group)
         if data is None:
-            remark = f"the filter data of group[{header.group}] on topic[{header.topic}] not exist; a heartbeat must come first"
+            remark = f"the filter data of group[{terms.group}] on topic[{terms.topic}] not exist; a heartbeat must come first"
             _refuse(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
-        if data.client_version < header.subscription_version:
+        if data.client_version < terms.subscription_version:
             remark = (
-                f"the consumer's filter data is not latest: {data.client_version} is known, {header.subscription_version} asked"
+                f"the consumer's filter data is not latest: {data.client_version} is known, {terms.subscription_version} asked"
             )
             _refuse(ResponseCode.FILTER_DATA_NOT_LATEST, remark)
         return sql_filter(data.compiled)
 
-    def _registered(self, header: PullHeader) -> Subscription:
+    def _registered(self, terms: PullTerms) -> Subscription:
         """The subscription from the group's heartbeats."""
-        group = self._state.consumers.group(header.group)
+        group = self._state.consumers.group(terms.group)
         if group is None:
-            remark = f"the consumer's group info not exist, group: {header.group}; a heartbeat must come first"
+            remark = f"the consumer's group info not exist, group: {terms.group}; a heartbeat must come first"
             _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
-        config = self._state.groups.get(header.group)
+        config = self._state.groups.get(terms.group)
         if group.broadcasting and config is not None and not config.broadcast_enabled:
-            _refuse(ResponseCode.NO_PERMISSION, f"the consumer group[{header.group}] can not consume by broadcast way")
-        subscription = group.subscriptions.get(header.topic)
+            _refuse(ResponseCode.NO_PERMISSION, f"the consumer group[{terms.group}] can not consume by broadcast way")
+        subscription = group.subscriptions.get(terms.topic)
         if subscription is None:
-            remark = f"the consumer's subscription not exist, group: {header.group}, topic: {header.topic}"
+            remark = f"the consumer's subscription not exist, group: {terms.group}, topic: {terms.topic}"
             _refuse(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
-        if subscription.version < header.subscription_version:
+        if subscription.version < terms.subscription_version:
             remark = (
-                f"the consumer's subscription not latest: {subscription.version} is known, {header.subscription_version} asked"
+                f"the consumer's subscription not latest: {subscription.version} is known, {terms.subscription_version} asked"
             )
             _refuse(ResponseCode.SUBSCRIPTION_NOT_LATEST, remark)
         return subscription
 
     # ---- reading ----
 
-    def _read(self, pull: _Pull) -> GetResult:
-        header = pull.header
+    def _read_run(self, pull: _Pull) -> Run | None:
+        """What most pulls find, read in the quick way."""
+        terms = pull.terms
         started = perf_counter()
-        wanted = pull.wanted
+        run = self._store.read_run(terms.topic, terms.queue_id, pull.offset, terms.count_max)
+        if run is not None:
+            self._counters.get_took(perf_counter() - started)
+            if run.read_ahead is not None and self._cold_reads < COLD_READS_MAX:
+                self._read_in_thread(self._store.read_ahead, [run.read_ahead], lambda: None)
+        return run
+
+    def _read(self, pull: _Pull) -> GetResult:
+        terms, wanted = pull.terms, pull.wanted
+        started = perf_counter()
         result = self._store.get_messages(
-            header.topic, header.queue_id, header.offset, header.count_max, accepts=wanted.accepts, matches=wanted.matches
+            terms.topic, terms.queue_id, pull.offset, terms.count_max, accepts=wanted.accepts, matches=wanted.matches
         )
         self._counters.get_took(perf_counter() - started)
         return result
 
+    def _answer_run(self, pull: _Pull, run: Run) -> RemotingCommand:
+        terms = pull.terms
+        self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)
+        bounds = run.next_offset, run.min_offset, run.max_offset
+        fields = _fields(self._suggested_broker(terms.group, slow=False), *bounds)
+        return reply_to(pull.opaque, pull.serialize_type, ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
+
     def _answer(self, pull: _Pull, result: GetResult, code: ResponseCode) -> RemotingCommand:
-        header = pull.header
+        terms = pull.terms
         if code == ResponseCode.SUCCESS:
-            self._counters.got(header.topic, header.group, len(result.records), result.total_bytes)
+            self._counters.got(terms.topic, terms.group, len(result.records), result.total_bytes)
         else:
             self._counters.get_missed += 1
-        fields = {
-            "suggestWhichBrokerId": str(self._suggested_broker(header.group, result)),
-            "nextBeginOffset": str(result.next_offset),
-            "minOffset": str(result.min_offset),
-            "maxOffset": str(result.max_offset),
-        }
-        return pull.command.reply(code, result.status.value, fields, body_slices=result.records)
+        broker_id = self._suggested_broker(terms.group, slow=result.suggest_slave)
+        fields = _fields(broker_id, result.next_offset, result.min_offset, result.max_offset)
+        return reply_to(pull.opaque, pull.serialize_type, code, result.status.value, fields, body_slices=result.records)
 
-    def _suggested_broker(self, group: str, result: GetResult) -> int:
+    def _suggested_broker(self, group: str, *, slow: bool) -> int:
         """Id of the broker to pull from next (Source: spec broker §5.3)."""
         config = self._state.groups.get(group) if self._state.config.slave_read else None
         if config is None:
             return 0
-        return config.broker_id_when_slow if result.suggest_slave else config.broker_id
+        return config.broker_id_when_slow if slow else config.broker_id
 
     # ---- holding ----
 
     def _hold(self, peer: Peer, pull: _Pull) -> bool:
-        header, config = pull.header, self._state.config
-        hold_ms = header.suspend_ms if config.long_polling else config.short_polling_ms
+        terms, config = pull.terms, self._state.config
+        hold_ms = terms.suspend_ms if config.long_polling else config.short_polling_ms
         deadline_ms = self._state.clock() + hold_ms
         wanted = pull.wanted
         held = HeldPull(
-            peer, header.topic, header.queue_id, header.offset, deadline_ms, wanted.accepts, pull, matches=wanted.matches
+            peer, terms.topic, terms.queue_id, pull.offset, deadline_ms, wanted.accepts, pull, matches=wanted.matches
         )
         return self.holds.hold(held)
 
@@ -344,7 +331,7 @@ class PullProcessor:
     def _answer_held(self, held: HeldPull) -> None:
         pull: _Pull = held.request
         result = self._read(pull)
-        held.peer.send(self._answer(pull, result, _code(result.status, pull.header.offset)))
+        held.peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
 
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)
@@ -364,6 +351,15 @@ def filter_off_remark(expression_type: str) -> str:
 def _parse_failed(reason: str) -> RequestRefusedError:
     remark = f"parse the consumer's subscription failed: {reason}"
     return RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
+
+
+def _fields(broker_id: int, next_offset: int, min_offset: int, max_offset: int) -> dict[str, str]:
+    return {
+        "suggestWhichBrokerId": str(broker_id),
+        "nextBeginOffset": str(next_offset),
+        "minOffset": str(min_offset),
+        "maxOffset": str(max_offset),
+    }
 
 
 def _code(status: GetStatus, asked_offset: int) -> ResponseCode:

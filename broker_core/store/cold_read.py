@@ -10,7 +10,8 @@ Where the system has no such read, records count as in memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from broker_core.store.commit_log import CommitLog
@@ -19,6 +20,13 @@ from broker_core.store.results import Place
 AHEAD_BYTES = 4 * 1024 * 1024
 """Read behind far back records before a consumer that catches up gets there."""
 
+KNOWN_SECONDS = 1.0
+"""So long what was found in memory counts as still there."""
+
+KNOWN_PIECES_MAX = 4096
+"""Pieces of a mebibyte that `ResidentPieces` remembers."""
+
+_KNOWN_PIECE_BYTES = 1024 * 1024
 _PIECE_BYTES = 256 * 1024
 _GAP_BYTES = 64 * 1024
 _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
@@ -111,3 +119,64 @@ def _opened(log: CommitLog, base: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+class ResidentPieces:
+    """Remembers for a moment which parts of the log were found in memory, for consumers that read them piece by piece.
+
+    Asking for each pull anew took a third of its time. Should the system drop a part within that moment, one pull waits for the
+    disk. For any thread.
+
+    Args:
+        log: The log.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, log: CommitLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._known_until: dict[int, float] = {}
+        self._ahead_until: dict[int, float] = {}
+
+    def has(self, start: int, end: int) -> bool:
+        """Whether these bytes, of one file, can be read without waiting."""
+        now = self._clock()
+        for piece in range(start // _KNOWN_PIECE_BYTES, (end - 1) // _KNOWN_PIECE_BYTES + 1):
+            if self._known_until.get(piece, now) <= now:
+                if not self._look(piece, start):
+                    return False
+                _remember(self._known_until, piece, now)
+        return True
+
+    def lacks_ahead(self, end: int) -> bool:
+        """Whether it is time to read ahead behind ``end``; asked of the system once a piece."""
+        now = self._clock()
+        piece = end // _KNOWN_PIECE_BYTES
+        if self._ahead_until.get(piece, now) > now:
+            return False
+        _remember(self._ahead_until, piece, now)
+        return not is_ahead_in_memory(self._log, [Place(end - 1, 1)])
+
+    def _look(self, piece: int, start: int) -> bool:
+        """Ask for a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
+        if _NO_WAIT is None:
+            return True
+        log = self._log
+        base = start - start % log.file_bytes
+        first = max(piece * _KNOWN_PIECE_BYTES, base)
+        end = min((piece + 1) * _KNOWN_PIECE_BYTES, base + log.file_bytes, log.end)
+        byte = [bytearray(1)]
+        try:
+            with _opened(log, base) as descriptor:
+                places = (*range(first - base, end - base, _GAP_BYTES), end - base - 1)
+                return all(os.preadv(descriptor, byte, place, _NO_WAIT) == 1 for place in places)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # as in `_has`
+
+
+def _remember(until: dict[int, float], piece: int, now: float) -> None:
+    if len(until) >= KNOWN_PIECES_MAX:
+        until.clear()
+    until[piece] = now + KNOWN_SECONDS

@@ -70,6 +70,7 @@ class ConsumeQueue:
         "_read_only",
         "_tail_start",
         "_unsynced",
+        "changes",
         "directory_is_new",
         "extension",
         "file_bytes",
@@ -100,6 +101,8 @@ class ConsumeQueue:
         self.extension = extension
         self.min_offset = 0
         self.max_offset = 0
+        self.changes = 0
+        """Grows when units that were there become others, or none."""
         self.last_store_ms = -1
         """Store time of the last message; -1 not known."""
         self.directory_is_new = False
@@ -133,6 +136,7 @@ class ConsumeQueue:
 
     def start_at(self, offset: int) -> None:
         """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
+        self.changes += 1
         units_in_file = self.file_bytes // UNIT_BYTES
         first = offset - offset % units_in_file
         self.tail = bytearray(PRE_BLANK * (offset - first))
@@ -306,6 +310,7 @@ class ConsumeQueue:
         """Drop all units from ``offset`` on, on the disk too unless read-only."""
         if offset >= self.max_offset:
             return
+        self.changes += 1
         self.max_offset = max(offset, 0)
         self.min_offset = min(self.min_offset, self.max_offset)
         if self.max_offset < self._tail_start:
@@ -351,6 +356,7 @@ class ConsumeQueue:
         Raises:
             OSError: The disk is full or broken.
         """
+        self.changes += 1
         position = (offset - self._tail_start) * UNIT_BYTES
         if position >= 0:
             self.tail[position : position + UNIT_BYTES] = unit
@@ -375,6 +381,7 @@ class ConsumeQueue:
 
     def forget(self) -> None:
         """Drop all units and files, to build the queue anew."""
+        self.changes += 1
         if not self._read_only:
             for path, _ in offset_files(self._directory):
                 path.unlink()

@@ -87,6 +87,24 @@ class GetResult(NamedTuple):
     far_back: Sequence[Place] = ()
 
 
+class Run(NamedTuple):
+    """Records of a queue that follow each other, found in the quick way; see `GetResult`.
+
+    Attributes:
+        slices: Their bytes as stored, in few pieces; drop them soon, they hold the mapping.
+        record_count: Records in them.
+        read_ahead: What comes behind this should be read ahead (`MessageStore.read_ahead`); None where it is in memory.
+    """
+
+    slices: list[memoryview]
+    record_count: int
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    total_bytes: int
+    read_ahead: Place | None
+
+
 class Arrival(NamedTuple):
     """A message has entered a consume queue."""
 

@@ -6,12 +6,11 @@ import logging
 import pytest
 
 from broker_core.broker import pull_processor
-from broker_core.broker.pull_processor import parse_pull_header
+from broker_core.broker.pull_request import TermsReader
 from broker_core.message.record import decode_record
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
-from broker_core.remoting.frame import RemotingCommand
 from tests.support.broker_bench import RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
 from tests.support.remoting_peer import eventually
 
@@ -317,7 +316,7 @@ def test_a_held_pull_is_woken_by_a_message_that_its_sql_filter_wants(sql_bench, 
 
 
 def test_a_damaged_record_is_left_to_the_client(sql_bench):
-    wanted = sql_bench.dispatcher.pull._wanted(parse_pull_header(RemotingCommand(Q.PULL_MESSAGE, texts(pull_fields(**SQL)))))
+    wanted = sql_bench.dispatcher.pull._wanted(TermsReader().read(texts(pull_fields(**SQL))))
     assert wanted.matches(memoryview(bytes(100)))
 
 
@@ -340,8 +339,8 @@ def test_retries_can_be_filtered_by_the_filter_of_their_topic(tmp_path, peer):
 
 def test_tags_codes_of_delayed_messages_are_times_and_never_filtered(bench, peer):
     bench.put()
-    header = parse_pull_header(RemotingCommand(Q.PULL_MESSAGE, texts(pull_fields("SCHEDULE_TOPIC_XXXX", subscription="a"))))
-    assert bench.dispatcher.pull._wanted(header).accepts is None
+    terms = TermsReader().read(texts(pull_fields("SCHEDULE_TOPIC_XXXX", subscription="a")))
+    assert bench.dispatcher.pull._wanted(terms).accepts is None
 
 
 def test_lite_pulls_can_be_forbidden(tmp_path, peer):
@@ -381,6 +380,7 @@ def cold(bench, monkeypatch):
     bench.put(body=b"older")
     store = bench.state.store
     monkeypatch.setattr("broker_core.store.reading.NEAR_BYTES", 0)
+    monkeypatch.setattr(store, "read_run", lambda *_: None)
     monkeypatch.setattr(store, "is_in_memory", lambda _places: False)
     monkeypatch.setattr(store, "bring_to_memory", read.extend)
     return read
