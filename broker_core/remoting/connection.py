@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,6 +32,12 @@ Handler = Callable[["Connection", RemotingCommand], RemotingCommand | None]
 _TLS_HANDSHAKE = 0x16
 _OPAQUE_MASK = 0x7FFFFFFF
 _UNSENT_PARTS_MAX = 512
+_DIRECT_BYTES = 64 * 1024
+"""Answers of so many bytes are handed to the system as they are; below, joining them takes no time."""
+_TURN_BYTES_MAX = 256 * 1024
+"""So much is sent before the next request of one read is served: the peer takes it in meanwhile."""
+_VECTOR_MAX = 512
+"""Pieces that the system takes at once, at least (POSIX says 16; Linux, macOS and the BSDs take 1024)."""
 _CLOSE_SECONDS = 2.0
 
 
@@ -61,8 +68,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_budget", "_close_callbacks", "_decoder", "_flush_scheduled", "_handler", "_in_read", "_limits", "_loop", "_on_open",
-        "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "_unsent_body_bytes",
+        "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_handler", "_in_read", "_limits",
+        "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "_unsent_body_bytes",
         "_waits_for_room", "close_reason", "credentials", "express", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
@@ -84,6 +91,7 @@ class Connection(asyncio.Protocol):
             limits.frame_bytes_max, limits.frame_bytes_max if budget is None else limits.header_bytes_max
         )
         self._transport: asyncio.Transport | None = None
+        self._descriptor = -1
         self._unsent: list[Buffer] = []
         self._unsent_body_bytes = 0
         self._waits_for_room = False
@@ -238,6 +246,7 @@ class Connection(asyncio.Protocol):
         self.remote_address = _address_text(transport.get_extra_info("peername"))
         self.local_address = _address_text(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
+        self._descriptor = _plain_descriptor(self._transport)
         if self._on_open is not None:
             self._on_open(self)
 
@@ -247,11 +256,12 @@ class Connection(asyncio.Protocol):
         if self._decoder.pending_bytes == 0:
             self.partial_since = now
         commands = self._decoder.feed(data, self.express)
+        turn_bytes_max = min(_TURN_BYTES_MAX, self._limits.unsent_bytes_high)
         try:
             for command in commands:
                 self.partial_since = now
                 self._take(command)
-                if self._unsent_body_bytes > self._limits.unsent_bytes_high or len(self._unsent) > _UNSENT_PARTS_MAX:
+                if self._unsent_body_bytes >= turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX:
                     # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
                     self._flush()
                     if self._reading_paused:
@@ -368,16 +378,37 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if not self._unsent or self._transport is None:
             return
-        parts = self._unsent
+        parts, body_bytes = self._unsent, self._unsent_body_bytes
         self._unsent = []
         self._unsent_body_bytes = 0
         self.last_active = self._loop.time()
-        # Joined, not writelines: 33 parts of 256 KiB join in 20 µs, the transport keeps no view of a file's map, and
-        # writelines of Python 3.12.0 to 3.13.0 never tells that its buffer is full.
-        self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        if body_bytes >= _DIRECT_BYTES and self._descriptor >= 0 and not self._transport.is_closing():
+            parts = self._send_directly(parts)
+        if parts:
+            # Joined, not writelines: the transport keeps no view of a file's map, and writelines of Python 3.12.0 to 3.13.0
+            # never tells that its buffer is full.
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
         waiting = self._transport.get_write_buffer_size()
         if waiting > self._limits.unsent_bytes_max:
             self._give_up(waiting)
+
+    def _send_directly(self, parts: list[Buffer]) -> list[Buffer]:
+        """Have the system take slices of the log's files from where they are; returns what it does not take now.
+
+        Joining 256 KiB first, for the transport, took a quarter of the time of a pull.
+        """
+        assert self._transport is not None
+        if self._transport.get_write_buffer_size():
+            return parts  # in order
+        try:
+            sent = os.writev(self._descriptor, parts[:_VECTOR_MAX])
+        except OSError:
+            return parts  # it takes nothing now, or never again: then the transport finds out
+        for number, part in enumerate(parts):
+            if sent < len(part):
+                return [memoryview(part)[sent:], *parts[number + 1 :]]
+            sent -= len(part)
+        return []
 
     def _give_up(self, waiting_bytes: int) -> None:
         reason = f"{waiting_bytes:,} bytes wait for it to read, more than the {self._limits.unsent_bytes_max:,} allowed"
@@ -410,6 +441,14 @@ class Connection(asyncio.Protocol):
     def _next_opaque(self) -> int:
         self._opaque = (self._opaque + 1) & _OPAQUE_MASK
         return self._opaque
+
+
+def _plain_descriptor(transport: asyncio.Transport) -> int:
+    """Where a transport writes what it is given, as it is; -1 where that is encrypted first, or cannot be told."""
+    if transport.get_extra_info("ssl_object") is not None or not hasattr(os, "writev"):
+        return -1
+    found = transport.get_extra_info("socket")
+    return -1 if found is None else int(found.fileno())
 
 
 async def end_all(connections: Sequence[Connection], reason: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 
 import pytest
 
@@ -12,6 +13,7 @@ from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.remoting.connection import Connection, RequestTimeoutError
 from broker_core.remoting.frame import FRAME_BYTES_MAX, FrameDecoder, RemotingCommand, encode_command
 from broker_core.remoting.server import RemotingServer
+from broker_core.worker.event_loop import new_event_loop
 from tests.support.remoting_peer import eventually
 
 ECHO, FAIL, REFUSE, SILENT, HUGE, ASK_BACK = 1, 2, 3, 4, 5, 6
@@ -394,3 +396,33 @@ def test_requests_are_offered_as_bytes_first_and_answered_in_order():
             assert not connection.send_frame(b"")
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("taken", [None, 1, 70_000, 131_072, BlockingIOError(), ConnectionResetError()])
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, new_event_loop])
+def test_large_answers_arrive_whole_and_in_order_however_much_the_system_takes_at_once(monkeypatch, taken, new_loop):
+    pieces = [bytes([number]) * 65_536 for number in range(1, 5)]
+    written = []
+
+    def writev(descriptor, parts):
+        written.append(sum(map(len, parts)))
+        if isinstance(taken, OSError):
+            raise taken
+        return real_writev(descriptor, parts) if taken is None else os.write(descriptor, b"".join(parts)[:taken])
+
+    real_writev = os.writev
+    monkeypatch.setattr(os, "writev", writev)
+
+    async def run():
+        server = RemotingServer("127.0.0.1", 0, lambda _c, command: command.reply(body_slices=pieces))
+        await server.start()
+        client = await connect(server.address)
+        answers = await asyncio.gather(*(client.request(RemotingCommand(1), 30_000) for _ in range(20)))
+        assert all(answer.body == b"".join(pieces) for answer in answers)
+        client.close()
+        await server.stop()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+    assert written
+    assert min(written) > 262_144
