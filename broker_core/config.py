@@ -254,6 +254,10 @@ def _parse_int(key: str, text: str) -> int:
 class RemotingLimits:
     """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
 
+    A peer that means ill costs a mebibyte at most: what it begins and does not end (``partial_bytes_free``, and a read of
+    250 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory), and the pulls that
+    are held for it (512 KiB, see `PullHolds`).
+
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
         header_bytes_max: Largest header of a request that a server accepts.
@@ -274,9 +278,9 @@ class RemotingLimits:
     connections_max: int = 4096
     idle_ms: int = 120_000
     frame_ms: int = 30_000
-    partial_bytes_free: int = 512 * 1024
+    partial_bytes_free: int = 64 * 1024
     partial_bytes_max: int = 64 * 1024 * 1024
-    unsent_bytes_high: int = 1024 * 1024
+    unsent_bytes_high: int = 128 * 1024
     unsent_bytes_max: int = 64 * 1024 * 1024
     pending_requests_max: int = 65_535
     connect_timeout_ms: int = 3_000

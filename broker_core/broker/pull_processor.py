@@ -40,6 +40,8 @@ COLD_READS_MAX = 16
 """Reads of old messages by threads at a time; for one more pull the loop itself waits."""
 
 _PARSED_EXPRESSIONS = 4096
+_REMEMBERED_CHARS_MAX = 256
+"""Longer expressions are parsed each time, for they could fill the memory."""
 
 _CODES = {
     GetStatus.FOUND: ResponseCode.SUCCESS,
@@ -179,7 +181,8 @@ class PullProcessor:
 
     def _inline(self, terms: PullTerms) -> Subscription:
         try:
-            return _parsed(terms.topic, terms.expression, terms.expression_type)
+            parse = _parsed if len(terms.expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
+            return parse(terms.topic, terms.expression, terms.expression_type)
         except CodecError as error:
             raise _parse_failed(error.message) from error
 
@@ -187,7 +190,8 @@ class PullProcessor:
         if subscription.expression_type != SQL92:
             raise _parse_failed(f"there is no filter type {subscription.expression_type[:40]}; write TAG or SQL92")
         try:
-            return sql_filter(compile_filter(subscription.expression))
+            is_short = len(subscription.expression) <= _REMEMBERED_CHARS_MAX
+            return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(subscription.expression))
         except CodecError as error:
             raise _parse_failed(error.message) from error
 
@@ -277,7 +281,15 @@ class PullProcessor:
         deadline_ms = self._state.clock() + hold_ms
         wanted = pull.wanted
         held = HeldPull(
-            peer, terms.topic, terms.queue_id, pull.offset, deadline_ms, wanted.accepts, pull, matches=wanted.matches
+            peer,
+            terms.topic,
+            terms.queue_id,
+            pull.offset,
+            deadline_ms,
+            wanted.accepts,
+            pull,
+            matches=wanted.matches,
+            filter_bytes=0 if wanted.takes_all else terms.filter_bytes,
         )
         return self.holds.hold(held)
 

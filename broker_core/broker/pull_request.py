@@ -5,6 +5,7 @@ Source: spec remoting §2.2.3.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,10 @@ TERMS_KNOWN_MAX = 4096
 
 TERMS_CHARS_MAX = 1024
 """Terms of longer texts are not remembered."""
+
+_TAGS_BYTES, _TAGS_BYTES_PER_CHAR = 256, 64
+_SQL_BYTES, _SQL_BYTES_PER_CHAR = 3072, 128
+"""What a filter takes, at most: many short tags 42 bytes a character, a condition in SQL92 some 100."""
 
 _ALIKE = (
     "consumerGroup", "topic", "queueId", "maxMsgNums", "sysFlag", "suspendTimeoutMillis", "subscription", "expressionType",
@@ -52,6 +57,16 @@ class PullTerms:
     expression_type: str | None
     subscription_version: int
     takes_all: bool
+
+    @property
+    def filter_bytes(self) -> int:
+        """What the filter takes that comes with it, more or less; 0 where none does."""
+        if self.takes_all or not self.flags & FLAG_SUBSCRIPTION:
+            return 0
+        chars = len(self.expression or "")
+        if (self.expression_type or TAG) == TAG:
+            return _TAGS_BYTES + _TAGS_BYTES_PER_CHAR * chars
+        return _SQL_BYTES + _SQL_BYTES_PER_CHAR * chars
 
 
 class TermsReader:
@@ -86,8 +101,8 @@ def _parse(fields: Mapping[str, str]) -> PullTerms:
     flags = int_field(fields, "sysFlag", 0)
     expression, expression_type = fields.get("subscription"), fields.get("expressionType")
     return PullTerms(
-        group=text_field(fields, "consumerGroup"),
-        topic=text_field(fields, "topic"),
+        group=sys.intern(text_field(fields, "consumerGroup")),  # many held pulls differ in their queue alone
+        topic=sys.intern(text_field(fields, "topic")),
         queue_id=int_field(fields, "queueId"),
         count_max=min(max(int_field(fields, "maxMsgNums"), 1), PULL_MESSAGES_MAX),
         flags=flags,

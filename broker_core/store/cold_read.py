@@ -24,9 +24,9 @@ KNOWN_SECONDS = 1.0
 """So long what was found in memory counts as still there."""
 
 KNOWN_PIECES_MAX = 4096
-"""Pieces of a mebibyte that `ResidentPieces` remembers."""
+"""Pieces of 256 KiB that `ResidentPieces` remembers."""
 
-_KNOWN_PIECE_BYTES = 1024 * 1024
+_KNOWN_PIECE_BYTES = 256 * 1024
 _PIECE_BYTES = 256 * 1024
 _GAP_BYTES = 64 * 1024
 _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)

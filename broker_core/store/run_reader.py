@@ -28,7 +28,7 @@ UNITS_AHEAD = 408
 """Units read at a time from a queue's file (8 KiB): opening it for each pull took 13 µs."""
 
 QUEUES_AHEAD_MAX = 64
-"""Queues of which such units are kept (some 30 KiB each)."""
+"""Queues of which such units are kept (some 4 KiB each)."""
 
 SPAN_BYTES_MAX = 16 * 1024 * 1024
 """Records further apart are no run: whether they are in memory is asked for one by one."""
@@ -72,14 +72,15 @@ class RunReader:
     def units(self, queue: ConsumeQueue, offset: int, count: int) -> _Units | None:
         """Units of a queue from ``offset`` on, or from before it; to be called with the store's lock held."""
         known = self._ahead.get(queue)
-        is_known = known is not None and known.changes == queue.changes and known.start <= offset
-        if known is not None and is_known and offset + count <= known.start + len(known.sizes):
-            return known
-        data = queue.units(offset, max(count, UNITS_AHEAD))
-        if not data:
-            return None
-        units = _split(queue, offset, data)
-        if units is not None and len(units.sizes) > count:
+        goes_on = False
+        if known is not None and known.changes == queue.changes and known.start <= offset:
+            known_end = known.start + len(known.sizes)
+            if offset + count <= known_end:
+                return known
+            goes_on = offset <= known_end
+        # Only for who reads on, as a consumer does: whoever looks here and there would pay for units that it does not want.
+        units = _split(queue, offset, queue.units(offset, max(count, UNITS_AHEAD) if goes_on else count))
+        if units is not None:
             self._ahead[queue] = units
             self._ahead.move_to_end(queue)
             if len(self._ahead) > QUEUES_AHEAD_MAX:
@@ -128,7 +129,9 @@ class RunReader:
 
 
 def _split(queue: ConsumeQueue, offset: int, data: bytes) -> _Units | None:
-    """The columns of units, without a step of Python for each; None where their positions differ in the upper half."""
+    """The columns of units, without a step of Python for each; None for none, or where positions differ in the upper half."""
+    if not data:
+        return None
     words = array("I", data)
     if sys.byteorder == "little":
         words.byteswap()

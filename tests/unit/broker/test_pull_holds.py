@@ -1,4 +1,4 @@
-from broker_core.broker.pull_holds import HeldPull, PullHolds
+from broker_core.broker.pull_holds import HELD_BYTES, HeldPull, PullHolds
 from tests.support.broker_bench import RecordingPeer
 
 
@@ -14,7 +14,7 @@ def test_beyond_the_bound_nothing_more_is_held():
 
 
 def test_one_connection_cannot_use_up_what_all_share():
-    holds, greedy, other = PullHolds(holds_per_peer_max=2), RecordingPeer(), RecordingPeer()
+    holds, greedy, other = PullHolds(bytes_per_peer_max=2 * HELD_BYTES), RecordingPeer(), RecordingPeer()
     assert [holds.hold(pull(greedy, queue_id=queue_id)) for queue_id in range(3)] == [True, True, False]
     assert holds.hold(pull(other))
     holds.arrived("T", 0, 0, 0)

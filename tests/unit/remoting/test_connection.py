@@ -320,7 +320,7 @@ def test_one_read_cannot_ask_for_more_than_the_bound(caplog):
             return command.reply(body_slices=big)
 
         served = []
-        limits = RemotingLimits(unsent_bytes_max=1024 * 1024)
+        limits = RemotingLimits(unsent_bytes_high=1024 * 1024, unsent_bytes_max=1024 * 1024)
         server = RemotingServer("127.0.0.1", 0, serve, limits=limits)
         await server.start()
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
