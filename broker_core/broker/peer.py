@@ -21,6 +21,9 @@ class Peer(Protocol):
     def send(self, command: RemotingCommand) -> bool:
         """Send a response; False when the connection has ended."""
 
+    def send_now(self, command: RemotingCommand) -> bool:
+        """Send a response at once, though that takes a system call of its own."""
+
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Send a request that is not answered."""
 

@@ -313,7 +313,7 @@ class PullProcessor:
             lambda: self._store.record_at(arrival.physical_offset),
         )
         for held in woken:
-            self._answer_held(held)
+            self._answer_held(held, held.peer.send_now)
 
     def tick(self) -> None:
         """Answer the pulls whose time is over, and now and then those whose queue moved on without a message for them."""
@@ -340,10 +340,10 @@ class PullProcessor:
         for held in self.holds.release_all():
             self._answer_held(held)
 
-    def _answer_held(self, held: HeldPull) -> None:
+    def _answer_held(self, held: HeldPull, send: Callable[[RemotingCommand], object] | None = None) -> None:
         pull: _Pull = held.request
         result = self._read(pull)
-        held.peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
+        (send or held.peer.send)(self._answer(pull, result, _code(result.status, pull.offset)))
 
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)

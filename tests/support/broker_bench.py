@@ -50,6 +50,9 @@ class RecordingPeer:
         self.sent.append(command)
         return True
 
+    def send_now(self, command: RemotingCommand) -> bool:
+        return self.send(command)
+
     def send_oneway(self, command: RemotingCommand) -> bool:
         self.pushed.append(command)
         return True

@@ -426,3 +426,50 @@ def test_large_answers_arrive_whole_and_in_order_however_much_the_system_takes_a
         runner.run(run())
     assert written
     assert min(written) > 262_144
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, new_event_loop])
+def test_a_flood_on_one_connection_lets_others_have_their_turn_after_64_kib(new_loop):
+    request = encode_command(RemotingCommand(ECHO, body=bytes(1_000)))
+    in_one_turn = []
+
+    async def run():
+        loop = asyncio.get_running_loop()
+
+        def serve(_connection, command):
+            if not in_one_turn or in_one_turn[-1] == "over":
+                in_one_turn.append(0)
+                loop.call_soon(in_one_turn.append, "over")
+            in_one_turn[-1] += 1
+            return command.reply()
+
+        server = RemotingServer("127.0.0.1", 0, serve)
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(request * 3_000)
+        await read_commands(reader, 3_000)
+        await close_writer(writer)
+        await server.stop()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+    turns = [served for served in in_one_turn if served != "over"]
+    assert sum(turns) == 3_000
+    assert max(turns) <= 64 * 1024 // 1_000 + 1
+
+
+def test_what_is_sent_now_leaves_before_the_turn_of_the_loop_is_over():
+    async def run():
+        async with Server() as server:
+            client = await connect(server.server.address)
+            answer = client.request(RemotingCommand(SILENT))
+            await eventually(lambda: server.silent)
+            connection, command = server.silent[0]
+            assert connection.send_now(command.reply(remark="now"))
+            assert connection._unsent == []
+            assert (await answer).remark == "now"
+            client.close()
+            await eventually(lambda: connection.is_closed)
+            assert not connection.send_now(command.reply())
+
+    asyncio.run(run())
