@@ -35,6 +35,10 @@ class ConsolePeer:
         answer.set_result(command)
         return True
 
+    def send_now(self, command: RemotingCommand) -> bool:
+        """The same."""
+        return self.send(command)
+
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice; the console sees what it tells in its figures."""
         return True
