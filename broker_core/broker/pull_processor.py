@@ -289,7 +289,7 @@ class PullProcessor:
             wanted.accepts,
             pull,
             matches=wanted.matches,
-            filter_bytes=0 if wanted.takes_all else terms.filter_bytes,
+            filter_bytes=terms.filter_bytes,
         )
         return self.holds.hold(held)
 

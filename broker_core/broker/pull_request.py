@@ -44,6 +44,7 @@ class PullTerms:
     """What a consumer says in all pulls from a queue.
 
     Attributes:
+        expression: Its own subscription; None where that of the group's heartbeats decides.
         takes_all: It brings its own subscription, and that is to everything.
     """
 
@@ -61,9 +62,9 @@ class PullTerms:
     @property
     def filter_bytes(self) -> int:
         """What the filter takes that comes with it, more or less; 0 where none does."""
-        if self.takes_all or not self.flags & FLAG_SUBSCRIPTION:
+        if self.takes_all or self.expression is None:
             return 0
-        chars = len(self.expression or "")
+        chars = len(self.expression)
         if (self.expression_type or TAG) == TAG:
             return _TAGS_BYTES + _TAGS_BYTES_PER_CHAR * chars
         return _SQL_BYTES + _SQL_BYTES_PER_CHAR * chars
@@ -99,7 +100,9 @@ class TermsReader:
 
 def _parse(fields: Mapping[str, str]) -> PullTerms:
     flags = int_field(fields, "sysFlag", 0)
-    expression, expression_type = fields.get("subscription"), fields.get("expressionType")
+    inline = bool(flags & FLAG_SUBSCRIPTION)
+    # Where the registered subscription decides, what the pull says of its own is not kept: it could be long.
+    expression, expression_type = (fields.get("subscription"), fields.get("expressionType")) if inline else (None, None)
     return PullTerms(
         group=sys.intern(text_field(fields, "consumerGroup")),  # many held pulls differ in their queue alone
         topic=sys.intern(text_field(fields, "topic")),
@@ -110,5 +113,5 @@ def _parse(fields: Mapping[str, str]) -> PullTerms:
         expression=expression,
         expression_type=expression_type,
         subscription_version=long_field(fields, "subVersion", 0),
-        takes_all=bool(flags & FLAG_SUBSCRIPTION) and (expression or ALL) == ALL and (expression_type or TAG) == TAG,
+        takes_all=inline and (expression or ALL) == ALL and (expression_type or TAG) == TAG,
     )

@@ -167,7 +167,10 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """Send as `send` does, without waiting for what else this turn of the loop brings."""
+        """Send as `send` does, without waiting for what else this turn of the loop brings.
+
+        For an answer that somebody waits for; many answers of one turn are cheaper by `send`.
+        """
         is_sent = self.send(command)
         if is_sent and not self._in_read:
             self._flush()

@@ -60,3 +60,17 @@ def test_memory_for_terms_is_bounded(monkeypatch):
     long = fields(subscription="a" * pull_request.TERMS_CHARS_MAX)
     assert reader.read(long) == reader.read(long)
     assert all("subscription" not in texts and len(texts[6]) == 1 for texts in reader._known)
+
+
+def test_what_nobody_reads_is_not_kept():
+    terms = TermsReader().read(fields(sysFlag=0, subscription="a" * 60_000, expressionType="b" * 60_000))
+    assert (terms.expression, terms.expression_type, terms.filter_bytes) == (None, None, 0)
+
+
+def test_a_filter_that_comes_with_a_pull_is_charged_by_its_length():
+    tags = TermsReader().read(fields(subscription="a||b"))
+    longer = TermsReader().read(fields(subscription="a||b" * 10))
+    condition = TermsReader().read(fields(subscription="a||b", expressionType="SQL92"))
+    assert 0 < tags.filter_bytes < longer.filter_bytes
+    assert tags.filter_bytes < condition.filter_bytes
+    assert TermsReader().read(fields()).filter_bytes == 0
