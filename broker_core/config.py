@@ -254,7 +254,7 @@ def _parse_int(key: str, text: str) -> int:
 class RemotingLimits:
     """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
 
-    A peer that means ill costs a mebibyte at most: what it begins and does not end (``partial_bytes_free``, and a read of
+    A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_free``, and a read of
     64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory), and the pulls that
     are held for it (512 KiB, see `PullHolds`). Larger frames share ``partial_bytes_max``.
 
