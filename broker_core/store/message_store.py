@@ -641,9 +641,8 @@ class MessageStore:
 
         Tags codes are plain; with ``raw``, those that lie in a queue extension are given as stored, by their address there.
         """
-        with self._lock:
-            queue = self._queues.by_key.get((topic, queue_id))
-            data = queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
+        data = self.unit_bytes(topic, queue_id, offset, max_count)
+        queue = self._queues.by_key.get((topic, queue_id))
         units = [QueueUnit._make(unit) for unit in UNIT.iter_unpack(data)]
         holes = [offset + number for number, unit in enumerate(units) if unit.record_bytes <= 0]
         if holes and queue is not None and self._mend(queue, holes):
@@ -651,6 +650,12 @@ class MessageStore:
         if raw or queue is None or queue.extension is None:
             return units
         return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]
+
+    def unit_bytes(self, topic: str, queue_id: int, offset: int, max_count: int) -> bytes:
+        """Bytes of units as they are stored, holes in damaged queues among them; else as `queue_units`."""
+        with self._lock:
+            queue = self._queues.by_key.get((topic, queue_id))
+            return queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
 
     def _plain_code(self, queue: ConsumeQueue, unit: QueueUnit) -> int:
         code = queue.plain_code(unit.tags_code)

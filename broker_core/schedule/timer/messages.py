@@ -44,7 +44,8 @@ _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
-DIGITS_MAX = 19
+DIGITS_MAX = 18
+"""Of a time that the wheel takes: 64 bits hold it, and what is added to it."""
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 PRECISION_FILE = "timerPrecision.json"
 _CHANGES_MAX = 100
+
+Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -59,6 +64,13 @@ class PrecisionHistory:
             return out_ms - out_ms % precision
         made_with = next((ms for first, ms in reversed(self.changes) if first <= queue_offset), self.changes[0][1])
         return self.after_change(out_ms, made_with)
+
+    def slots_ms(self, out_ms: Int64s, queue_offsets: Int64s) -> Int64s:
+        """`slot_ms` of many messages."""
+        if len(self.changes) == 1 and self.last_ms == self.current_ms:
+            return out_ms - out_ms % self.current_ms
+        pairs = zip(out_ms.tolist(), queue_offsets.tolist(), strict=True)
+        return np.array([self.slot_ms(out, offset) for out, offset in pairs], np.int64)
 
     def after_change(self, slot_ms: int, made_with_ms: int) -> int:
         """Slot of what was in a slot of another precision."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
+from broker_core.schedule.timer.timer_store import QueueUnits
 from broker_core.store.message_store import MessageStore
+from broker_core.store.record_columns import UNIT_TYPE
 
 
 class StoreSource:
@@ -33,6 +37,15 @@ class StoreSource:
         """Physical offset and size of messages of the wheel topic."""
         units = self._store.queue_units(WHEEL_TOPIC, 0, offset, count)
         return [(unit.physical_offset, unit.record_bytes) for unit in units]
+
+    def queue_columns(self, offset: int, count: int) -> QueueUnits:
+        """The same as columns."""
+        units = np.frombuffer(self._store.unit_bytes(WHEEL_TOPIC, 0, offset, count), UNIT_TYPE)
+        if (units["record_bytes"] <= 0).any():
+            # A hole: the list of units mends it.
+            found = np.array(self.queue_units(offset, count), np.int64).reshape(-1, 2)
+            return QueueUnits(found[:, 0], found[:, 1])
+        return QueueUnits(units["physical_offset"].astype(np.int64), units["record_bytes"].astype(np.int64))
 
     def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
         """Bytes of the log, None where they are not, or not in one file."""

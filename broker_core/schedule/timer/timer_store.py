@@ -53,6 +53,13 @@ class TimerPaths:
         self.checkpoint = root / "config" / "timercheck"
 
 
+class QueueUnits(NamedTuple):
+    """Units of the wheel topic's queue; one item a message."""
+
+    physical_offset: Int64s
+    record_bytes: Int64s
+
+
 class WheelSource(Protocol):
     """What the timer store needs of the message store."""
 
@@ -69,6 +76,9 @@ class WheelSource(Protocol):
 
     def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
         """Physical offset and size of messages of the wheel topic."""
+
+    def queue_columns(self, offset: int, count: int) -> QueueUnits:
+        """The same as columns."""
 
     def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
         """Bytes of the commit log, None where they are not, or not in one file."""
@@ -101,7 +111,7 @@ class Columns(NamedTuple):
     physical_offset: Int64s
     record_bytes: Int64s
 
-    def part(self, part: slice) -> Columns:
+    def part(self, part: slice | Int64s) -> Columns:
         """Some of them."""
         return Columns(self.topic_hash[part], self.is_delete[part], self.physical_offset[part], self.record_bytes[part])
 

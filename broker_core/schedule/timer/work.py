@@ -21,7 +21,7 @@ from broker_core.errors import CodecError
 from broker_core.message.model import MessageToStore
 from broker_core.schedule.lateness import LatenessWindow
 from broker_core.schedule.timer.far_ahead import FarAhead
-from broker_core.schedule.timer.intake import take
+from broker_core.schedule.timer.intake import NOT_A_TIMER, Intake, take
 from broker_core.schedule.timer.layout import Unit
 from broker_core.schedule.timer.messages import (
     NEVER_ENQUEUED,
@@ -34,7 +34,7 @@ from broker_core.schedule.timer.messages import (
 )
 from broker_core.schedule.timer.precision import PrecisionHistory
 from broker_core.schedule.timer.redo import Redo
-from broker_core.schedule.timer.timer_store import Columns, TimerStore, WheelSource
+from broker_core.schedule.timer.timer_store import Int64s, TimerStore, WheelSource
 from broker_core.store.results import PutResult, PutStatus
 
 UNITS_A_TURN = 256
@@ -167,50 +167,49 @@ class TimerWork:
             )
             self.figures.lost += low - store.queue_offset
             store.queue_offset = low
-        units = self._source.queue_units(store.queue_offset, INTAKE_A_TURN)
-        if not units and store.queue_offset < high:
+        units = self._source.queue_columns(store.queue_offset, INTAKE_A_TURN)
+        count = len(units.physical_offset)
+        if not count and store.queue_offset < high:
             logger.warning("message %d of the wheel topic is not in its queue; it is passed over", store.queue_offset)
             self.figures.lost += 1
             store.queue_offset += 1
-        rows: list[tuple[int, int, bool, int, int]] = []
-        slots: list[int] = []
-        offsets: list[int] = []
-        for queue_offset, (physical, size, facts) in enumerate(take(self._source, units), store.queue_offset):
-            if facts is None:
-                logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
-                self.figures.lost += 1
-                continue
-            slot_ms = self._history.slot_ms(facts[0], queue_offset)
-            if self._redo.is_done(queue_offset, slot_ms, physical, size):
-                continue
-            slots.append(slot_ms)
-            offsets.append(queue_offset)
-            rows.append((*facts, physical, size))
-        if self._put_in(slots, offsets, rows, now_ms):
-            store.queue_offset += len(units)
+        if not count:
+            return
+        offsets = np.arange(store.queue_offset, store.queue_offset + count)
+        taken = take(self._source, units)
+        slots_ms = self._history.slots_ms(taken.out_ms, offsets)
+        wanted = self._wanted(taken, slots_ms, offsets)
+        if self._put_in(taken.part(wanted), slots_ms[wanted], offsets[wanted], now_ms):
+            store.queue_offset += count
 
-    def _put_in(self, slots: list[int], offsets: list[int], rows: list[tuple[int, int, bool, int, int]], now_ms: int) -> bool:
+    def _wanted(self, taken: Intake, slots_ms: Int64s, offsets: Int64s) -> Int64s:
+        """Which messages come into the wheel: those that are timer messages, and not done with."""
+        is_timer = taken.out_ms != NOT_A_TIMER
+        for queue_offset in offsets[~is_timer].tolist():
+            logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
+            self.figures.lost += 1
+        wanted = np.flatnonzero(is_timer)
+        if offsets[0] >= self.store.redo_until:
+            return wanted
+        rows = (offsets, slots_ms, taken.columns.physical_offset, taken.columns.record_bytes)
+        facts = zip(*(column[wanted].tolist() for column in rows), strict=True)
+        return wanted[[not self._redo.is_done(*fact) for fact in facts]]
+
+    def _put_in(self, taken: Intake, slots_ms: Int64s, offsets: Int64s, now_ms: int) -> bool:
         """Put messages into the wheel; returns False when some of them must be tried again later."""
-        if not slots:
+        if not len(offsets):
             return True
         store = self.store
-        places = store.places(np.array(slots, np.int64), now_ms)
+        places = store.places(slots_ms, now_ms)
         room = store.room_for(places)
-        out_ms, topic_hash, is_delete, physical, size = (list(column) for column in zip(*rows, strict=True))
         if room:
-            places = places.part(slice(room))
-            columns = Columns(
-                np.array(topic_hash[:room], np.int64),
-                np.array(is_delete[:room], np.bool_),
-                np.array(physical[:room], np.int64),
-                np.array(size[:room], np.int64),
-            )
+            places, columns = places.part(slice(room)), taken.columns.part(slice(room))
             store.add(places, columns, now_ms)
             for row in np.flatnonzero(places.is_roll).tolist():
-                self.far.add(out_ms[row], -1 if is_delete[row] else 1)
-        if room == len(slots):
+                self.far.add(int(taken.out_ms[row]), -1 if columns.is_delete[row] else 1)
+        if room == len(offsets):
             return True
-        store.queue_offset = offsets[room]
+        store.queue_offset = int(offsets[room])
         self._pause(now_ms, "the timer wheel has no room, or waits for the disk")
         return False
 
