@@ -77,7 +77,9 @@ def _worker(arguments: argparse.Namespace) -> int:
     from broker_core.worker.process import WorkerOptions, run_worker
 
     config = _broker_config(arguments)
-    return run_worker(WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, _open_history))
+    return run_worker(
+        WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, _open_history, arguments.read_only)
+    )
 
 
 def _open_history(store: Path) -> HistoryKeeper:
@@ -116,6 +118,7 @@ def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
         bind=arguments.bind,
         flush=arguments.flush,
         settings=_settings(arguments.set),
+        read_only=arguments.read_only,
     )
 
 
@@ -203,6 +206,7 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("worker", description=text)
     _add_broker_arguments(parser, command=True)
     parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
+    parser.add_argument("--read-only", action="store_true", help="refuse what would change something")
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
     parser.set_defaults(run=_worker)
 
@@ -247,6 +251,8 @@ def _add_broker_arguments(parser: argparse.ArgumentParser, *, command: bool = Fa
 def _add_look_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=("system", "light", "dark"), default="", help="colours; default: as last time")
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default: as last time")
+    read_only_help = "look only: nothing can be sent, decided, moved or created in the window; clients are served as ever"
+    parser.add_argument("--read-only", action="store_true", help=read_only_help)
 
 
 def _port(text: str) -> int:

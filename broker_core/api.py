@@ -18,6 +18,7 @@ from broker_core.errors import (
     NetworkError,
     OrbitError,
     PortInUseError,
+    ReadOnlyConnectionError,
     RemoteError,
     ReportError,
     StoreError,
@@ -31,6 +32,7 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.client import WorkerClient
 from broker_core.ipc.schema import (
     PROTOCOL_VERSION,
@@ -160,6 +162,7 @@ __all__ = [
     "ReadHistory",
     "ReadMessage",
     "ReadMessageById",
+    "ReadOnlyConnectionError",
     "ReadTransactionHistory",
     "Ready",
     "RemoteError",
@@ -193,8 +196,10 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
+    "acts",
     "as_message_queue",
     "emit",
     "error_from_wire",
     "parse_object",
+    "refusal",
 ]

@@ -3,7 +3,8 @@
     OrbitError                     anything Orbit says on purpose
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
-    │   └── FilterError            a message filter that cannot be read
+    │   ├── FilterError            a message filter that cannot be read
+    │   └── ReadOnlyConnectionError  something was to be changed over a connection that may only look
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
     │   ├── ForeignStoreError      the directory is not a RocketMQ store
@@ -84,6 +85,10 @@ class UsageError(OrbitError):
 
 class FilterError(UsageError):
     """A message filter cannot be read; ``context`` has ``position`` and ``length`` of the place, in characters."""
+
+
+class ReadOnlyConnectionError(UsageError):
+    """Something was to be changed over a connection that may only look."""
 
 
 class StoreError(OrbitError):

@@ -54,6 +54,8 @@ class Ready:
     startup_ms: int
     notice: str = ""
     """What the user should know, e.g. that another port was taken because 9876 is in use."""
+    read_only: bool = False
+    """Whether requests that act are refused (`broker_core.ipc.acting`); clients are served as ever."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ class WorkerOptions:
     log_directory: Path | None = None
     open_history: OpenHistory | None = None
     """How the history of the store is opened; None: none is kept."""
+    read_only: bool = False
+    """Whether the window may only look: what it asks for is refused where it would change something."""
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -160,7 +162,12 @@ class _Worker:
             return 0
         open_history = self._options.open_history
         history = open_history(config.store.root) if open_history is not None else None
-        self._queries = queries = Queries(engine, shut_down=lambda: self._end_soon("the window asked for it"), history=history)
+        self._queries = queries = Queries(
+            engine,
+            shut_down=lambda: self._end_soon("the window asked for it"),
+            history=history,
+            read_only=self._options.read_only,
+        )
         self._writer.send(self._ready(engine, config, notice))
         try:
             await self._serve(engine, history)
@@ -201,6 +208,7 @@ class _Worker:
             started_ms=time.time_ns() // 1_000_000,
             startup_ms=round((time.monotonic() - self._began) * 1_000),
             notice=notice,
+            read_only=self._options.read_only,
         )
 
     async def _serve(self, engine: EmbeddedBroker, history: HistoryKeeper | None) -> None:

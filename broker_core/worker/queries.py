@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from broker_core.errors import BugError, UsageError
+from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
     AbortAtomic,
     ActOnDelayed,
@@ -107,10 +108,19 @@ class Queries:
         engine: What to ask.
         shut_down: Called for the command to stop.
         history: Of the figures; None: none is kept.
+        read_only: Whether to refuse what would change something.
     """
 
-    def __init__(self, engine: QueryEngine, *, shut_down: Callable[[], None], history: HistoryKeeper | None = None) -> None:
+    def __init__(
+        self,
+        engine: QueryEngine,
+        *,
+        shut_down: Callable[[], None],
+        history: HistoryKeeper | None = None,
+        read_only: bool = False,
+    ) -> None:
         self._engine = engine
+        self._read_only = read_only
         self._shut_down = shut_down
         self._history = history
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
@@ -127,6 +137,8 @@ class Queries:
         Raises:
             OrbitError: It cannot be answered; the message says why.
         """
+        if self._read_only and acts(query):
+            raise refusal(query)
         if isinstance(query, ReadHistory | ReadEvents):
             if self._history is None:
                 raise UsageError("no history is kept by this broker process")

@@ -17,7 +17,7 @@ from gui.theme.tokens import State
 from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
-from monitoring.sources.base import Pending
+from monitoring.sources.base import ClusterSource, Pending
 
 WIDTH = 480
 
@@ -36,6 +36,7 @@ class ActionPlan:
         typed: Word that must be typed first; empty for none.
         is_destructive: Whether something is lost for good.
         enter_starts: Whether Enter starts it although no word is typed; for what can be done again otherwise.
+        refusal: Why it cannot be done at all, as `read_only_reason` says it; empty where it can.
     """
 
     title: str
@@ -47,6 +48,12 @@ class ActionPlan:
     typed: str = ""
     is_destructive: bool = False
     enter_starts: bool = False
+    refusal: str = ""
+
+
+def read_only_reason(source: ClusterSource) -> str:
+    """Why nothing can be changed through a source; empty where it can."""
+    return tr("This connection is read-only: nothing can be changed over it.") if source.read_only else ""
 
 
 class ActionDialog(QDialog):
@@ -90,7 +97,8 @@ class ActionDialog(QDialog):
     @property
     def is_ready(self) -> bool:
         """Whether the action may start."""
-        return self.typed.text().strip() == self._plan.typed and not self._blocked and not self._query.waiting
+        is_held_back = self._plan.refusal or self._blocked or self._query.waiting
+        return self.typed.text().strip() == self._plan.typed and not is_held_back
 
     def reject(self) -> None:
         """Close without doing anything; not while it is being done."""
@@ -114,7 +122,9 @@ class ActionDialog(QDialog):
             warning = Notice(theme)
             warning.set(plan.warning)
             lines.addWidget(warning)
-        if plan.typed:
+        if plan.refusal:
+            self.error.set(tr("This cannot be done here"), plan.refusal, State.WARNING)
+        elif plan.typed:
             lines.addWidget(label(self.typed.accessibleName(), "secondary", wrap=True))
             lines.addWidget(self.typed)
         lines.addWidget(self.error)
@@ -127,7 +137,7 @@ class ActionDialog(QDialog):
         by_enter = is_ready and bool(self._plan.typed or self._plan.enter_starts)
         self.go.setDefault(by_enter)
         self.cancel.setDefault(not by_enter)
-        self.go.setToolTip(self._blocked)
+        self.go.setToolTip(self._plan.refusal or self._blocked)
 
     def _start(self) -> None:
         if not self.is_ready:

@@ -102,6 +102,10 @@ class ClusterSource(Protocol):
         """Why the cluster was lost, in the status LOST."""
 
     @property
+    def read_only(self) -> bool:
+        """Whether this connection may only look: everything that acts fails with `ReadOnlyConnectionError`."""
+
+    @property
     def ready(self) -> Ready | None:
         """Addresses and names, once known."""
 

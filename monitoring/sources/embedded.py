@@ -69,7 +69,9 @@ from broker_core.api import (
     WorkerError,
     WorkerLostError,
     WorkerMessage,
+    acts,
     error_from_wire,
+    refusal,
 )
 from monitoring.collector import Collector
 from monitoring.series import History
@@ -95,10 +97,12 @@ class EmbeddedSource:
     Args:
         transport: The way to the worker.
         name: How the cluster is called in the window.
+        read_only: Whether to refuse what would change something, whatever the worker says.
     """
 
-    def __init__(self, transport: Transport, *, name: str = "Embedded") -> None:
+    def __init__(self, transport: Transport, *, name: str = "Embedded", read_only: bool = False) -> None:
         self._transport = transport
+        self._read_only = read_only
         self._name = name
         self._history = History()
         self._collector = Collector(self._history)
@@ -124,6 +128,10 @@ class EmbeddedSource:
     def reason(self) -> OrbitError | None:
         """Why the worker was lost, in the status LOST."""
         return self._reason
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only or (self._ready is not None and self._ready.read_only)
 
     @property
     def ready(self) -> Ready | None:
@@ -254,6 +262,9 @@ class EmbeddedSource:
         answer = _Answer(expected, cancelled=self._cancel)
         if self._status is not SourceStatus.READY:
             answer.fail(WorkerError(f"the broker is not running ({self._status.value}); start it and try again"))
+            return answer
+        if self.read_only and acts(query):
+            answer.fail(refusal(query))
             return answer
         try:
             answer.request_id, data = self._client.request(query)

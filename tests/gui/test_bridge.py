@@ -45,8 +45,8 @@ def answer_of(qtbot: QtBot, pending) -> object:
 
 
 def test_the_command_line_of_the_worker_carries_all_options():
-    made = WorkerOptions(Path("s"), 1, 2, "0.0.0.0", "sync", any_port=True, settings={"regionId": "r"})
-    line = "worker --store s --ns-port 1 --port 2 --bind 0.0.0.0 --flush sync --any-port --set regionId=r"
+    made = WorkerOptions(Path("s"), 1, 2, "0.0.0.0", "sync", any_port=True, settings={"regionId": "r"}, read_only=True)
+    line = "worker --store s --ns-port 1 --port 2 --bind 0.0.0.0 --flush sync --any-port --read-only --set regionId=r"
     assert made.arguments() == line.split()
 
 

@@ -454,6 +454,19 @@ def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window)
     dialog.reject()
 
 
+def test_over_a_read_only_connection_nothing_is_sent(make_view, qtbot):
+    source = FakeSource()
+    source.read_only = True
+    dialog = make_view(source).ask_send()
+    dialog.body.setPlainText("hello")
+
+    assert not dialog.send_button.isEnabled()
+    assert "read-only" in dialog.send_button.toolTip()
+    qtbot.keyClick(dialog, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert asked(source, "send_message") == []
+    dialog.reject()
+
+
 def test_broken_json_is_warned_about_but_can_be_sent(make_view):
     dialog = make_view(FakeSource()).ask_send()
 

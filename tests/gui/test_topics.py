@@ -380,6 +380,17 @@ def dialog(make_view, qtbot):
     return source, view, view.ask_new_topic()
 
 
+def test_over_a_read_only_connection_no_topic_is_made(make_view, qtbot):
+    source = FakeSource()
+    source.read_only = True
+    made = make_view(source).ask_new_topic()
+    made.name.setText("refunds")
+    assert not made.create_button.isEnabled()
+    assert "read-only" in made.error.text()
+    qtbot.keyClick(made.name, Qt.Key.Key_Return)
+    assert source.asked == []
+
+
 def test_name_rules_are_said_while_typing(dialog):
     _, _, made = dialog
     assert not made.create_button.isEnabled()

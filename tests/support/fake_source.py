@@ -442,6 +442,7 @@ class FakeSource:
         self.listeners: list[ClusterListener] = []
         self.asked: list[tuple[str, tuple[object, ...]]] = []
         self.hold = False
+        self.read_only = False
         self.held: list[FakePending[Any]] = []
         self.fail_with: OrbitError | None = None
 

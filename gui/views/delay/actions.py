@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtWidgets import QLineEdit, QWidget
@@ -12,7 +13,7 @@ from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
 from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.widgets.basic import label, row
 from monitoring.sources.base import ClusterSource, Pending
 
@@ -45,7 +46,7 @@ class DelayActions:
             start=lambda: self._act(DELIVER, rows),
             facts=self._facts(rows),
         )
-        return ActionDialog(plan, self._theme, parent)
+        return self._of(plan, parent)
 
     def cancel(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
         """Ask about messages that shall never be delivered."""
@@ -62,7 +63,7 @@ class DelayActions:
             typed=rows[0].topic,
             is_destructive=True,
         )
-        return ActionDialog(plan, self._theme, parent)
+        return self._of(plan, parent)
 
     def move(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
         """Ask for another time."""
@@ -76,7 +77,7 @@ class DelayActions:
             facts=self._facts(rows),
             enter_starts=True,
         )
-        dialog = ActionDialog(plan, self._theme, parent)
+        dialog = self._of(plan, parent)
         preview = label(role="caption", wrap=True)
         due.setAccessibleName(tr("Deliver at"))
         due.setToolTip(tr("+10m, 10:15, 2026-11-21 10:15 or epoch milliseconds"))
@@ -98,6 +99,9 @@ class DelayActions:
         due.textChanged.connect(check)
         check()
         return dialog
+
+    def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:
+        return ActionDialog(replace(plan, refusal=read_only_reason(self._source)), self._theme, parent)
 
     def _entered(self, field: QLineEdit) -> int | None:
         return parse_time(field.text(), self._now_ms(), self._times.zone)

@@ -36,6 +36,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
+from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.property_editor import PropertyEditor
 from gui.widgets.basic import IconButton, column, label, row
@@ -222,8 +223,9 @@ class ComposeDialog(QDialog):
 
     def _check(self) -> None:
         fault = draft_fault(self.draft)
-        self.send_button.setEnabled(fault is None and not self._query.waiting)
-        self.send_button.setToolTip(tr(fault.value) if fault is not None else tr("Ctrl+Enter"))
+        refusal = read_only_reason(self._source)
+        self.send_button.setEnabled(fault is None and not refusal and not self._query.waiting)
+        self.send_button.setToolTip(refusal or (tr(fault.value) if fault is not None else tr("Ctrl+Enter")))
         self._show_body_note()
         self._show_effect()
 
@@ -263,7 +265,7 @@ class ComposeDialog(QDialog):
 
     def _send(self) -> None:
         draft = self.draft
-        if draft_fault(draft) is not None or self._query.waiting:
+        if draft_fault(draft) is not None or read_only_reason(self._source) or self._query.waiting:
             return
         self.error.hide()
         self.receipt.hide()

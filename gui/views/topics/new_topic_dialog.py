@@ -12,6 +12,7 @@ from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.style import repolish, set_role
+from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import TEXT_PADDING
 from monitoring.sources.base import ClusterSource
@@ -62,6 +63,9 @@ class NewTopicDialog(QDialog):
         self.create_button.setDefault(True)
         self.create_button.clicked.connect(self._create)
         self.name.textChanged.connect(self._check)
+        self._refusal = read_only_reason(source)
+        self.error.setText(self._refusal)
+        self.error.setVisible(bool(self._refusal))
         self._build()
         self._check()
 
@@ -98,10 +102,10 @@ class NewTopicDialog(QDialog):
         set_role(self.rule, "critical" if wrong else "caption")
         self.name.setProperty("valid", "false" if wrong else "")
         repolish(self.name)
-        self.create_button.setEnabled(not fault and not self._query.waiting)
+        self.create_button.setEnabled(not fault and not self._refusal and not self._query.waiting)
 
     def _create(self) -> None:
-        if self.fault or self._query.waiting:
+        if self.fault or self._refusal or self._query.waiting:
             return
         topic = CreateTopic(
             topic=self.name.text(),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
 from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from monitoring.sources.base import ClusterSource
 
 COMMIT, ROLL_BACK, CHECK, RESUME = "commit", "roll back", "check", "resume"
@@ -25,7 +27,7 @@ class TransactionActions:
     def dialog(self, action: str, row: TransactionRow, parent: QWidget) -> ActionDialog:
         """The dialog of an action on a transaction."""
         make = {COMMIT: self._commit, ROLL_BACK: self._roll_back, CHECK: self._check, RESUME: self._resume}[action]
-        return ActionDialog(make(row), self._theme, parent)
+        return self._of(make(row), parent)
 
     def abort(self, row: AtomicRow, parent: QWidget) -> ActionDialog:
         """The dialog that aborts an open atomic transaction."""
@@ -45,7 +47,10 @@ class TransactionActions:
             typed=row.name,
             is_destructive=True,
         )
-        return ActionDialog(plan, self._theme, parent)
+        return self._of(plan, parent)
+
+    def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:
+        return ActionDialog(replace(plan, refusal=read_only_reason(self._source)), self._theme, parent)
 
     def _commit(self, row: TransactionRow) -> ActionPlan:
         return ActionPlan(

@@ -1,3 +1,4 @@
+import dataclasses
 from array import array
 
 import pytest
@@ -17,6 +18,7 @@ from broker_core.api import (
     Occurred,
     OrbitError,
     PortInUseError,
+    ReadOnlyConnectionError,
     Ready,
     Reply,
     Request,
@@ -263,3 +265,20 @@ def test_a_search_is_begun_continued_and_given_up(scene: Scene):
         pending.then(scene.answers.append, scene.answers.append)  # type: ignore[attr-defined]  of three kinds
         scene.hear(Reply(request.request_id, answer))
     assert scene.answers == [answer for _, _, answer in steps]
+
+
+def test_a_read_only_source_refuses_to_act_before_it_asks_the_worker(scene: Scene):
+    scene.source = EmbeddedSource(scene.wire, read_only=True)
+    scene.start()
+    scene.source.end_search(1).then(scene.answers.append, scene.answers.append)
+    scene.source.abort_atomic("shop").then(scene.answers.append, scene.answers.append)
+    assert [type(message.body) for message in scene.wire.sent if isinstance(message, Request)] == [EndSearch]
+    (answer,) = scene.answers
+    assert isinstance(answer, ReadOnlyConnectionError)
+
+
+def test_a_worker_that_is_read_only_makes_its_source_so(scene: Scene):
+    scene.start()
+    assert not scene.source.read_only
+    scene.hear(dataclasses.replace(READY, read_only=True))
+    assert scene.source.read_only

@@ -1,0 +1,48 @@
+"""Which requests of the window change something: those that a read-only connection refuses, at both of its ends."""
+
+from __future__ import annotations
+
+from broker_core.errors import ReadOnlyConnectionError
+from broker_core.ipc.schema import (
+    AskBroker,
+    BrowseQueue,
+    ContinueSearch,
+    EndSearch,
+    FindOffset,
+    ForecastTimers,
+    ListAtomic,
+    ListDelayed,
+    ListMembers,
+    ListTimers,
+    ListTransactions,
+    Query,
+    ReadEvents,
+    ReadHistory,
+    ReadMessage,
+    ReadMessageById,
+    ReadTransactionHistory,
+    Shutdown,
+    StartSearch,
+)
+from broker_core.remoting.administration import READING
+
+_LOOKING = (
+    BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListDelayed, ListMembers, ListTimers,
+    ListTransactions, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadTransactionHistory, Shutdown, StartSearch,
+)  # fmt: skip
+"""Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
+
+
+def acts(query: Query) -> bool:
+    """Whether a request may change something."""
+    if isinstance(query, AskBroker):
+        return query.code not in READING
+    return not isinstance(query, _LOOKING)
+
+
+def refusal(query: Query) -> ReadOnlyConnectionError:
+    """Why a request that acts is not carried out."""
+    return ReadOnlyConnectionError(
+        f"this connection is read-only: {type(query).__name__} was not carried out and nothing has changed; "
+        "open the cluster without the read-only mark to act on it"
+    )
