@@ -14,8 +14,12 @@ Source: spec broker §4, remoting §2.2.8, §2.4.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.dispatcher import Dispatcher
@@ -50,6 +54,11 @@ logger = logging.getLogger(__name__)
 
 TICK_MS = 1_000
 ASK_TRIES = 3
+SLICES_AT_ONCE = 16
+"""Of loading, within the start: 10 ms, and all there is in most stores."""
+ENDS_A_SLICE = 16
+EARLY_ENDS_MAX = 10_000
+"""Decisions that wait while the queues are read; a producer whose decision is not taken is asked later."""
 BROKER_ID_MASTER = 0
 
 
@@ -97,6 +106,8 @@ class TransactionService:
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None
         self._progress = DurableProgress()
+        self._early_ends: list[tuple[Peer, RemotingCommand, EndRequest]] = []
+        """Decisions that came before it was known what is undecided."""
         state.store.add_arrival_listener(self.engine.arrived, (HALF_TOPIC, OP_TOPIC))
         dispatcher.rewrites.half = self._place_half
         dispatcher.extend(
@@ -109,12 +120,14 @@ class TransactionService:
     # ---- start, stop, time ----
 
     def start(self) -> None:
-        """Take in what the queues hold, and begin with rounds."""
+        """Take in what the queues hold, and begin with rounds. Where they hold much, requests are served meanwhile."""
         offsets = self._state.offsets
-        self.engine.load(offsets.get(CHECK_GROUP, HALF_TOPIC, QUEUE_ID), offsets.get(CHECK_GROUP, OP_TOPIC, QUEUE_ID))
+        loading = self.engine.loading(*(offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
+        for _slice in islice(loading, SLICES_AT_ONCE):
+            pass
         if self._state.config.store.flush_disk_type == "SYNC_FLUSH":
             self._durable = DurableAnswers(self._state.store, asyncio.get_running_loop())
-        self._task = asyncio.create_task(self._run(), name="transactions")
+        self._task = asyncio.create_task(self._run(loading), name="transactions")
 
     async def stop(self) -> None:
         """End the rounds; decisions that are collected are written, and progress is told."""
@@ -123,6 +136,8 @@ class TransactionService:
             return
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        if not self.engine.is_loaded:
+            return
         self.engine.write_owed_ops()
         try:
             await asyncio.to_thread(self._state.store.flush)
@@ -137,7 +152,22 @@ class TransactionService:
         """Connected producers of a group."""
         return self._producers.living(group)
 
-    async def _run(self) -> None:
+    async def _load(self, loading: Iterator[None]) -> None:
+        """Take in the rest, then what producers have decided meanwhile."""
+        if not self.engine.is_loaded:
+            with _unlooked_at():
+                for _slice in loading:
+                    await asyncio.sleep(0)
+        for number, (peer, command, request) in enumerate(self._early_ends, 1):
+            answer = self._ended(peer, command, request)
+            if answer is not None and not command.is_oneway:
+                peer.send(answer)
+            if number % ENDS_A_SLICE == 0:
+                await asyncio.sleep(0)
+        self._early_ends.clear()
+
+    async def _run(self, loading: Iterator[None]) -> None:
+        await self._load(loading)
         settings, loop = self.engine.settings, asyncio.get_running_loop()
         pause = min(TICK_MS, settings.check_interval_ms, settings.op_batch_interval_ms or TICK_MS) / 1000
         round_at = loop.time() + settings.check_interval_ms / 1000
@@ -223,6 +253,19 @@ class TransactionService:
             from_check=bool_field(fields, "fromTransactionCheck"),
             message_id=fields.get("msgId", ""),
         )
+        if self.engine.is_loaded or request.decision is Decision.UNKNOWN:
+            return self._ended(peer, command, request)
+        if len(self._early_ends) >= EARLY_ENDS_MAX:
+            remark = f"{self._reading}; {EARLY_ENDS_MAX:,} decisions wait for that already, this one is asked for later"
+            return command.reply(ResponseCode.SYSTEM_BUSY, remark)
+        self._early_ends.append((peer, command, request))
+        return None
+
+    @property
+    def _reading(self) -> str:
+        return f"the broker has just started and reads its undecided transactions, {self.engine.unread:,} records are left"
+
+    def _ended(self, peer: Peer, command: RemotingCommand, request: EndRequest) -> RemotingCommand | None:
         result = self.engine.end(request)
         if result is None:
             return None
@@ -232,6 +275,8 @@ class TransactionService:
 
     def resume_check(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """RESUME_CHECK_HALF_MESSAGE (Source: spec broker §4.8, remoting §2.5.8)."""
+        if not self.engine.is_loaded:
+            return command.reply(ResponseCode.SYSTEM_BUSY, f"{self._reading}; try again then")
         _host, offset = parse_offset_message_id(text_field(command.ext_fields, "msgId"))
         return self._answer(peer, command, self.engine.resume(offset))
 
@@ -246,6 +291,22 @@ class TransactionService:
 
         self._durable.wait(result.durable_end, durable)
         return None
+
+
+@contextmanager
+def _unlooked_at() -> Iterator[None]:
+    """Keep what is made now out of garbage collection: many objects that stay, and none of them in a cycle.
+
+    A collection that looks at 100,000 undecided messages stops the loop for 50 ms.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
 
 
 class LivingProducers:

@@ -51,7 +51,8 @@ ROUND_SLICE = 16
 """Half messages looked at before the loop gets its turn."""
 RECENT_MAX = 1_000
 """Ended transactions that are kept for the console."""
-_LOAD_COUNT = 800
+_LOAD_COUNT = 32
+"""Records taken in before the loop gets its turn: half a millisecond."""
 
 
 class Store(Protocol):
@@ -199,22 +200,56 @@ class TransactionEngine:
         self._owed: list[int] = []
         self._owed_bytes = 0
         self._loaded = False
+        self.unread = 0
+        """Records of half and op queue that `loading` has not taken in yet."""
 
     # ---- taking in the queues ----
 
     def load(self, half_start: int, op_start: int) -> None:
         """Take in what the queues hold from the given progress on; -1 where there is none yet."""
-        half_start = self._start(HALF_TOPIC, half_start)
-        op_start = self._start(OP_TOPIC, op_start)
-        self.ledger = Ledger(half_start=half_start, op_start=op_start)
-        for record in _records(self._store, OP_TOPIC, op_start):
-            self._take_op(record)
-        for record in _records(self._store, HALF_TOPIC, half_start):
-            self._take_half(record)
-        self.ledger.half_end = max(self.ledger.half_end, self._store.max_offset(HALF_TOPIC, QUEUE_ID))
-        self.ledger.op_end = max(self.ledger.op_end, self._store.max_offset(OP_TOPIC, QUEUE_ID))
+        for _slice in self.loading(half_start, op_start):
+            pass
+
+    def loading(self, half_start: int, op_start: int) -> Iterator[None]:
+        """The same in slices of a millisecond; nothing may be decided or checked before its end.
+
+        What is stored meanwhile is at the ends of the queues, and taken in with the rest.
+        """
+        self._loaded = False
+        read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
+        self.ledger = Ledger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
+        takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
+        while left := {topic: self._store.max_offset(topic, QUEUE_ID) - offset for topic, offset in read.items()}:
+            self.unread = sum(left.values())
+            # Op records first: a half message that one of them names is not undecided even for a moment.
+            topic = next((topic for topic, count in left.items() if count > 0), None)
+            if topic is None:
+                break
+            read[topic] = self._take_slice(topic, read[topic], takes[topic])
+            yield
+        self.ledger.half_end = max(self.ledger.half_end, read[HALF_TOPIC])
+        self.ledger.op_end = max(self.ledger.op_end, read[OP_TOPIC])
         self.ledger.loaded()
         self._loaded = True
+
+    def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
+        """Take in what one read gives; returns where to go on. What cannot be read is passed over."""
+        found = self._store.get_messages(topic, QUEUE_ID, offset, _LOAD_COUNT)
+        for record in found.records:
+            try:
+                take(record)
+            except RecordError as error:
+                logger.warning("a record of %s behind offset %d is passed over: %s", topic, offset, error.message)
+        if found.next_offset > offset:
+            return found.next_offset
+        end = self._store.max_offset(topic, QUEUE_ID)
+        logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
+        return end
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether everything that the queues held is taken in."""
+        return self._loaded
 
     def _start(self, topic: str, progress: int) -> int:
         low, high = self._store.min_offset(topic, QUEUE_ID), self._store.max_offset(topic, QUEUE_ID)
@@ -554,14 +589,3 @@ def _is_another(message_id: str, half: StoredMessage) -> bool:
     if not message_id or len(message_id) != len(unique_key):
         return False
     return message_id not in (unique_key, offset_message_id(half.store_host, half.physical_offset))
-
-
-def _records(store: Store, topic: str, start: int) -> Iterator[memoryview]:
-    """Records of a system topic from an offset on; what cannot be read is passed over."""
-    offset = start
-    while offset < store.max_offset(topic, QUEUE_ID):
-        found = store.get_messages(topic, QUEUE_ID, offset, _LOAD_COUNT)
-        yield from found.records
-        if found.next_offset <= offset:
-            return
-        offset = found.next_offset

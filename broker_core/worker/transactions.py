@@ -59,6 +59,7 @@ def transaction_totals(transactions: Transactions) -> dict[str, float]:
         "transactions_half_lag": ledger.half_end - ledger.half_progress,
         "transactions_op_lag": ledger.op_end - ledger.op_progress + engine.owed_ops,
         "transactions_next_round_ms": transactions.next_round_ms,
+        "transactions_unread": 0 if engine.is_loaded else engine.unread,
     }
 
 
