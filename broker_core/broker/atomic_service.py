@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.pull_processor import PullProcessor
 from broker_core.broker.state import BrokerState
-from broker_core.errors import UsageError
+from broker_core.errors import StoreError, UsageError
 from broker_core.message.model import MessageToStore
 from broker_core.store.results import PutStatus
 
@@ -47,6 +47,7 @@ class AtomicService:
         durable: Tells when the log is on disk.
         pull: Told when messages become visible.
         directory: The store's folder of configuration.
+        write_positions: Brings the consumer positions of this moment to the disk, with what `offsets_entry` gives.
 
     Attributes:
         coordinator: Serves producers.
@@ -54,12 +55,20 @@ class AtomicService:
 
     coordinator: Coordinator
 
-    def __init__(self, state: BrokerState, durable: DurableAnswers, pull: PullProcessor, directory: Path) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        durable: DurableAnswers,
+        pull: PullProcessor,
+        directory: Path,
+        write_positions: Callable[[], Awaitable[None]],
+    ) -> None:
         self._state = state
         self._store = state.store
         self._pull = pull
         self._files = SnapshotFiles(directory)
         self._journal = ActionJournal(directory, clock=state.clock)
+        self._write_positions = write_positions
         self._snapshot_at = 0
         self._snapshot_ticks = 0
         self._ticks = 0
@@ -78,6 +87,9 @@ class AtomicService:
         """
         replayed = await asyncio.to_thread(replay, self._store, self._files)
         self._adopt(replayed, offsets_entry)
+        if _number(offsets_entry.get("appliedTo")) > self._store.commit_log_max_offset:
+            # The log has lost its end; decisions that take its place would seem to be contained in the file.
+            await self._write_positions()
 
     def _adopt(self, replayed: Replayed, offsets_entry: Mapping[str, Any]) -> None:
         state = replayed.state
@@ -209,8 +221,10 @@ class AtomicService:
         offset = self._store.commit_log_max_offset
         data = encode_snapshot(self.coordinator.state, offset)
         try:
+            # Positions first: a restart from the snapshot does not read the decisions before it again.
+            await self._write_positions()
             await asyncio.to_thread(self._files.write, data, offset)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             logger.warning(
                 "the snapshot of atomic transactions is not written (%s); the next start reads more of the log", error
             )

@@ -261,7 +261,8 @@ class EmbeddedBroker:
 
     async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
-        service = AtomicService(state, durable, dispatcher.pull, self.config.store.root / "config")
+        write_positions = partial(self._files.write, OFFSETS_FILE)
+        service = AtomicService(state, durable, dispatcher.pull, self.config.store.root / "config", write_positions)
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
         dispatcher.send.reserved = (PROPERTY,)

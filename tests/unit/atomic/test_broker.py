@@ -1,11 +1,14 @@
 """Atomic transactions from our producer through the whole broker, over loopback."""
 
 import asyncio
+import json
+import shutil
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
+from broker_core.broker.atomic_service import OFFSETS_ENTRY
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.atomic_producer import AbortNeededError, AtomicError, AtomicProducer, FencedError
 from broker_core.client.message import Message
@@ -324,6 +327,34 @@ def test_positions_of_a_group_change_with_the_transaction_only(tmp_path):
             await reader.ask(Q.UPDATE_CONSUMER_OFFSET, position | {"commitOffset": 8})
             await producer.commit()
             assert broker.offsets.get("CG", "orders", 0) == 8, "what was set later by itself counts"
+
+    asyncio.run(scenario())
+
+
+def test_a_crash_right_after_a_snapshot_loses_no_position(tmp_path):
+    async def scenario():
+        async with running(tmp_path) as broker, AtomicProducer(broker.name_server_address, "shop") as producer:
+            await producer.create_topic("orders", queues=1)
+            async with producer.transaction():
+                await producer.send(Message("orders", b"x"))
+                await producer.send_offsets("CG", {queue("orders"): 7})
+            await broker.atomic._write_snapshot()
+            shutil.copytree(tmp_path / "store", tmp_path / "crashed" / "store")
+        async with running(tmp_path / "crashed") as broker:
+            assert broker.offsets.get("CG", "orders", 0) == 7
+
+    asyncio.run(scenario())
+
+
+def test_a_log_that_lost_its_end_makes_the_file_of_positions_say_so(tmp_path):
+    async def scenario():
+        async with running(tmp_path) as broker, AtomicProducer(broker.name_server_address, "shop") as producer:
+            await producer.create_topic("orders", queues=1)
+        path = tmp_path / "store" / "config" / "consumerOffset.json"
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {OFFSETS_ENTRY: {"appliedTo": 10**9, "setBeside": []}}))
+        async with running(tmp_path) as broker:
+            assert json.loads(path.read_text())[OFFSETS_ENTRY]["appliedTo"] == broker.store.commit_log_max_offset
 
     asyncio.run(scenario())
 
