@@ -14,7 +14,11 @@ from broker_core.client.message import Message
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import ClientConfig, StoreConfig
 from broker_core.errors import NetworkError, RemoteError
+from broker_core.message.message_id import parse_offset_message_id
 from broker_core.message.record import decode_record
+from broker_core.remoting.client import ConnectionPool
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
 from broker_core.store.message_store import MessageStore
 from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from tests.support.broker_process import CHECKOUT
@@ -160,6 +164,47 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_by_the_check_when_the_en
     with worker(store, kill_at(OP_TOPIC, before=True)) as driver:
         assert send_and_die(driver, [b"rollback 1"], state=lambda _message: ROLLBACK) == [b"rollback 1"]
     assert "T" not in settle(store)
+
+
+def test_a_half_message_that_the_machine_lost_is_not_committed_to(store):
+    # A power cut takes what was not synced: the process is killed, and the end of its log is gone.
+    with worker(store) as driver:
+        name_server = driver.wait_ready().name_server
+
+        async def leave_open():
+            async with TransactionProducer(name_server, "PG", unknown, config=CLIENT) as producer:
+                return await producer.begin(Message("T", b"commit 1"))
+
+        sent = asyncio.run(leave_open()).sent
+        driver.process.kill()
+        driver.process.wait(30)
+    _host, physical_offset = parse_offset_message_id(sent.offset_message_id)
+    (log,) = (store / "commitlog").iterdir()
+    with log.open("r+b") as file:
+        file.seek(physical_offset)
+        file.write(bytes(log.stat().st_size - physical_offset))
+    fields = {
+        "producerGroup": "PG", "tranStateTableOffset": str(sent.queue_offset), "commitLogOffset": str(physical_offset),
+        "commitOrRollback": "8", "fromTransactionCheck": "false", "msgId": sent.message_id,
+    }  # fmt: skip
+    with worker(store) as driver:
+        broker = driver.wait_ready().broker
+
+        async def end():
+            pool = ConnectionPool()
+            try:
+                return await pool.request(broker, RemotingCommand(RequestCode.END_TRANSACTION, fields))
+            finally:
+                await pool.close()
+
+        answer = asyncio.run(end())
+        assert answer.code == ResponseCode.SYSTEM_ERROR
+        assert "prepared transaction message failed" in answer.remark
+        page = driver.ask(ListTransactions(0, 10))
+        assert isinstance(page, TransactionPage)
+        assert page.total == 0
+        assert driver.end_input() == 0
+    assert b"commit 1" not in contents(store).get("T", Counter())
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])

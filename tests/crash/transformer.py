@@ -1,6 +1,6 @@
 """Reads a topic, writes what it made of it to others, its position in the same transaction; killed by its parent at any moment.
 
-python transformer.py NAME_SERVER COUNT
+python transformer.py NAME_SERVER COUNT [POINT]     (POINT: of `tests.support.atomic_kill_points.PRODUCER`, where it dies)
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ async def transform(name_server: str, count: int) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] and sys.argv[3]:
+        from tests.support.atomic_kill_points import PRODUCER
+
+        PRODUCER[sys.argv[3]]()
     try:
         asyncio.run(transform(sys.argv[1], int(sys.argv[2])))
     except (AtomicError, NetworkError) as error:
