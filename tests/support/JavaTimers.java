@@ -1,4 +1,5 @@
 import java.nio.charset.StandardCharsets;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.Message;
@@ -18,6 +19,33 @@ public final class JavaTimers {
         producer.setNamesrvAddr(args[0]);
         producer.setSendMsgTimeout(10_000);
         producer.start();
+        try {
+            waitForRoute(producer, args[1]);
+            sendAndRecall(producer, args);
+        } catch (Exception error) {
+            // The client's threads would keep the program alive.
+            error.printStackTrace();
+            System.exit(1);
+        }
+        System.exit(0);
+    }
+
+    /** A broker that has just started may not be registered yet. */
+    private static void waitForRoute(DefaultMQProducer producer, String topic) throws Exception {
+        for (int tries = 0; ; tries++) {
+            try {
+                producer.send(new Message(topic + "-first", new byte[] {1}));
+                return;
+            } catch (MQClientException error) {
+                if (tries == 60) {
+                    throw error;
+                }
+                Thread.sleep(500);
+            }
+        }
+    }
+
+    private static void sendAndRecall(DefaultMQProducer producer, String[] args) throws Exception {
         String recalled = null;
         for (int number = 0; number < Integer.parseInt(args[2]); number++) {
             Message message = new Message(args[1], "TagA", "key-" + number, ("timer-" + number).getBytes(StandardCharsets.UTF_8));
@@ -29,6 +57,5 @@ public final class JavaTimers {
             }
         }
         System.out.println("recalled " + producer.recallMessage(args[1], recalled));
-        System.exit(0);
     }
 }
