@@ -100,8 +100,8 @@ class Snapshot:
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
     disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes; transactions_pending, _checking, _waiting (no producer
     is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
-    _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms, _unread (records that a start has still
-    to read before all that is undecided is known); where atomic transactions are on
+    _half_end (of the half queue), _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms, _unread
+    (records that a start has still to read before all that is undecided is known); where atomic transactions are on
     also atomic_open, _oldest_ms (start of the oldest open one, -1 none), _held_back (messages that readers do not get yet),
     _committed, _aborted, _timed_out (since the start)."""
     delays: Columns = field(default_factory=dict)
@@ -245,12 +245,15 @@ class ListTransactions:
         count: Rows at most, 1 to 1,000.
         group: Only of this producer group; empty for all.
         ended: Whether to list ended ones, the newest first, instead of undecided ones.
+        words: Only those with all these words in key, unique key, tag, topic or group, letter case aside; empty for all.
+            Every one is looked at, not only those of the page.
     """
 
     start: int
     count: int
     group: str = ""
     ended: bool = False
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

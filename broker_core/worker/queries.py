@@ -215,7 +215,7 @@ class Queries:
     async def _answer_transactions(self, query: TransactionQuery) -> Answer:
         match query:
             case ListTransactions():
-                return list_transactions(query, self._transactions, self._engine.store, now_ms=wall_clock_ms)
+                return await list_transactions(query, self._transactions, self._engine.store, now_ms=wall_clock_ms)
             case ReadTransactionHistory(before, count, halves_back):
                 progress = self._transactions.engine.ledger.half_progress
                 read = partial(

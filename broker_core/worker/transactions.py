@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -13,6 +15,7 @@ from broker_core.message.record import check_record
 from broker_core.transaction.engine import Ended, TransactionEngine
 from broker_core.transaction.history import HistoryPage
 from broker_core.transaction.messages import HalfMessage
+from broker_core.worker.transaction_search import RecordStore, with_words, words_of
 
 if TYPE_CHECKING:
     from broker_core.broker.transaction_actions import TransactionActions
@@ -35,12 +38,6 @@ class Transactions(Protocol):
     def living(self, group: str) -> int: ...
 
 
-class RecordStore(Protocol):
-    """Where records are read."""
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-
 def transaction_totals(transactions: Transactions) -> dict[str, float]:
     """Figures for `Snapshot.totals`; costs a look at each producer group that owes a decision."""
     engine = transactions.engine
@@ -57,6 +54,7 @@ def transaction_totals(transactions: Transactions) -> dict[str, float]:
         "transactions_expired": counters.expired,
         "transactions_checks": counters.checks,
         "transactions_half_lag": ledger.half_end - ledger.half_progress,
+        "transactions_half_end": ledger.half_end,
         "transactions_op_lag": ledger.op_end - ledger.op_progress + engine.owed_ops,
         "transactions_next_round_ms": transactions.next_round_ms,
         "transactions_unread": 0 if engine.is_loaded else engine.unread,
@@ -68,17 +66,24 @@ class _Row(NamedTuple):
     ended: Ended | None
 
 
-def list_transactions(
+async def list_transactions(
     query: ListTransactions, transactions: Transactions, store: RecordStore, *, now_ms: Callable[[], int]
 ) -> TransactionPage:
-    """One page; reads the records of its rows.
+    """One page; reads the records of its rows, and for a search those of all.
 
     Raises:
         UsageError: The page asked for is empty, too large, or before the first.
     """
     if not 1 <= query.count <= PAGE_MAX or query.start < 0:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
-    total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
+    words = words_of(query.words)
+    if words:
+        every = replace(query, start=0, count=sys.maxsize)
+        _total, rows = _ended_rows(every, transactions) if query.ended else _undecided_rows(every, transactions)
+        found = await with_words(rows, words, store)
+        total, rows = len(found), _still(found, transactions)[query.start : query.start + query.count]
+    else:
+        total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
     heads = [_head(store, row.half) for row in rows]
     return TransactionPage(
         total=total,
@@ -103,6 +108,11 @@ def list_transactions(
         next_check_ms=[_next_check_ms(row, transactions, now_ms()) for row in rows],
         ended_ms=[row.ended.at_ms if row.ended else -1 for row in rows],
     )
+
+
+def _still(rows: list[_Row], transactions: Transactions) -> list[_Row]:
+    """Rows that are what they were when the search began."""
+    return [row for row in rows if row.ended is not None or transactions.engine.ledger.is_undecided(row.half)]
 
 
 def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:

@@ -178,12 +178,14 @@ class HalfOpPicture:
         ops: Rising by offset.
         half_progress: First half record that is not done with; -1 unknown.
         op_progress: First op record that is not read; -1 unknown.
+        is_end: Whether these are the newest records.
     """
 
     halves: tuple[Cell, ...] = ()
     ops: tuple[Cell, ...] = ()
     half_progress: int = -1
     op_progress: int = -1
+    is_end: bool = True
 
     def links(self) -> list[tuple[Cell, Cell]]:
         """Half records with the op record that closes them."""
@@ -191,21 +193,30 @@ class HalfOpPicture:
         return [(last[op.origin], op) for op in self.ops if op.origin in last]
 
 
-def half_op_picture(found: Sequence[Life], half_lag: float, op_lag: float, count: int) -> HalfOpPicture:
-    """The last ``count`` records of each queue, as far as the lives tell of them."""
+def half_op_picture(found: Sequence[Life], half_lag: float, op_lag: float, count: int, *, before: int = -1) -> HalfOpPicture:
+    """The last ``count`` records of each queue, as far as the lives tell of them.
+
+    Args:
+        found: Lives.
+        half_lag: Records behind the progress of the half queue, up to its end.
+        op_lag: The same of the op queue.
+        count: Cells of each queue at most.
+        before: The half records end before this offset; -1 at the end of the queue. Progress is told at the end only.
+    """
     halves: dict[int, Cell] = {}
     ops: dict[int, Cell] = {}
     for life in found:
         places = [step.queue_offset for step in life.steps if step.kind in HALF_STEPS]
-        for place in places:
+        for place in [place for place in places if before < 0 or place < before]:
             halves[place] = Cell(place, life.origin, life.state if place == max(places) else "")
         if life.op_offset >= 0 and life.state in (COMMITTED, ROLLED_BACK):
             ops[life.op_offset] = Cell(life.op_offset, life.origin, life.state)
     return HalfOpPicture(
         halves=tuple(halves[offset] for offset in sorted(halves)[-count:]),
         ops=tuple(ops[offset] for offset in sorted(ops)[-count:]),
-        half_progress=_progress(halves, half_lag),
-        op_progress=_progress(ops, op_lag),
+        half_progress=_progress(halves, half_lag) if before < 0 else -1,
+        op_progress=_progress(ops, op_lag) if before < 0 else -1,
+        is_end=before < 0,
     )
 
 

@@ -40,7 +40,14 @@ from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.half_op_strip import CELLS_MAX
-from gui.views.transactions.view import ENDED_AGAIN_MS, ENDED_ROWS, PAGE_ROWS, TransactionsView
+from gui.views.transactions.view import (
+    ENDED_AGAIN_MS,
+    ENDED_ROWS,
+    PAGE_ROWS,
+    STRIP_HALVES,
+    STRIP_LIVES,
+    TransactionsView,
+)
 from gui.widgets.chip import Chip
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
@@ -122,6 +129,15 @@ def test_only_the_ends_of_the_queues_are_drawn():
     assert half_op_picture([], 1, 1, 3).half_progress == -1
 
 
+def test_a_picture_before_an_offset_has_no_later_records():
+    checked = Life(4, COMMITTED, 9, 1, (Step("prepared", 1, 4, 0), Step("checked", 2, 6, 1), Step("decided", 3, 9, 2)))
+
+    picture = half_op_picture([checked], half_lag=2, op_lag=0, count=10, before=6)
+
+    assert picture.halves == (Cell(4, 4, ""),)
+    assert (picture.half_progress, picture.op_progress, picture.is_end) == (-1, -1, False)
+
+
 def test_an_atomic_row_adds_up_what_it_holds_back():
     shop, billing = atomic_rows(fake_atomic())
 
@@ -194,6 +210,54 @@ def test_the_filter_finds_by_key_topic_and_group(make_view, source):
     assert view.grid.placeholder.text == "No transaction matches this filter."
     view._show_all()
     assert view.rows.rowCount() == 3
+
+
+def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
+    view = make_view(source)
+    view._start = PAGE_ROWS
+    source.asked.clear()
+
+    view._filter("Pay  7")
+
+    assert source.asked[:2] == [
+        ("list_transactions", (ListTransactions(0, PAGE_ROWS, words="pay 7"),)),
+        ("list_transactions", (ListTransactions(0, ENDED_ROWS, ended=True, words="pay 7"),)),
+    ]
+    assert view.foot.text().endswith("that match")
+    source.asked.clear()
+    later = replace(STATE, taken_ms=STATE.taken_ms + 100, totals=STATE.totals | {"transactions_checks": 45})
+    view.state_changed(later)
+    assert source.asked == []
+    view.state_changed(replace(later, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS))
+    assert ("list_transactions", (ListTransactions(0, PAGE_ROWS, words="pay 7"),)) in source.asked
+    view._show_all()
+    assert ("list_transactions", (ListTransactions(0, PAGE_ROWS),)) in source.asked
+
+
+def test_the_strip_is_moved_along_the_queues(make_view, source):
+    view = make_view(replace_totals(source, transactions_half_end=120))
+    first = view.strip.picture.halves[0].offset
+    assert not view.strip_forward.isEnabled()
+    assert not view.strip_end.isEnabled()
+
+    view.strip_back.click()
+
+    assert source.asked[-1] == ("transaction_history", (first, STRIP_LIVES, STRIP_HALVES))
+    assert all(cell.offset < first for cell in view.strip.picture.halves)
+    assert (view.strip.picture.half_progress, view.strip.picture.is_end) == (-1, False)
+    view.strip_forward.click()
+    assert source.asked[-1] == ("transaction_history", (first + CELLS_MAX, STRIP_LIVES, STRIP_HALVES))
+    view.strip_forward.click()
+    assert source.asked[-1] == ("transaction_history", (-1, STRIP_LIVES, STRIP_HALVES))
+    assert view.strip.picture.is_end
+    view.strip_back.click()
+    view.strip_end.click()
+    assert source.asked[-1] == ("transaction_history", (-1, STRIP_LIVES, STRIP_HALVES))
+
+
+def replace_totals(source, **totals):
+    source.state = replace(STATE, totals=STATE.totals | totals)
+    return source
 
 
 def test_what_ended_is_read_less_often_than_what_is_open(make_view, source):

@@ -111,7 +111,8 @@ class HalfOpStrip(QWidget):
         painter.drawText(QRectF(0, top - 4, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, name)
         painter.setFont(text_font(Size.CAPTION))
         painter.setPen(QColor(tokens.text_3))
-        words = tr("max {offset}", offset=count_text(cells[-1].offset + 1)) if cells else tr("empty")
+        end = "max {offset}" if self._picture.is_end else "to {offset}"
+        words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty")
         painter.drawText(QRectF(0, top + 11, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, words)
         for number, cell in enumerate(cells):
             self._paint_cell(painter, cell, self._rect(number, top), is_done=0 <= cell.offset < progress)

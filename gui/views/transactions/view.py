@@ -73,9 +73,11 @@ class TransactionsView(PageView):
         self._now_ms = 0
         self._only = ""
         self._words: list[str] = []
+        self._sought = ""
+        self._strip_before = -1
         self._start = 0
         self._total = 0
-        self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
+        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
         self._strip_for: tuple[float, ...] | None = None
@@ -105,6 +107,9 @@ class TransactionsView(PageView):
         self.strip_panel = Panel(" ")
         self.strip = HalfOpStrip(theme)
         self.legend = {state: Chip(theme) for state in (PREPARED, CHECKING, COMMITTED, ROLLED_BACK)}
+        self.strip_back = IconButton(theme, "caret-left", on_click=self._strip_earlier)
+        self.strip_forward = IconButton(theme, "caret-right", on_click=self._strip_later)
+        self.strip_end = IconButton(theme, "skip-forward", on_click=lambda: self._move_strip(-1))
         self.atomic = AtomicPanel(context, self.dialogs)
         self.tabs = QTabWidget()
         self._build()
@@ -147,7 +152,7 @@ class TransactionsView(PageView):
 
     def refresh(self) -> None:
         self._open_for = self._ended_for = self._strip_for = None
-        self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
+        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
         self._life_of = None
         if self._state is not None:
             self._read_stale()
@@ -164,6 +169,9 @@ class TransactionsView(PageView):
         for state, chip in self.legend.items():
             chip.set(*state_word(state))
         self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
+        self.strip_back.set_tip(tr("Earlier records"))
+        self.strip_forward.set_tip(tr("Later records"))
+        self.strip_end.set_tip(tr("The newest records"))
         self.back.set_tip(tr("Earlier ones"))
         self.forward.set_tip(tr("Later ones"))
         self.search.setPlaceholderText(tr("Filter by key, topic or group"))
@@ -192,6 +200,8 @@ class TransactionsView(PageView):
         self.strip_panel.content.addWidget(self.strip)
         for chip in self.legend.values():
             self.strip_panel.add_action(chip)
+        for button in (self.strip_back, self.strip_forward, self.strip_end):
+            self.strip_panel.add_action(button)
         self.strip_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
@@ -235,22 +245,23 @@ class TransactionsView(PageView):
     def _read_stale(self) -> None:
         """Ask for what was read at other counts than those of now; an answer on its way is waited for."""
         counted, now_ms = self._counted, self._now_ms
-        if self._open_for != counted and not self._open_query.waiting:
+        # A search looks at all that is undecided, so it is not done with every figure.
+        is_old = not self._sought or now_ms - self._open_read_ms >= ENDED_AGAIN_MS
+        if self._open_for != counted and is_old and not self._open_query.waiting:
             self._read_open()
         is_old = now_ms - self._ended_read_ms >= ENDED_AGAIN_MS
         if self._ended_for != counted and is_old and not self._ended_query.waiting:
             self._ended_for, self._ended_read_ms = counted, now_ms
-            pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True))
+            pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True, words=self._sought))
             self._ended_query.ask(pending, self._show_ended, self._failed)
         is_old = now_ms - self._strip_read_ms >= STRIP_AGAIN_MS
         if self._strip_for != counted and is_old and not self._strip_query.waiting:
             self._strip_for, self._strip_read_ms = counted, now_ms
-            pending_history = self.context.source.transaction_history(-1, STRIP_LIVES, STRIP_HALVES)
-            self._strip_query.ask(pending_history, self._show_strip, lambda _error: None)
+            self._read_strip()
 
     def _read_open(self) -> None:
-        self._open_for = self._counted
-        pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS))
+        self._open_for, self._open_read_ms = self._counted, self._now_ms
+        pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS, words=self._sought))
         self._open_query.ask(pending, self._show_open, self._failed)
 
     def _show_open(self, page: TransactionPage) -> None:
@@ -268,7 +279,31 @@ class TransactionsView(PageView):
     def _show_strip(self, history: TransactionHistory) -> None:
         totals = self._state.totals if self._state is not None else {}
         half_lag, op_lag = (totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
-        self.strip.set_picture(half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX))
+        picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._strip_before)
+        self.strip.set_picture(picture)
+        self.strip_back.setEnabled(bool(picture.halves) and picture.halves[0].offset > 0)
+        self.strip_forward.setEnabled(self._strip_before >= 0)
+        self.strip_end.setEnabled(self._strip_before >= 0)
+
+    def _read_strip(self) -> None:
+        source = self.context.source
+        pending = source.transaction_history(self._strip_before, STRIP_LIVES, STRIP_HALVES)
+        self._strip_query.ask(pending, self._show_strip, lambda _error: None)
+
+    def _strip_earlier(self) -> None:
+        halves = self.strip.picture.halves
+        if halves:
+            self._move_strip(halves[0].offset)
+
+    def _strip_later(self) -> None:
+        end = self._state.totals.get("transactions_half_end", math.nan) if self._state is not None else math.nan
+        before = self._strip_before + CELLS_MAX
+        self._move_strip(-1 if before >= end else before)
+
+    def _move_strip(self, before: int) -> None:
+        """Show the half records before an offset, or the newest ones."""
+        self._strip_before = before
+        self._read_strip()
 
     def _failed(self, error: OrbitError) -> None:
         self.grid.set_error(tr("The transactions were not read."), error.message, tr("Retry"), self.refresh)
@@ -301,9 +336,18 @@ class TransactionsView(PageView):
         self._show_board()
 
     def _filter(self, text: str) -> None:
+        """Show what has the words: of the rows that are here at once, then of all that the broker knows."""
         self._words = text.casefold().split()
         words = self._words
         self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
+        if " ".join(words) != self._sought:
+            self._sought, self._start = " ".join(words), 0
+            self._open_query.cancel()
+            self._ended_query.cancel()
+            self._open_for = self._ended_for = None
+            self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
+            if self._state is not None:
+                self._read_stale()
         self._show_texts()
 
     def _turn(self, by: int) -> None:
@@ -391,7 +435,9 @@ class TransactionsView(PageView):
         self.back.setEnabled(self._start > 0)
         self.forward.setEnabled(self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
-        if is_open:
+        if self._sought and is_open:
+            self.foot.setText(tr("{shown} of {count} undecided that match", shown=shown, count=count_text(self._total)))
+        elif is_open:
             self.foot.setText(
                 tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(self._total))
             )

@@ -155,6 +155,52 @@ def test_progress_is_on_disk_after_a_stop_and_a_restart_goes_on_there(tmp_path, 
     asyncio.run(run())
 
 
+def test_a_search_looks_at_all_of_them_and_not_at_a_page(tmp_path):
+    async def run():
+        async with running(tmp_path) as (broker, queries):
+            producer = await open_transactions(broker)
+            for number in range(150):
+                await producer.begin(Message("T", b"x", tags="Tag", keys=(f"Order-{number}", f"n{number % 7}")))
+            other = await open_transactions(broker, b"y", group="Other")
+
+            async def found(words, *, start=0, count=5, ended=False):
+                page = await queries.answer(s.ListTransactions(start, count, words=words, ended=ended))
+                return page.total, page.keys
+
+            assert await found("ORDER-149") == (1, ["Order-149 n2"])
+            total, keys = await found("tag n2")
+            assert total == len([n for n in range(150) if n % 7 == 2])
+            assert keys == [f"Order-{n} n2" for n in range(2, 37, 7)]
+            assert await found("tag n2", start=total - 1) == (total, ["Order-149 n2"])
+            assert await found("pg order-14 n0") == (3, ["Order-14 n0", "Order-140 n0", "Order-147 n0"])
+            assert (await found("other k2"))[0] == 1
+            assert await found("nothing") == (0, [])
+            await queries.answer(s.EndTransaction(149, commit=True))
+            assert await found("order-149") == (0, [])
+            assert await found("order-149", ended=True) == (1, ["Order-149 n2"])
+            await producer.close()
+            await other.close()
+
+    asyncio.run(run())
+
+
+def test_a_search_that_is_given_up_ends(tmp_path):
+    async def run():
+        async with running(tmp_path) as (broker, queries):
+            producer = await open_transactions(broker)
+            for number in range(150):
+                await producer.begin(Message("T", b"x", keys=(f"Order-{number}",)))
+            asking = asyncio.create_task(queries.answer(s.ListTransactions(0, 5, words="order")))
+            await asyncio.sleep(0)
+            assert not asking.done()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            await producer.close()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("page", [s.ListTransactions(0, 0), s.ListTransactions(0, 1_001), s.ListTransactions(-1, 5)])
 def test_a_page_out_of_bounds_is_refused(tmp_path, page):
     async def run():

@@ -1,0 +1,68 @@
+"""Finds transactions by what a person remembers of them: words of key, unique key, tag, topic or producer group.
+
+Reads the records of all that are undecided, 100,000 in a second or two, with the loop's turn between every few; asking for
+something else ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from broker_core.errors import RecordError
+from broker_core.message import properties as props
+from broker_core.message.record import check_record
+from broker_core.transaction.messages import HalfMessage
+
+ROWS_A_SLICE = 64
+"""A millisecond."""
+
+_MARKERS = tuple(props.property_marker(name) for name in (props.KEYS, props.UNIQUE_KEY, props.TAGS))
+_R = TypeVar("_R", bound="Found")
+
+
+class Found(Protocol):
+    """A row that is looked at."""
+
+    @property
+    def half(self) -> HalfMessage: ...
+
+
+class RecordStore(Protocol):
+    """Where records are read."""
+
+    def record_at(self, physical_offset: int) -> memoryview | None: ...
+
+
+def words_of(text: str) -> list[str]:
+    """Words of a text, letter case aside."""
+    return text.casefold().split()
+
+
+async def with_words(rows: Iterable[_R], words: Sequence[str], store: RecordStore) -> list[_R]:
+    """The rows that have all words, in their order."""
+    found = []
+    for number, row in enumerate(rows, 1):
+        if _has(row.half, words, store):
+            found.append(row)
+        if number % ROWS_A_SLICE == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+def _has(half: HalfMessage, words: Sequence[str], store: RecordStore) -> bool:
+    text = f"{half.topic} {half.group}".casefold()
+    left = [word for word in words if word not in text]
+    if not left:
+        return True
+    record = store.record_at(half.physical_offset)
+    if record is None:
+        return False
+    try:
+        properties = check_record(record, 0, len(record), check_crc=False).properties
+    except RecordError:
+        return False
+    values = [props.find_property_bytes(properties, marker) or b"" for marker in _MARKERS]
+    text = b" ".join(values).decode("utf-8", "replace").casefold()
+    return all(word in text for word in left)
