@@ -70,7 +70,12 @@ def transaction_rows(page: TransactionPage) -> list[TransactionRow]:
 
 @dataclass(frozen=True, slots=True)
 class BoardFigures:
-    """Counts by state; rates in messages/s. NaN is unknown."""
+    """Counts by state; rates in messages/s. NaN is unknown.
+
+    Attributes:
+        op_lag: Op records that are not done with.
+        unread: Records that a start has still to read before all that is undecided is known.
+    """
 
     prepared: float
     checking: float
@@ -82,6 +87,9 @@ class BoardFigures:
     rollback_rate: float
     checks: float
     next_round_ms: float
+    unknown_rate: float = math.nan
+    op_lag: float = math.nan
+    unread: float = 0
 
     @property
     def undecided(self) -> float:
@@ -106,6 +114,9 @@ def board_figures(totals: Mapping[str, float]) -> BoardFigures:
         rollback_rate=total("transaction_rollback_rate"),
         checks=total("transactions_checks"),
         next_round_ms=total("transactions_next_round_ms"),
+        unknown_rate=total("transaction_unknown_rate"),
+        op_lag=total("transactions_op_lag"),
+        unread=totals.get("transactions_unread", 0),
     )
 
 
@@ -155,6 +166,39 @@ def lives(history: TransactionHistory) -> list[Life]:
         Life(origin, history.state[i], history.op_offset[i], history.deliveries[i], tuple(steps.get(i, ())))
         for i, origin in enumerate(history.origin)
     ]
+
+
+def past_rows(history: TransactionHistory) -> list[TransactionRow]:
+    """Transactions of the store as rows; what only the running broker knows of them is unknown."""
+    return [_past_row(history, i, life) for i, life in enumerate(lives(history))]
+
+
+def _past_row(history: TransactionHistory, i: int, life: Life) -> TransactionRow:
+    half = next((step for step in reversed(life.steps) if step.kind in HALF_STEPS), Step("", -1, -1, -1))
+    real = next((step.physical_offset for step in life.steps if step.kind == "delivered"), -1)
+    given_up = next((step.physical_offset for step in life.steps if step.kind == "given up"), half.physical_offset)
+    return TransactionRow(
+        origin=life.origin,
+        half_offset=half.queue_offset,
+        op_offset=life.op_offset,
+        physical_offset=given_up if life.state in LOST else half.physical_offset,
+        real_offset=real,
+        state=life.state,
+        group=history.group[i],
+        producers=-1,
+        topic=history.topic[i],
+        queue_id=history.queue_id[i],
+        keys=history.keys[i],
+        tag=history.tag[i],
+        unique_key=history.unique_key[i],
+        body_bytes=-1,
+        born_ms=history.born_ms[i],
+        check_times=history.check_times[i],
+        check_times_max=-1,
+        asked_ms=-1,
+        next_check_ms=-1,
+        ended_ms=-1 if life.state in UNDECIDED or not life.steps else life.steps[-1].at_ms,
+    )
 
 
 # ---- half queue and op queue -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from broker_core.api import (
     CheckTransaction,
@@ -44,6 +44,7 @@ from gui.views.transactions.view import (
     ENDED_AGAIN_MS,
     ENDED_ROWS,
     PAGE_ROWS,
+    PAST,
     STRIP_HALVES,
     STRIP_LIVES,
     TransactionsView,
@@ -232,6 +233,47 @@ def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     assert ("list_transactions", (ListTransactions(0, PAGE_ROWS, words="pay 7"),)) in source.asked
     view._show_all()
     assert ("list_transactions", (ListTransactions(0, PAGE_ROWS),)) in source.asked
+
+
+def test_the_store_tells_of_all_its_transactions_page_by_page(make_view, source, monkeypatch):
+    history = replace(fake_transaction_history(), origin=[17], state=["rolled back"], next_before=17)
+    monkeypatch.setattr("tests.support.fake_source.fake_transaction_history", lambda: history)
+    view = make_view(source)
+
+    view._card_chosen(PAST)
+
+    (row,) = view.rows.rows
+    assert (row.origin, row.state, row.half_offset, row.physical_offset) == (17, "rolled back", 52, 94_208)
+    assert (row.real_offset, row.op_offset, row.ended_ms) == (95_232, 30, TAKEN_MS - 59_900)
+    assert column(view.rows, "checks") == [f"1 of {UNKNOWN}"]
+    assert dict(view.detail.facts.pairs())["Producers"] == "pay-tx"
+    assert not view.detail.buttons[COMMIT].isEnabled()
+    assert "on this page of the store" in view.foot.text()
+    assert not view.back.isEnabled()
+    view.forward.click()
+    assert ("transaction_history", (17, PAGE_ROWS, 20_000)) in source.asked
+    assert view.back.isEnabled()
+    source.asked.clear()
+    view.back.click()
+    assert ("transaction_history", (-1, PAGE_ROWS, 20_000)) in source.asked
+
+
+def test_a_cell_of_a_transaction_that_ended_before_the_start_is_looked_up_in_the_store(make_view, source, monkeypatch):
+    history = replace(fake_transaction_history(), origin=[17])
+    monkeypatch.setattr("tests.support.fake_source.fake_transaction_history", lambda: history)
+    view = make_view(source)
+
+    view.strip.chosen.emit(17)
+
+    assert ("transaction_history", (18, PAGE_ROWS, 20_000)) in source.asked
+    assert view.grid.selected_row.origin == 17
+
+
+def test_a_start_says_how_much_it_has_still_to_read(make_view, source):
+    view = make_view(replace_totals(source, transactions_unread=1_200, transactions_op_lag=7))
+
+    assert "reading 1,200 records" in [chip.text for chip in view.header.findChildren(Chip)]
+    assert any("op lag 7" in one.text() for one in view.strip_panel.findChildren(QLabel))
 
 
 def test_the_strip_is_moved_along_the_queues(make_view, source):

@@ -66,7 +66,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
         Column("age", "Age", lambda row: span_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
                tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=66),
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
-               value=lambda row: (row.check_times, row.check_times_max), state=_pips_state, width=144),
+               value=lambda row: (row.check_times, max(row.check_times, row.check_times_max)), state=_pips_state, width=144),
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
                sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=66),
         Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
@@ -75,11 +75,13 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
 
 
 def _checks_text(row: TransactionRow) -> str:
-    return tr("{count} of {most}", count=row.check_times, most=row.check_times_max)
+    most = row.check_times_max if row.check_times_max >= 0 else UNKNOWN
+    return tr("{count} of {most}", count=row.check_times, most=most)
 
 
 def _pips_state(row: TransactionRow) -> State:
-    return State.WARNING if row.check_times >= CHECKS_LOW_SHARE * row.check_times_max else State.CHECKING
+    is_low = 0 < CHECKS_LOW_SHARE * row.check_times_max <= row.check_times
+    return State.WARNING if is_low else State.CHECKING
 
 
 def _next_text(row: TransactionRow, now_ms: int) -> str:

@@ -151,7 +151,7 @@ class TransactionDetail(Panel):
         facts = [
             (tr("Would go to") if shown.is_undecided else tr("Real topic"),
              tr("{topic}, queue {queue}", topic=shown.topic, queue=shown.queue_id)),
-            (tr("Producers"), tr("{group}, {count} connected", group=shown.group, count=max(0, shown.producers))),
+            (tr("Producers"), _producers_text(shown)),
             (tr("Born"), times.shown(shown.born_ms, self._now_ms)),
             (tr("Half offset"), self._half_text(shown)),
             (tr("Tag, size"), f"{shown.tag or UNKNOWN}, {bytes_text(shown.body_bytes)}"),
@@ -194,3 +194,9 @@ class TransactionDetail(Panel):
     def _open_message(self) -> None:
         if self._row is not None:
             self._context.navigate("messages", physical_offset=self._row.physical_offset)
+
+
+def _producers_text(shown: TransactionRow) -> str:
+    if shown.producers < 0:
+        return shown.group
+    return tr("{group}, {count} connected", group=shown.group, count=shown.producers)

@@ -27,7 +27,7 @@ from gui.models.transactions import (
     transaction_rows,
 )
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, milliseconds_text, tr
+from gui.text import count_text, milliseconds_text, rate_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -38,6 +38,7 @@ from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.columns import state_word, transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
+from gui.views.transactions.past import PastPages
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -54,9 +55,11 @@ STRIP_LIVES = 200
 STRIP_HALVES = 100
 """Half records that are read for the strip; some of them are copies."""
 OPEN = "open"
+PAST = "past"
+"""All transactions of the retained store, whatever became of them."""
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 DETAIL_WIDTH = 326
-_FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}}
+_FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}, PAST: set[str]()}
 
 
 class TransactionsView(PageView):
@@ -75,6 +78,7 @@ class TransactionsView(PageView):
         self._words: list[str] = []
         self._sought = ""
         self._strip_before = -1
+        self._wanted = -1
         self._start = 0
         self._total = 0
         self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
@@ -89,6 +93,7 @@ class TransactionsView(PageView):
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
         self._strip_query: LatestQuery[TransactionHistory] = LatestQuery(self)
+        self.past = PastPages(context.source, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
         self.board_panel = Panel(" ")
@@ -154,6 +159,8 @@ class TransactionsView(PageView):
         self._open_for = self._ended_for = self._strip_for = None
         self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
         self._life_of = None
+        if self.filters.current == PAST:
+            self.past.read()
         if self._state is not None:
             self._read_stale()
             self._show_selected()
@@ -165,7 +172,7 @@ class TransactionsView(PageView):
 
     def retranslate(self) -> None:
         self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
-        self.strip_panel.set_title(tr("Half queue and op queue"), tr("a line shows which op record closes which half record"))
+        self._show_lag()
         for state, chip in self.legend.items():
             chip.set(*state_word(state))
         self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
@@ -232,6 +239,8 @@ class TransactionsView(PageView):
         self.board.chosen.connect(self._card_chosen)
         self.filters.chosen.connect(lambda _key: self._show_filter(""))
         self.search.searched.connect(self._filter)
+        self.past.changed.connect(self._show_past)
+        self.past.failed.connect(self._failed)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
@@ -317,6 +326,9 @@ class TransactionsView(PageView):
             accepts = [one for one in self._open if one.check_times == 0]
         elif self._only == CHECKING:
             accepts = [one for one in self._open if one.check_times > 0]
+        elif self.filters.current == PAST:
+            here = {one.origin: one for one in self._open}
+            accepts = [here.get(one.origin, one) for one in self.past.rows]
         else:
             # Two lists that were read one after the other may both have a transaction that ended between.
             known = {one.origin: one for one in (*self._open, *self._ended)}
@@ -332,6 +344,9 @@ class TransactionsView(PageView):
 
     def _show_filter(self, only: str) -> None:
         self._only = only
+        if self.filters.current == PAST:
+            self.grid.set_loading(True)
+            self.past.begin()
         self._show_rows()
         self._show_board()
 
@@ -350,7 +365,19 @@ class TransactionsView(PageView):
                 self._read_stale()
         self._show_texts()
 
+    def _show_past(self) -> None:
+        self.grid.set_loading(False)
+        if self.filters.current == PAST:
+            wanted, self._wanted = self._wanted, -1
+            self._show_rows()
+            if wanted >= 0:
+                self.grid.select_key(wanted)
+
     def _turn(self, by: int) -> None:
+        if self.filters.current == PAST:
+            self.grid.set_loading(True)
+            self.past.turn(older=by > 0)
+            return
         self._start = max(0, self._start + by)
         self.grid.set_loading(True)
         self._read_open()
@@ -366,6 +393,10 @@ class TransactionsView(PageView):
                 self._show_filter("")
                 self.grid.select_key(origin)
                 return
+        # It ended before the start: the store tells of it.
+        self.filters.choose(PAST)
+        self._only, self._wanted = "", origin
+        self.past.begin(origin + 1)
 
     # ---- the shown transaction -----------------------------------------------------------------------------------------
 
@@ -427,14 +458,21 @@ class TransactionsView(PageView):
         self.filters.set_text(GIVEN_UP_KEY, tr("Given up {count}", count=counts[GIVEN_UP_KEY]))
         self.filters.set_text(COMMITTED, tr("Committed"))
         self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
+        self.filters.set_text(PAST, tr("All in the store"))
         self._show_chips(figures)
+        self._show_lag()
         self._show_empty()
         is_open = self.filters.current == OPEN
-        self.back.setVisible(is_open and self._total > PAGE_ROWS)
-        self.forward.setVisible(is_open and self._total > PAGE_ROWS)
-        self.back.setEnabled(self._start > 0)
-        self.forward.setEnabled(self._start + PAGE_ROWS < self._total)
+        is_past = self.filters.current == PAST
+        for button in (self.back, self.forward):
+            button.setVisible(is_past or (is_open and self._total > PAGE_ROWS))
+        self.back.setEnabled(self.past.has_newer if is_past else self._start > 0)
+        self.forward.setEnabled(self.past.has_older if is_past else self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
+        if is_past:
+            words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
+            self.foot.setText(f"{words}. {self.past.notice}" if self.past.notice else words)
+            return
         if self._sought and is_open:
             self.foot.setText(tr("{shown} of {count} undecided that match", shown=shown, count=count_text(self._total)))
         elif is_open:
@@ -450,10 +488,20 @@ class TransactionsView(PageView):
             chips.append((tr("{count} undecided", count=count_text(figures.undecided)), State.PENDING))
         if figures is not None and figures.without_producer > 0:
             chips.append((tr("{count} without a producer", count=count_text(figures.without_producer)), State.WARNING))
+        if figures is not None and figures.unread > 0:
+            chips.append((tr("reading {count} records", count=count_text(figures.unread)), State.CHECKING))
         if figures is not None and figures.given_up > 0:
             chips.append((tr("{count} given up", count=count_text(figures.given_up)), State.CRITICAL))
         self.header.set_chips(chips)
         self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
+
+    def _show_lag(self) -> None:
+        words = tr("a line shows which op record closes which half record")
+        figures = self._figures()
+        if figures is not None and not math.isnan(figures.op_lag):
+            facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
+            words = f"{facts}; {words}"
+        self.strip_panel.set_title(tr("Half queue and op queue"), words)
 
     def _show_empty(self) -> None:
         if self._words or self._only:
@@ -467,6 +515,8 @@ class TransactionsView(PageView):
             self.grid.set_empty(
                 words, open_topic, lambda: self.context.navigate("messages", topic="TRANS_CHECK_MAX_TIME_TOPIC")
             )
+        elif self.filters.current == PAST:
+            self.grid.set_empty(tr("The store holds no transactions."))
         else:
             self.grid.set_empty(tr("None since the start of the broker."))
 
