@@ -29,7 +29,7 @@ from broker_core.broker.put_rewrites import Draft, to_internal_queue
 from broker_core.broker.state import BrokerState
 from broker_core.broker.transaction_actions import TransactionActions
 from broker_core.config import BrokerConfig
-from broker_core.errors import RequestRefusedError, StoreError
+from broker_core.errors import OrbitError, RequestRefusedError, StoreError
 from broker_core.message import properties as props
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.message.model import MessageToStore
@@ -121,8 +121,7 @@ class TransactionService:
 
     def start(self) -> None:
         """Take in what the queues hold, and begin with rounds. Where they hold much, requests are served meanwhile."""
-        offsets = self._state.offsets
-        loading = self.engine.loading(*(offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
+        loading = self._loading()
         for _slice in islice(loading, SLICES_AT_ONCE):
             pass
         if self._state.config.store.flush_disk_type == "SYNC_FLUSH":
@@ -152,14 +151,28 @@ class TransactionService:
         """Connected producers of a group."""
         return self._producers.living(group)
 
+    def _loading(self) -> Iterator[None]:
+        offsets = self._state.offsets
+        return self.engine.loading(*(offsets.get(CHECK_GROUP, topic, QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
+
     async def _load(self, loading: Iterator[None]) -> None:
         """Take in the rest, then what producers have decided meanwhile."""
-        if not self.engine.is_loaded:
-            with _unlooked_at():
-                for _slice in loading:
-                    await asyncio.sleep(0)
+        while not self.engine.is_loaded:
+            try:
+                with _unlooked_at():
+                    for _slice in loading:
+                        await asyncio.sleep(0)
+            except Exception:
+                # The root of a background task: without what is undecided nothing could be decided or checked.
+                logger.exception("the undecided transactions were not read; it is tried again in %d ms", TICK_MS)
+                await asyncio.sleep(TICK_MS / 1000)
+                loading = self._loading()
         for number, (peer, command, request) in enumerate(self._early_ends, 1):
-            answer = self._ended(peer, command, request)
+            try:
+                answer = self._ended(peer, command, request)
+            except OrbitError as error:
+                logger.warning("a decision that came early was not carried out: %s", error.message)
+                answer = command.reply(ResponseCode.SYSTEM_ERROR, error.message)
             if answer is not None and not command.is_oneway:
                 peer.send(answer)
             if number % ENDS_A_SLICE == 0:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -78,9 +76,7 @@ async def list_transactions(
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
     words = words_of(query.words)
     if words:
-        every = replace(query, start=0, count=sys.maxsize)
-        _total, rows = _ended_rows(every, transactions) if query.ended else _undecided_rows(every, transactions)
-        found = await with_words(rows, words, store)
+        found = await with_words(_ended(query, transactions) if query.ended else _undecided(query, transactions), words, store)
         total, rows = len(found), _still(found, transactions)[query.start : query.start + query.count]
     else:
         total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
@@ -118,13 +114,23 @@ def _still(rows: list[_Row], transactions: Transactions) -> list[_Row]:
 def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
     ledger = transactions.engine.ledger
     total = ledger.groups.get(query.group, 0) if query.group else len(ledger)
-    chosen = (half for half in ledger if not query.group or half.group == query.group)
-    return total, [_Row(half, None) for half in islice(chosen, query.start, query.start + query.count)]
+    return total, list(islice(_undecided(query, transactions), query.start, query.start + query.count))
+
+
+def _undecided(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
+    # A copy: between two rows of a search the ledger goes on.
+    halves = list(transactions.engine.ledger) if query.words else transactions.engine.ledger
+    return (_Row(half, None) for half in halves if not query.group or half.group == query.group)
 
 
 def _ended_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
-    ended = [item for item in reversed(transactions.engine.recent) if not query.group or item.half.group == query.group]
-    return len(ended), [_Row(item.half, item) for item in ended[query.start : query.start + query.count]]
+    ended = list(_ended(query, transactions))
+    return len(ended), ended[query.start : query.start + query.count]
+
+
+def _ended(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
+    recent = list(reversed(transactions.engine.recent))
+    return (_Row(item.half, item) for item in recent if not query.group or item.half.group == query.group)
 
 
 def _state(row: _Row, transactions: Transactions) -> str:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from broker_core.broker import transaction_service
-from broker_core.errors import RequestRefusedError
+from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
@@ -139,3 +139,25 @@ def test_a_stop_meanwhile_loses_nothing_and_tells_no_progress(tmp_path, halves, 
     assert gc.isenabled() == was_enabled
     with transaction_bench(tmp_path / "store") as bench:
         assert len(bench.engine.ledger) == COUNT - COUNT // 10
+
+
+def test_a_store_that_cannot_be_read_for_a_moment_is_read_again(tmp_path, halves, monkeypatch):
+    monkeypatch.setattr(transaction_service, "TICK_MS", 10)
+
+    async def run():
+        async with starting(tmp_path, monkeypatch) as (bench, service):
+            read, failed = bench.state.store.get_messages, []
+
+            def once(*arguments):
+                if arguments[0] == HALF_TOPIC and not failed:
+                    failed.append(arguments)
+                    raise StoreError("the disk does not answer")
+                return read(*arguments)
+
+            monkeypatch.setattr(bench.state.store, "get_messages", once)
+            assert end(bench, halves[199], COMMIT, RecordingPeer()) is None
+            await eventually(lambda: bodies(bench) == [b"199"])
+            assert failed
+            assert len(service.engine.ledger) == COUNT - COUNT // 10 - 1
+
+    asyncio.run(run())
