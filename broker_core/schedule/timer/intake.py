@@ -166,6 +166,8 @@ class _Piece:
         return digits @ _POWERS, fits & ended & (digits <= 9).all(axis=1)
 
     def _value_ends(self, values: Int64s, ends: Int64s) -> Int64s:
+        if not len(values):
+            return values
         separators = np.concatenate((np.flatnonzero(self._bytes == _ITEM_END), [len(self._data)]))
         return np.minimum(separators[np.searchsorted(separators, values)], ends)
 
