@@ -39,6 +39,9 @@ class ConsolePeer:
         """The same."""
         return self.send(command)
 
+    def slow_down(self) -> None:
+        """Do nothing: the console asks once."""
+
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice; the console sees what it tells in its figures."""
         return True

@@ -24,6 +24,9 @@ class Peer(Protocol):
     def send_now(self, command: RemotingCommand) -> bool:
         """Send a response at once, though that takes a system call of its own."""
 
+    def slow_down(self) -> None:
+        """Serve its next requests a little later."""
+
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Send a request that is not answered."""
 

@@ -106,8 +106,11 @@ class PullProcessor:
         """Answer a pull in the ordinary way, now or later."""
         result = self._read(pull)
         code = _code(result.status, pull.offset)
-        if code == ResponseCode.PULL_NOT_FOUND and pull.terms.flags & FLAG_SUSPEND and self._hold(peer, pull):
-            return None
+        if code == ResponseCode.PULL_NOT_FOUND and pull.terms.flags & FLAG_SUSPEND:
+            if self._hold(peer, pull):
+                return None
+            # Answered at once it would come again at once, for ever: more queues than can be held are asked in turn instead.
+            peer.slow_down()
         if result.far_back and self._cold_reads < COLD_READS_MAX:
             if not self._store.is_in_memory(result.far_back):
                 # Answered when a thread has read the records: the loop, and so the producers, do not wait for the disk.

@@ -39,6 +39,7 @@ _TURN_BYTES_MAX = 256 * 1024
 _VECTOR_MAX = 512
 """Pieces that the system takes at once, at least (POSIX says 16; Linux, macOS and the BSDs take 1024)."""
 _CLOSE_SECONDS = 2.0
+REST_SECONDS = 0.1
 _READ_BYTES_MAX = 64 * 1024
 """Read from one connection at a time. Some 200 sends take 2 ms; with the 250 KiB that uvloop reads, all others wait for 8."""
 _read_buffer = memoryview(bytearray(_READ_BYTES_MAX))
@@ -73,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_handler", "_in_read", "_limits",
-        "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_transport", "_unsent", "_unsent_body_bytes",
+        "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests", "_transport", "_unsent", "_unsent_body_bytes",
         "_waits_for_room", "close_reason", "credentials", "express", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
@@ -99,6 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent: list[Buffer] = []
         self._unsent_body_bytes = 0
         self._waits_for_room = False
+        self._rests = False
         self._flush_scheduled = False
         self._in_read = False
         self._reading_paused = False
@@ -175,6 +177,17 @@ class Connection(asyncio.BufferedProtocol):
         if is_sent and not self._in_read:
             self._flush()
         return is_sent
+
+    def slow_down(self) -> None:
+        """Let the next requests wait for `REST_SECONDS`, as those of a peer that asks again and again for what is not there."""
+        if not self._rests and not self.is_closed:
+            self._rests = True
+            self._pause_reading()
+            self._loop.call_later(REST_SECONDS, self._rested)
+
+    def _rested(self) -> None:
+        self._rests = False
+        self._resume_reading()
 
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Send a request that is not answered; see `send`."""
@@ -342,7 +355,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if not self._reading_paused or self._waits_for_room or self.is_closed:
+        if not self._reading_paused or self._waits_for_room or self._rests or self.is_closed:
             return
         assert self._transport is not None
         self.last_active = self._loop.time()

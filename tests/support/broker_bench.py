@@ -42,6 +42,7 @@ class RecordingPeer:
         self.language = language
         self.version = MQ_VERSION
         self.serialize_type = SerializeType.JSON
+        self.slowed_down = 0
         self.sent: list[RemotingCommand] = []
         self.pushed: list[RemotingCommand] = []
         self.asked: list[tuple[RemotingCommand, Callable[[RemotingCommand | OrbitError], None]]] = []
@@ -49,6 +50,9 @@ class RecordingPeer:
     def send(self, command: RemotingCommand) -> bool:
         self.sent.append(command)
         return True
+
+    def slow_down(self) -> None:
+        self.slowed_down += 1
 
     def send_now(self, command: RemotingCommand) -> bool:
         return self.send(command)

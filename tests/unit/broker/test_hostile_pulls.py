@@ -61,11 +61,12 @@ def test_held_pulls_of_one_connection_take_less_than_a_mebibyte(tmp_path, wish):
         ask(3_999)  # what is made once
         bench.dispatcher.pull.forget(peer)
         before = traced(bench)
-        while answered < 5:  # pulls beyond the bound are answered at once
+        while answered < 5:  # pulls beyond the bound are answered at once, and their connection is slowed down
             held, answered = (held + 1, answered) if ask(held) is None else (held, answered + 1)
         taken = traced(bench) - before
         tracemalloc.stop()
         assert held > 0
+        assert peer.slowed_down == answered
         assert taken < MIB
         assert sum(bench.dispatcher.pull.holds._peers.values()) <= HELD_BYTES_PER_PEER_MAX
         bench.dispatcher.pull.forget(peer)

@@ -473,3 +473,51 @@ def test_what_is_sent_now_leaves_before_the_turn_of_the_loop_is_over():
             assert not connection.send_now(command.reply())
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, new_event_loop])
+def test_a_connection_that_is_slowed_down_is_served_later_and_in_order(new_loop):
+    later = []
+
+    async def run():
+        loop = asyncio.get_running_loop()
+        async with Server() as server:
+            reader, writer = await server.raw()
+            await eventually(lambda: server.connections)
+            connection = server.connections[0]
+            connection._loop = FakeTimes(loop, later)
+            writer.write(encode_command(RemotingCommand(SILENT)))
+            await eventually(lambda: server.silent)
+            connection.slow_down()
+            connection.slow_down()
+            assert len(later) == 1
+            writer.write(b"".join(encode_command(RemotingCommand(ECHO, {"n": str(n)})) for n in range(3)))
+            other = await connect(server.server.address)
+            await other.request(RemotingCommand(FAIL))  # others are served meanwhile
+            assert ECHO not in server.seen
+            other.close()
+            later.pop()()
+            answers = await read_commands(reader, 3)
+            assert [answer.ext_fields["n"] for answer in answers] == ["0", "1", "2"]
+            connection.slow_down()
+            await close_writer(writer)
+            connection.close("enough")
+            await eventually(lambda: connection.is_closed)
+            later.pop()()  # it is gone meanwhile
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+
+
+class FakeTimes:
+    """A loop whose later calls are kept."""
+
+    def __init__(self, loop, later):
+        self._loop = loop
+        self._later = later
+
+    def __getattr__(self, name):
+        return getattr(self._loop, name)
+
+    def call_later(self, _seconds, call):
+        self._later.append(call)
