@@ -359,13 +359,12 @@ class TransactionEngine:
             result, refusal = self._put_real(decode_record(record))
             if result is None:
                 return refusal
-            half.real_offset = result.physical_offset
+            half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.half_offset)
-        if op_end is None:
-            # The real message is there; the record of that is written by the next round of checks.
-            return EndResult(ResponseCode.SUCCESS)
-        self._ended(half, Outcome.COMMITTED)
-        return EndResult(ResponseCode.SUCCESS, durable_end=op_end)
+        if op_end is not None:
+            self._ended(half, Outcome.COMMITTED)
+        # Without an op record the real message is there all the same; the next round of checks writes the record.
+        return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, half.real_end))
 
     def _roll_back(self, half: HalfMessage) -> EndResult:
         if half.real_offset >= 0:
@@ -382,12 +381,12 @@ class TransactionEngine:
             result, refusal = self._put_real(half)
             if result is None:
                 return refusal
-            found.real_offset = result.physical_offset
+            found.real_offset, found.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.queue_offset)
         outcome = Outcome.COMMITTED if decision is Decision.COMMIT else Outcome.ROLLED_BACK
         self.ledger.remember(found.origin, outcome)
         self._note(found, outcome)
-        return EndResult(ResponseCode.SUCCESS, durable_end=op_end or 0)
+        return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, found.real_end))
 
     def _put_real(self, half: StoredMessage) -> tuple[PutResult | None, EndResult]:
         try:

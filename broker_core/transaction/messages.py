@@ -55,6 +55,7 @@ class HalfMessage:
         check_times: How often a producer was asked.
         asked_ms: When that was last, as far as this process knows; -1 never.
         real_offset: Physical offset of its real message when only the op record is still missing; -1 otherwise.
+        real_end: Where that message ends in the log; 0 when there is none.
     """
 
     origin: int
@@ -70,6 +71,7 @@ class HalfMessage:
     check_times: int
     asked_ms: int = -1
     real_offset: int = -1
+    real_end: int = 0
 
 
 def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:

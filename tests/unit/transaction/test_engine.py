@@ -9,6 +9,7 @@ from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.store.results import PutResult, PutStatus
+from broker_core.transaction.engine import Decision, EndRequest
 from broker_core.transaction.topics import OP_TOPIC
 from tests.support.broker_bench import RecordingPeer, send_fields
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, UNKNOWN, Half, asked, transaction_bench
@@ -383,6 +384,27 @@ def test_decisions_are_collected_into_lists_of_the_given_size(tmp_path):
         bench.engine.write_owed_ops()
         assert (bench.ops(), bench.engine.owed_ops) == ([b"0,1,2,3,", b"4,5,"], 0)
         assert (bench.engine.ledger.half_progress, bench.engine.ledger.op_progress) == (6, 2)
+
+
+@pytest.mark.parametrize("written", ["at once", "collected", "refused"])
+def test_a_commit_is_answered_when_the_real_message_is_on_disk_whenever_its_op_record_comes(tmp_path, monkeypatch, written):
+    settings = {"transaction_op_batch_interval_ms": 3_000 if written == "collected" else 0}
+    with transaction_bench(tmp_path / "store", **settings) as bench:
+        half = bench.send()
+        if written == "refused":
+            Failing(bench, monkeypatch, OP_TOPIC)
+        request = EndRequest(
+            group="PG",
+            half_offset=half.half_offset,
+            physical_offset=half.physical_offset,
+            decision=Decision.COMMIT,
+            from_check=False,
+        )
+        result = bench.engine.end(request)
+        (real,) = bench.messages("T", 1)
+        real_end = real.physical_offset + real.store_size
+        assert result.code == R.SUCCESS
+        assert (result.durable_end > real_end) if written == "at once" else (result.durable_end == real_end)
 
 
 def test_a_restart_finds_the_same_as_before(tmp_path):
