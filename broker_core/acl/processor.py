@@ -14,11 +14,12 @@ from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import emit
 
+_HIDDEN = "******"
 _OFF = "access control is off: start the broker with aclEnable=true"
 
 
 class AccessProcessor:
-    """Serves UPDATE_AND_CREATE_ACL_CONFIG, DELETE_ACL_CONFIG, UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, GET_BROKER_CLUSTER_ACL_INFO.
+    """Serves changes of accounts and of white addresses, and what there is.
 
     Args:
         access: The accounts; None with access control off.
@@ -62,6 +63,17 @@ class AccessProcessor:
         versions = {self._access.path.name: version}
         fields = {"version": emit(version).decode(), "allAclFileVersion": emit(versions).decode(), **self._identity}
         return command.reply(ext_fields=fields)
+
+    def accounts(self, _peer: object, command: RemotingCommand) -> RemotingCommand:
+        """All accounts, without their secrets: brokers that told them had a vulnerability (Source: spec broker §16.2)."""
+        if self._access is None:
+            return command.reply(ResponseCode.SYSTEM_ERROR, _OFF)
+        rules = self._access.rules
+        body = {
+            "globalWhiteAddrs": [pattern.text for pattern in rules.white_addresses],
+            "plainAccessConfigs": [{**account.to_yaml(), "secretKey": _HIDDEN} for account in rules.accounts.values()],
+        }
+        return command.reply(body=emit(body))
 
     def _change(
         self, command: RemotingCommand, failed: ResponseCode, change: Callable[[AccessControl], None]

@@ -14,6 +14,7 @@ from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
 from broker_core.broker.live_settings import LiveSettings
+from broker_core.broker.lone_master import LoneMasterProcessor
 from broker_core.broker.maintenance_processor import MaintenanceProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
@@ -30,6 +31,7 @@ from broker_core.broker.send_processor import SendProcessor
 from broker_core.broker.settings_processor import SettingsProcessor
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_processor import TopicProcessor
+from broker_core.broker.unserved import remark_of_unserved
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
@@ -104,6 +106,7 @@ class Dispatcher:
         self._resets = ResetProcessor(state)
         self._reports = ConsumeReportProcessor(state, self._groups)
         self._replies = ReplyProcessor(state, self.send, durable)
+        self._slaves = LoneMasterProcessor(state)
         self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
         state.store.add_arrival_listener(self.pull.arrived)
 
@@ -117,7 +120,7 @@ class Dispatcher:
         """Serve one request of somebody who needs no account: a guarded connection, or the console that runs the broker."""
         serve = self._serve.get(command.code)
         if serve is None:
-            return command.not_supported()
+            return command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark_of_unserved(command.code))
         try:
             return serve(peer, command)
         except RequestRefusedError as refusal:
@@ -181,6 +184,7 @@ class Dispatcher:
             RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
             RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,
             RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self._access.version,
+            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: self._access.accounts,
             RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
             RequestCode.GET_BROKER_CONFIG: self._settings.read,
             RequestCode.UPDATE_BROKER_CONFIG: self._settings.change,
@@ -200,6 +204,8 @@ class Dispatcher:
             RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self.maintenance.clean_queues,
             RequestCode.CLEAN_UNUSED_TOPIC: self.maintenance.clean_unused_topics,
             RequestCode.DELETE_EXPIRED_COMMITLOG: self.maintenance.delete_expired,
+            RequestCode.GET_BROKER_HA_STATUS: self._slaves.status,
+            RequestCode.RESET_MASTER_FLUSH_OFFSET: self._slaves.reset_flush_offset,
             RequestCode.SEND_REPLY_MESSAGE: self._replies.handle,
             RequestCode.SEND_REPLY_MESSAGE_V2: self._replies.handle,
         }

@@ -231,6 +231,7 @@ class EmbeddedBroker:
         )
         for connection in self._server.connections:
             self._offer_express(connection)
+        self._dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
         if self._access is not None:
             self._access.record_at = self.store.record_at
         settings = self._dispatcher.settings

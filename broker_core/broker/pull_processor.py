@@ -12,6 +12,7 @@ from typing import NamedTuple, NoReturn
 from broker_core.broker import names
 from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
 from broker_core.broker.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
+from broker_core.broker.moved_offsets import MovedOffsets
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_holds import HeldPull, PullHolds
 from broker_core.broker.pull_request import (
@@ -78,6 +79,7 @@ class PullProcessor:
         self._filters = filters
         self._store = state.store
         self._counters = state.counters
+        self._moved = MovedOffsets(state)
         self._next_behind_ms = 0
         self._cold_reads = 0
         self._terms = TermsReader()
@@ -265,6 +267,9 @@ class PullProcessor:
             self._counters.got(terms.topic, terms.group, len(result.records), result.total_bytes)
         else:
             self._counters.get_missed += 1
+            if code == ResponseCode.PULL_OFFSET_MOVED:
+                moved_to = result.next_offset
+                self._moved.note(terms.group, terms.topic, terms.queue_id, asked=pull.offset, moved_to=moved_to)
         broker_id = self._suggested_broker(terms.group, slow=result.suggest_slave)
         fields = _fields(broker_id, result.next_offset, result.min_offset, result.max_offset)
         return reply_to(pull.opaque, pull.serialize_type, code, result.status.value, fields, body_slices=result.records)

@@ -36,12 +36,17 @@ class ResetProcessor:
         """Have the members of a group go to a time, or to the end.
 
         The broker changes nothing itself: each member drops its queues, takes the offsets and commits them. For a group that is
-        offline the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves.
+        offline the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves; only a request for one queue
+        and one offset, which tools of 5.x make and do not repeat, is then done here.
         """
         fields = command.ext_fields
         topic, group = self._topic(command), text_field(fields, "group")
         table = self._targets(topic, group, command)
         members = self._state.consumers.group(group)
+        if members is None and "offset" in fields:
+            for queue, offset in table.items():
+                self._state.offsets.commit(group, topic.name, queue.queue_id, offset)
+            return command.reply(body=emit({"offsetTable": table}))
         if members is None:
             remark = (
                 f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic.name} Timestamp: {_time(command)}"

@@ -21,6 +21,7 @@ from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import emit
 from broker_core.schedule.timer.accept import Fault, TimerLimits, TimerRefusal, slot_for
 from broker_core.schedule.timer.console import TimerConsole
 from broker_core.schedule.timer.layout import WHEEL_TOPIC, java_hash
@@ -93,7 +94,13 @@ class Timers:
         files.serve(PRECISION_FILE, self.service.precisions_json)
         files.serve(METRICS_FILE, self.metrics_json)
         dispatcher.rewrites.timer = self.rewrite
-        dispatcher.extend({RequestCode.RECALL_MESSAGE: self.recall})
+        dispatcher.extend(
+            {
+                RequestCode.RECALL_MESSAGE: self.recall,
+                RequestCode.GET_TIMER_CHECK_POINT: self.checkpoint,
+                RequestCode.GET_TIMER_METRICS: self.metrics,
+            }
+        )
 
     def start(self) -> None:
         """Begin; with ``timerWheelEnable`` off, what waits is left alone."""
@@ -116,6 +123,19 @@ class Timers:
             "dataVersion": {"counter": 0 if work is None else work.store.writes, "stateVersion": 0, "timestamp": now_ms},
             "timingCount": {topic: {"count": count, "timeStamp": now_ms} for topic, count in counts.items() if count},
         }
+
+    def checkpoint(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """GET_TIMER_CHECK_POINT: how far the timer files have come."""
+        work = self.service.work
+        if work is None:
+            return command.reply(
+                ResponseCode.SYSTEM_ERROR, self.service.fault or "timers are not served: set timerWheelEnable=true"
+            )
+        return command.reply(body=work.store.checkpoint.pack())
+
+    def metrics(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
+        """GET_TIMER_METRICS: how many messages wait for each topic."""
+        return command.reply(body=emit(self.metrics_json()))
 
     # ---- sends ----
 

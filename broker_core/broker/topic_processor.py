@@ -10,6 +10,7 @@ from broker_core.broker import names
 from broker_core.broker.peer import Peer
 from broker_core.broker.state import BrokerState
 from broker_core.errors import RequestRefusedError
+from broker_core.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.nameserver.registration import SINGLE_TAG, TopicConfig
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.fields import bool_field, int_field, text_field
@@ -90,14 +91,29 @@ class TopicProcessor:
             _refuse(f"The topic[{name}] is conflict with system topic.")
 
     def delete(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Delete a topic: its config, its queues, its groups' offsets. Success also when it is not there."""
+        """Delete a topic: its config, queues and offsets, and its retry topics of pops. Success also when it is not there."""
         name = text_field(command.ext_fields, "topic")
         self._check_name(name)
+        for retry in self._pop_retry_topics(name):
+            self._remove(retry)
+        self._remove(name)
+        return command.reply()
+
+    def _pop_retry_topics(self, name: str) -> list[str]:
+        """Topics with messages of this one that groups popped and did not ack; nobody else reads them."""
+        groups = {*self._state.groups.all(), *self._state.offsets.groups_of(name)}
+        names_of = (pop_retry_topic(group, name, flag=flag) for group in groups for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
+        return [retry for retry in names_of if retry in self._state.topics and not self._is_group_retry(retry)]
+
+    def _is_group_retry(self, retry: str) -> bool:
+        """Whether it is the retry topic of a group ``CG_T`` rather than that of a group ``CG`` for a topic ``T``."""
+        return retry.removeprefix(names.RETRY_PREFIX) in self._state.groups.all()
+
+    def _remove(self, name: str) -> None:
         if self._state.topics.remove(name):
             self._state.store.remove_topic(name)
             self._state.offsets.remove_topic(name)
             self._state.counters.forget_topic(name)
-        return command.reply()
 
     def all(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """The whole topic table."""

@@ -10,7 +10,7 @@ from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.nameserver.kv_config import ORDER_TOPIC_NAMESPACE, KvConfig
 from broker_core.nameserver.registration import FLAG_UNIT, FLAG_UNIT_SUB, DataVersion, Registration
 from broker_core.nameserver.route_info import BrokerIdentity, RouteInfo
-from broker_core.nameserver.route_json import encode_cluster_info, encode_route, encode_topic_list
+from broker_core.nameserver.route_json import decode_queues, encode_cluster_info, encode_route, encode_topic_list
 from broker_core.nameserver.settings import (
     ALL_TOPIC_LIST,
     ORDER_MESSAGES,
@@ -58,6 +58,7 @@ class NameServerProcessor:
             RequestCode.GET_TOPICS_BY_CLUSTER: self._topics_of_cluster,
             RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: self._system_topics,
             RequestCode.DELETE_TOPIC_IN_NAMESRV: self._delete_topic,
+            RequestCode.REGISTER_TOPIC_IN_NAMESRV: self._put_topic,
             RequestCode.WIPE_WRITE_PERM_OF_BROKER: self._wipe_write,
             RequestCode.ADD_WRITE_PERM_OF_BROKER: self._add_write,
             RequestCode.PUT_KV_CONFIG: self._put_kv,
@@ -135,6 +136,11 @@ class NameServerProcessor:
 
     def _delete_topic(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
         self._routes.delete_topic(text_field(command.ext_fields, "topic"), command.ext_fields.get("clusterName"))
+        return command.reply()
+
+    def _put_topic(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+        queues = decode_queues(command.body) if len(command.body) else []
+        self._routes.put_topic(text_field(command.ext_fields, "topic"), queues)
         return command.reply()
 
     def _wipe_write(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from broker_core.nameserver.registration import PERM_READ, PERM_WRITE, DataVersion, Registration, TopicConfig
+from broker_core.remoting.json_body import MessageQueue
 
 MASTER_ID = 0
 
@@ -244,6 +245,16 @@ class RouteInfo:
         servers = {address: self._filter_servers[address] for address in addresses if address in self._filter_servers}
         return TopicRoute(tuple(queues.values()), brokers, servers)
 
+    def readable_queues(self, topic: str) -> list[MessageQueue]:
+        """The queues of a topic that consumers divide among themselves, of all brokers, in order."""
+        route = self.route(topic)
+        return sorted(
+            MessageQueue(topic, data.broker_name, queue_id)
+            for data in (() if route is None else route.queues)
+            if data.permission & PERM_READ
+            for queue_id in range(data.read_queues)
+        )
+
     def topics(self) -> list[str]:
         """Names of all topics with a route."""
         return list(self._topic_queues)
@@ -270,6 +281,12 @@ class RouteInfo:
         return {cluster: sorted(names) for cluster, names in self._clusters.items()}
 
     # ---- administration ----
+
+    def put_topic(self, topic: str, queues: Iterable[QueueData]) -> None:
+        """Route a topic as told by a tool; brokers that are not registered are passed over (Source: spec remoting §2.1)."""
+        for data in queues:
+            if data.broker_name in self._brokers:
+                self._topic_queues.setdefault(topic, {})[data.broker_name] = data
 
     def wipe_write_permission(self, broker_name: str) -> int:
         """Clear the write bit of every topic of a broker name; returns how many topics it has."""

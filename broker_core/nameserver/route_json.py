@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from broker_core.errors import CodecError
 from broker_core.nameserver.route_info import BrokerData, QueueData, TopicRoute
-from broker_core.remoting.json_body import JsonValue, emit
+from broker_core.remoting.frame import Buffer
+from broker_core.remoting.json_body import JsonValue, emit, parse_object
 
 
 def encode_route(route: TopicRoute, *, strict: bool) -> bytes:
@@ -31,6 +33,27 @@ def encode_cluster_info(brokers: Mapping[str, BrokerData], clusters: Mapping[str
 def encode_topic_list(topics: Sequence[str], broker_address: str | None = None) -> bytes:
     """TopicList."""
     return emit({"brokerAddr": broker_address, "topicList": topics})
+
+
+def decode_queues(body: Buffer) -> list[QueueData]:
+    """The queues of a TopicRouteData.
+
+    Raises:
+        CodecError: It is none.
+    """
+    items = parse_object(body).get("queueDatas")
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise CodecError("queueDatas of a topic route is no list of queue data")
+    return [_queue_data(item) for item in items]
+
+
+def _queue_data(item: Mapping[str, JsonValue]) -> QueueData:
+    numbers = [item.get(name, 0) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
+    whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool) and number >= 0]
+    name = item.get("brokerName")
+    if not isinstance(name, str) or len(whole) != len(numbers):
+        raise CodecError(f"the queue data {str(item)[:200]} of a topic route cannot be read")
+    return QueueData(name, *whole)
 
 
 def _broker(broker: BrokerData) -> JsonValue:

@@ -1,6 +1,8 @@
 """Which queues a consumer gets when the broker decides it, and whether it pulls or pops them.
 
-Source: spec broker §6.7 (assignment), §7.3; remoting §2.6.3; bodies of 5.3.3. Knows the queues of this broker only.
+The queues are those that the name server gives clients: of all brokers of the topic.
+
+Source: spec broker §6.7 (assignment), §7.3; remoting §2.6.3; bodies of 5.3.3.
 """
 
 from __future__ import annotations
@@ -123,10 +125,15 @@ class AssignmentProcessor:
         state: What processors share.
         modes: The modes that were set.
         changed: Called after a mode was set.
+
+    Attributes:
+        route: Gives the queues of a topic that can be read on all brokers; by default those of this broker. Where there
+            are none, nothing is assigned.
     """
 
     def __init__(self, state: BrokerState, modes: RequestModes, *, changed: Callable[[], None]) -> None:
         self._state = state
+        self.route: Callable[[str], Sequence[MessageQueue]] = self._own_queues
         self._modes = modes
         self._changed = changed
 
@@ -151,14 +158,13 @@ class AssignmentProcessor:
         """The queues of one consumer and how it gets their messages; an empty object when there is nothing to say."""
         value = parse_object(command.body)
         topic, group, client_id = (str(value.get(name) or "") for name in ("topic", "consumerGroup", "clientId"))
-        config = self._state.topics.get(topic)
         members = self._state.consumers.group(group)
-        if config is None or not topic or not group:
+        queues = self.route(topic) if topic and group else ()
+        if not queues:
             return command.reply(body=emit({}))
-        queues = [MessageQueue(topic, self._state.config.broker_name, number) for number in range(config.read_queues)]
         mode = self._modes.get(topic, group) or RequestMode(topic, group, PULL, self._state.config.pop_share_queue_count)
         if value.get("messageModel") == "BROADCASTING":
-            assigned = queues
+            assigned = list(queues)
         else:
             strategy = _STRATEGIES.get(str(value.get("strategyName") or "AVG"))
             if strategy is None or members is None:
@@ -167,16 +173,21 @@ class AssignmentProcessor:
         items = [{"messageQueue": queue, "mode": mode.mode} for queue in assigned]
         return command.reply(body=emit({"messageQueueAssignments": items}))
 
+    def _own_queues(self, topic: str) -> list[MessageQueue]:
+        config = self._state.topics.get(topic)
+        count = 0 if config is None else config.read_queues
+        return [MessageQueue(topic, self._state.config.broker_name, number) for number in range(count)]
+
 
 def _divide(
     strategy: Strategy, client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str], mode: RequestMode
 ) -> list[MessageQueue]:
     if mode.mode == PULL:
         return strategy(client_id, queues, client_ids)
-    if client_id not in client_ids or not queues:
+    if client_id not in client_ids:
         return []
     if mode.share_queues <= 0 or mode.share_queues >= len(client_ids) - 1:
-        return [queues[0]._replace(queue_id=ALL_QUEUES)]
+        return list(dict.fromkeys(queue._replace(queue_id=ALL_QUEUES) for queue in queues))
     place = client_ids.index(client_id)
     if len(client_ids) > len(queues):
         return [queues[place % len(queues)]]

@@ -3,6 +3,7 @@
 pop_processor   takes messages from queues    ┐
 ack_processor   acks, changes times           ├ outstanding → ledger (memory) → revive_log (revive topic)
 reviver         brings messages again         ┘
+peek_processor  shows them without taking
 assignment      who pops or pulls which queues
 """
 
@@ -19,6 +20,7 @@ from broker_core.broker.pop.ack_processor import AckProcessor
 from broker_core.broker.pop.assignment import AssignmentProcessor, RequestModes
 from broker_core.broker.pop.order_info import OrderInfo
 from broker_core.broker.pop.outstanding import Outstanding
+from broker_core.broker.pop.peek_processor import PeekProcessor
 from broker_core.broker.pop.pop_processor import PopProcessor
 from broker_core.broker.pop.queue_reader import QueueReader
 from broker_core.broker.pop.reviver import Reviver
@@ -55,6 +57,7 @@ class PopFamily:
         outstanding: Messages that consumers have in hand.
         orders: Orderly pops.
         modes: Who pops and who pulls.
+        assignment: Divides queues among consumers.
         processor: Holds pops.
     """
 
@@ -65,8 +68,9 @@ class PopFamily:
         self.modes = RequestModes()
         reader = QueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
+        self._peeks = PeekProcessor(state, self.processor.queues)
         self._acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)
-        self._assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed)
+        self.assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed)
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
         self._next_progress_ms = 0
@@ -76,14 +80,16 @@ class PopFamily:
         """Request code → processor."""
         return {
             RequestCode.POP_MESSAGE: self.processor.pop,
+            RequestCode.PEEK_MESSAGE: self._peeks.peek,
+            RequestCode.POP_ROLLBACK: _nothing_to_bring_back,
             RequestCode.ACK_MESSAGE: self._acks.ack,
             RequestCode.BATCH_ACK_MESSAGE: self._acks.batch_ack,
             RequestCode.CHANGE_MESSAGE_INVISIBLETIME: self._acks.change_invisible_time,
             RequestCode.NOTIFICATION: self.processor.notification,
             RequestCode.POLLING_INFO: self.processor.polling_info,
-            RequestCode.QUERY_ASSIGNMENT: self._assignment.query,
-            RequestCode.SET_MESSAGE_REQUEST_MODE: self._assignment.set_mode,
-            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self._assignment.all_modes,
+            RequestCode.QUERY_ASSIGNMENT: self.assignment.query,
+            RequestCode.SET_MESSAGE_REQUEST_MODE: self.assignment.set_mode,
+            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self.assignment.all_modes,
         }
 
     def load(self) -> None:
@@ -112,6 +118,11 @@ class PopFamily:
 
     def _modes_changed(self) -> None:
         self.modes_changed()
+
+
+def _nothing_to_bring_back(_peer: Peer, command: RemotingCommand) -> RemotingCommand:
+    """Bring pops from a key-value store back to the revive topic: they are nowhere else."""
+    return command.reply()
 
 
 class PopService:

@@ -30,7 +30,7 @@ from broker_core.store.results import Arrival, GetStatus
 LOOK_MS = 800
 """Between two looks for messages that became visible, where that can be (``popLongPollingForceNotifyInterval``)."""
 
-_NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
+NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Fields of a refusal: a Java client reads them whatever the code is."""
 
 
@@ -71,7 +71,7 @@ class PopProcessor:
         try:
             request = parse_pop(self._state, peer, command)
         except RequestRefusedError as refusal:
-            return command.reply(refusal.code, refusal.message, dict(_NO_FIELDS))
+            return command.reply(refusal.code, refusal.message, dict(NO_FIELDS))
         answer = self._collect(request)
         if answer.records:
             return self._found(request, answer)
@@ -85,11 +85,11 @@ class PopProcessor:
 
     def _collect(self, request: PopRequest) -> PopAnswer:
         answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
-        for topic, queue_id in self._queues(request):
+        for topic, queue_id in self.queues(request):
             self._reader.read(request, topic, queue_id, answer)
         return answer
 
-    def _queues(self, request: PopRequest) -> Iterator[tuple[str, int]]:
+    def queues(self, request: PopRequest) -> Iterator[tuple[str, int]]:
         """The queues in the order in which they are read: sometimes messages that come again first, mostly last."""
         retries = [] if request.order else [item for topic in self._retry_topics(request) for item in self._all_of(topic)]
         retries_first = self._chance() * 100 < self._state.config.pop_retry_probability_percent
@@ -154,7 +154,7 @@ class PopProcessor:
     def _has_message(self, request: PopRequest) -> bool:
         return any(
             self._reader.has_message(request, QueueOf(topic, request.group, queue_id))
-            for topic, queue_id in self._queues(request)
+            for topic, queue_id in self.queues(request)
         )
 
     def polling_info(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:

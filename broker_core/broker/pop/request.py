@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from broker_core.broker.consumer_filters import SQL92
-from broker_core.broker.message_filter import MessageFilter, sql_filter, tag_filter
+from broker_core.broker.message_filter import EVERYTHING, MessageFilter, sql_filter, tag_filter
 from broker_core.broker.names import FAQ_URL
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_processor import filter_off_remark
@@ -120,6 +120,32 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
         order=bool_field(fields, "order"),
         attempt_id=fields.get("attemptId") or None,
         wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+    )
+
+
+def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
+    """Read and check a peek: a look at messages that leaves them where they are.
+
+    Raises:
+        RequestRefusedError: As for `parse_pop`.
+    """
+    fields = command.ext_fields
+    group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
+    queue_id, count = int_field(fields, "queueId"), int_field(fields, "maxMsgNums")
+    _check_readable(state)
+    check_queue(state, peer, group, topic, queue_id)
+    return PopRequest(
+        command=command,
+        group=group,
+        topic=topic,
+        queue_id=max(queue_id, ANY_QUEUE),
+        count_max=min(max(count, 0), MESSAGES_MAX),
+        invisible_ms=0,
+        deadline_ms=0,
+        from_min=True,
+        order=False,
+        attempt_id=None,
+        wanted=EVERYTHING,
     )
 
 

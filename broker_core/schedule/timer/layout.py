@@ -139,11 +139,14 @@ class TimerCheckpoint:
 
     def encode(self) -> bytes:
         """The file."""
-        fields = CHECKPOINT.pack(
+        return self.pack().ljust(CHECKPOINT_FILE_BYTES, b"\0")
+
+    def pack(self) -> bytes:
+        """The fields alone, as slaves are sent them."""
+        return CHECKPOINT.pack(
             self.read_ms, self.flush_position, self.queue_offset, self.master_queue_offset, self.state_version,
             self.timestamp_ms, self.counter,
         )  # fmt: skip
-        return fields.ljust(CHECKPOINT_FILE_BYTES, b"\0")
 
 
 def decode_checkpoint(data: bytes) -> TimerCheckpoint:

@@ -306,6 +306,11 @@ class TimerStore:
         """How often the files were written, over all starts."""
         return self._checkpoint.counter
 
+    @property
+    def checkpoint(self) -> TimerCheckpoint:
+        """As it was last written."""
+        return self._checkpoint
+
     def flush(self, now_ms: int) -> TimerFlush | None:
         """What is to be written now; None when nothing has changed."""
         pending, pages = self.log.unwritten(), self.wheel.dirty()

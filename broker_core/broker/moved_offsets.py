@@ -1,0 +1,59 @@
+"""Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: spec broker §5.3).
+
+RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one every ten seconds
+for a queue, so that nobody can fill the disk by asking for offsets that are not there.
+"""
+
+from __future__ import annotations
+
+from broker_core.broker.names import OFFSET_MOVED_TOPIC
+from broker_core.broker.state import BrokerState
+from broker_core.message import properties as props
+from broker_core.message.model import MessageToStore
+from broker_core.remoting.json_body import MessageQueue, emit
+
+REPEAT_MS = 10_000
+"""Between two notes of one group about one queue; a client waits as long before it pulls again."""
+
+REMEMBERED_MAX = 10_000
+"""Groups and queues that are remembered; while there are more, nothing is noted."""
+
+
+class MovedOffsets:
+    """Writes the notes."""
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._noted_ms: dict[tuple[str, MessageQueue], int] = {}
+
+    def note(self, group: str, topic: str, queue_id: int, *, asked: int, moved_to: int) -> None:
+        """Write that a group asked for an offset and was given another, unless it was written just now."""
+        now_ms = self._state.clock()
+        queue = MessageQueue(topic, self._state.config.broker_name, queue_id)
+        if not self._is_due(group, queue, now_ms):
+            return
+        self._noted_ms[group, queue] = now_ms
+        body = emit({"consumerGroup": group, "messageQueue": queue, "offsetNew": moved_to, "offsetRequest": asked})
+        host = self._state.store_host
+        self._state.store.put(
+            MessageToStore(
+                topic=OFFSET_MOVED_TOPIC,
+                queue_id=0,
+                flag=0,
+                sys_flag=0,
+                born_timestamp_ms=now_ms,
+                born_host=host,
+                store_host=host,
+                reconsume_times=0,
+                prepared_transaction_offset=0,
+                body=body,
+                properties=props.encode_properties({props.KEYS: group, props.DELAY: "0", props.TAGS: group}),
+            )
+        )
+
+    def _is_due(self, group: str, queue: MessageQueue, now_ms: int) -> bool:
+        if now_ms - self._noted_ms.get((group, queue), -REPEAT_MS) < REPEAT_MS:
+            return False
+        if len(self._noted_ms) >= REMEMBERED_MAX:
+            self._noted_ms = {key: noted for key, noted in self._noted_ms.items() if now_ms - noted < REPEAT_MS}
+        return len(self._noted_ms) < REMEMBERED_MAX
