@@ -159,3 +159,12 @@ def test_the_least_offset_of_all_groups(filled):
     found = parse_object(filled.answer(TOOL, Q.QUERY_CORRECTION_OFFSET, fields).body)["correctionOffsets"]
     assert found == {"0": 3, "1": 3}
     assert filled.state.offsets.get("Slow", "T", 0) == 1, "leaving a group out forgets nothing"
+
+
+def test_one_queue_of_a_group_that_is_offline_is_set_where_it_is_told(bench):
+    """Tools of 5.x name queue and offset and do not set them a second way."""
+    bench.state.topics.ensure("T", queues=2)
+    bench.state.groups.find("CG")
+    fields = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 1, "offset": 7}
+    assert bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields).code == R.SUCCESS
+    assert [bench.state.offsets.get("CG", "T", queue_id) for queue_id in (0, 1)] == [-1, 7]

@@ -113,6 +113,9 @@ def test_access_control_guards_broker_and_name_server(tmp_path):
                 answer = await admin.request(broker.broker_address, new)
                 assert answer.code == R.SUCCESS
                 assert "new-secret" not in f"{answer.ext_fields}{answer.remark}{bytes(answer.body)!r}"
+                listed = await admin.request(broker.broker_address, RemotingCommand(Q.GET_BROKER_CLUSTER_ACL_CONFIG))
+                assert b'"accessKey":"new-user"' in bytes(listed.body)
+                assert b"new-secret" not in bytes(listed.body), "secrets are never told"
                 short = RemotingCommand(Q.UPDATE_AND_CREATE_ACL_CONFIG, {"accessKey": "new-user", "secretKey": "x"})
                 assert (await admin.request(broker.broker_address, short)).code == R.UPDATE_AND_CREATE_ACL_CONFIG_FAILED
             async with client(credentials=Credentials("new-user", "new-secret")) as new_user:
@@ -157,6 +160,7 @@ def test_without_access_control_its_requests_are_answered(tmp_path):
                 (Q.DELETE_ACL_CONFIG, R.DELETE_ACL_CONFIG_FAILED),
                 (Q.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, R.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED),
                 (Q.GET_BROKER_CLUSTER_ACL_INFO, R.SYSTEM_ERROR),
+                (Q.GET_BROKER_CLUSTER_ACL_CONFIG, R.SYSTEM_ERROR),
             ):
                 answer = await anyone.request(broker.broker_address, RemotingCommand(code))
                 assert (answer.code, "aclEnable=true" in answer.remark) == (failure, True)

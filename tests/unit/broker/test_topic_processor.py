@@ -75,6 +75,23 @@ def test_a_deleted_topic_is_gone_with_its_queues_and_offsets(bench):
     assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "TBW102"}).code == R.SYSTEM_ERROR
 
 
+def test_a_deleted_topic_takes_its_retry_topics_of_pops_along(bench):
+    retries = ["%RETRY%CG_T", "%RETRY%CG+T", "%RETRY%Gone_T"]
+    kept = ["%RETRY%CG", "%RETRY%CG_U", "%RETRY%Other_T"]
+    for name in ("T", *retries, *kept):
+        bench.state.topics.ensure(name, queues=1)
+        bench.put(name)
+    for group in bench.state.groups.all().keys() - {"Other_T"}:
+        bench.state.groups.remove(group)  # made by those sends; the broker itself puts retries without
+    for group in ("CG", "Other"):
+        bench.state.groups.find(group)
+    bench.state.offsets.commit("Gone", "T", 0, 1)  # a group whose config was deleted
+    assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "T"}).code == R.SUCCESS
+    left = {topic for topic, _queue_id in bench.state.store.queues()}
+    assert left == set(kept), "%RETRY%Other_T is that of the group Other_T"
+    assert not {"T", *retries} & set(bench.state.topics.all())
+
+
 def test_who_consumes_a_topic(bench):
     bench.answer(PEER, Q.HEART_BEAT, body=consumer_heartbeat("c", "Online", T="*"))
     bench.state.offsets.commit("Offline", "T", 0, 1)

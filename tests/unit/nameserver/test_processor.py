@@ -157,3 +157,20 @@ def test_the_last_ordered_topic_that_goes_leaves_an_empty_table_for_the_brokers(
     assert parse_object(ask(with_broker, Q.REGISTER_BROKER, BROKER, BODY).body) == {"table": {"T": "a:4"}}
     ask(with_broker, Q.DELETE_KV_CONFIG, place)
     assert parse_object(ask(with_broker, Q.REGISTER_BROKER, BROKER, BODY).body) == {"table": {}}
+
+
+def test_a_tool_may_tell_the_queues_of_a_topic(with_broker):
+    queues = [
+        {"brokerName": name, "perm": 6, "readQueueNums": 3, "writeQueueNums": 2, "topicSysFlag": 0} for name in ("a", "unknown")
+    ]
+    told = emit({"brokerDatas": [], "queueDatas": queues})
+    assert ask(with_broker, Q.REGISTER_TOPIC_IN_NAMESRV, {"topic": "Told"}, told).code == R.SUCCESS
+    route = parse_object(ask(with_broker, Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "Told"}).body)
+    assert route["queueDatas"] == queues[:1], "of brokers that are registered"
+    assert ask(with_broker, Q.REGISTER_TOPIC_IN_NAMESRV, {"topic": "Nothing"}).code == R.SUCCESS
+    assert ask(with_broker, Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "Nothing"}).code == R.TOPIC_NOT_EXIST
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"queueDatas":[1]}', b'{"queueDatas":[{"brokerName":"a","perm":"x"}]}', b"["])
+def test_queues_that_cannot_be_read_are_refused(with_broker, body):
+    assert ask(with_broker, Q.REGISTER_TOPIC_IN_NAMESRV, {"topic": "Told"}, body).code == R.SYSTEM_ERROR

@@ -43,6 +43,15 @@ def test_a_route_names_every_broker_of_the_topic():
     assert brokers == [("a", {0: "10.0.0.1:10911", 1: "10.0.0.2:10911"}), ("b", {0: "10.0.0.3:10911"})]
 
 
+def test_queues_that_can_be_read_on_all_brokers():
+    routes = RouteInfo()
+    register(routes, OTHER, table("T", queues=1))
+    register(routes, MASTER, table("T", "W", queues=2))
+    register(routes, BrokerIdentity("C", "c", 0, "10.0.0.4:10911"), table("T", permission=2))
+    assert routes.readable_queues("T") == [("T", "a", 0), ("T", "a", 1), ("T", "b", 0)], "not those that are write-only"
+    assert routes.readable_queues("U") == []
+
+
 def test_a_table_is_taken_over_when_its_version_changed_only():
     routes = RouteInfo()
     register(routes, MASTER, table("T"))

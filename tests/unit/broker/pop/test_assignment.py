@@ -6,6 +6,7 @@ from broker_core.broker.pop.assignment import RequestModes
 from broker_core.errors import CodecError
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.json_body import MessageQueue
 from tests.support.broker_bench import RecordingPeer, consumer_heartbeat
 from tests.support.pop_bench import pop_bench
 
@@ -114,3 +115,21 @@ def test_modes_are_listed_and_come_back_from_their_file(bench):
 def test_a_file_that_cannot_be_read_is_told():
     with pytest.raises(CodecError, match="PULL or POP"):
         RequestModes().load({"messageRequestModeMap": {"T": {"g": {"topic": "T", "consumerGroup": "g", "mode": "?"}}}})
+
+
+def test_queues_of_other_brokers_are_assigned_too(bench):
+    route = [MessageQueue("T", broker, number) for broker in ("broker-a", "broker-b") for number in range(2)]
+    bench.dispatcher.pop.assignment.route = lambda topic: route if topic == "T" else []
+    join(bench, "a", "b")
+
+    def brokers(client_id, **more):
+        body = {"clientId": client_id, "consumerGroup": "CG", "messageModel": "CLUSTERING", "strategyName": "AVG", "topic": "T"}
+        items = json.loads(bench.answer(bench.peer, RequestCode.QUERY_ASSIGNMENT, body=body | more).body)
+        return [
+            (item["messageQueue"]["brokerName"], item["messageQueue"]["queueId"]) for item in items["messageQueueAssignments"]
+        ]
+
+    assert brokers("b") == [("broker-b", 0), ("broker-b", 1)]
+    assert len(brokers("a", messageModel="BROADCASTING")) == 4
+    set_mode(bench)
+    assert brokers("a") == [("broker-a", -1), ("broker-b", -1)], "one entry for all queues of each broker"
