@@ -31,6 +31,7 @@ from broker_core.broker.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
 from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.fast_port import open_fast_port
 from broker_core.broker.group_table import GroupTable
 from broker_core.broker.live_settings import SETTINGS_FILE
 from broker_core.broker.peer import Peer
@@ -145,6 +146,10 @@ class EmbeddedBroker:
         self._server = RemotingServer(
             config.bind_host, config.listen_port, self._handle, limits=limits, tls=tls, on_connected=self._connected
         )
+        self._open_fast_port = partial(
+            open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
+        )
+        self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
         self._journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
@@ -177,6 +182,7 @@ class EmbeddedBroker:
         try:
             await self._name_server.start()
             await self._server.start()
+            self._fast_server = await self._open_fast_port()
             self._set_addresses()
             self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
             # Shielded: a start that is cancelled must still learn of the open store, to close it.
@@ -323,6 +329,9 @@ class EmbeddedBroker:
                 await service.stop()
             dispatcher.pull.answer_all()
             await self._answer_durable()
+        fast_server, self._fast_server = self._fast_server, None
+        if fast_server is not None:
+            await fast_server.stop()
         await self._server.stop()
         await self._name_server.stop()
         if dispatcher is not None:
@@ -351,7 +360,7 @@ class EmbeddedBroker:
     @property
     def connections(self) -> int:
         """Open client connections of the broker."""
-        return len(self._server.connections)
+        return len(self._server.connections) + (0 if self._fast_server is None else len(self._fast_server.connections))
 
     @property
     def held_pulls(self) -> int:

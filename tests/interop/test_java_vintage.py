@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
+from tests.support.broker_process import running_broker
 from tests.support.interop_target import running_target
+from tests.support.real_peer import free_port
 from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
@@ -36,11 +38,17 @@ def outcome(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("java")
     class_path = java_class_path(folder, request.param, "JavaCases.java", "JavaVintage.java")
     start, environment = java_command(class_path, folder)
-    environment["JDK_JAVA_OPTIONS"] = "--add-opens=java.base/java.nio=ALL-UNNAMED"  # their netty looks into the JVM
     with running_target(folder) as name_server:
-        command = [*start, "JavaVintage", name_server, *CASES]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return run(start, environment, name_server, CASES, vip=False)
+
+
+def run(start, environment, name_server, cases, *, vip):
+    options = ["--add-opens=java.base/java.nio=ALL-UNNAMED"]  # their netty looks into the JVM
+    options.append(f"-Dcom.rocketmq.sendMessageWithVIPChannel={str(vip).lower()}")  # on in the oldest of them
+    environment = {**environment, "JDK_JAVA_OPTIONS": " ".join(options)}
+    command = [*start, "JavaVintage", name_server, *cases]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
     return {name: result for _, name, result in rows}
 
@@ -48,3 +56,12 @@ def outcome(request, tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_goes_well(outcome, case):
     assert outcome[case] == f"ok {CASES[case]}"
+
+
+def test_clients_that_send_to_the_second_port(tmp_path):
+    """``vipChannelEnabled``: two below the broker's port, which is then one that was chosen."""
+    class_path = java_class_path(tmp_path, "4.9.4", "JavaCases.java", "JavaVintage.java")
+    start, environment = java_command(class_path, tmp_path)
+    with running_broker(tmp_path / "store", port=free_port()) as broker:
+        results = run(start, environment, broker.name_server, ["kinds", "offsets"], vip=True)
+    assert results == {case: f"ok {CASES[case]}" for case in ("kinds", "offsets")}

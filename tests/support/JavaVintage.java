@@ -302,6 +302,7 @@ public final class JavaVintage extends JavaCases {
         transactional.setNamesrvAddr(nameServer);
         transactional.setInstanceName("vintage");
         transactional.setCreateTopicKey(TEMPLATE);
+        transactional.setSendMsgTimeout(30_000);
         transactional.setTransactionListener(new TransactionListener() {
             @Override
             public LocalTransactionState executeLocalTransaction(Message message, Object commits) {
