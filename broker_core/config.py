@@ -107,6 +107,8 @@ class BrokerConfig:
     default_topic_queue_count: int = _setting("defaultTopicQueueNums", 8)
     auto_create_topic: bool = _setting("autoCreateTopicEnable", True, live=True)
     auto_create_group: bool = _setting("autoCreateSubscriptionGroup", True, live=True)
+    auto_create_topics_max: int = _setting("orbitAutoCreateTopicsMax", 20_000, live=(0, 1_000_000))
+    auto_create_groups_max: int = _setting("orbitAutoCreateGroupsMax", 20_000, live=(0, 1_000_000))
     permission: int = _setting("brokerPermission", 6, live=(0, 7))
     flush_consumer_offset_interval_ms: int = _setting("flushConsumerOffsetInterval", 5_000, live=(1_000, 3_600_000))
     flush_delay_offset_interval_ms: int = _setting("flushDelayOffsetInterval", 10_000)

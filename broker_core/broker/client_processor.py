@@ -54,7 +54,7 @@ class ClientProcessor:
         for data in heartbeat.consumers:
             config = self._state.groups.find(data.group)
             if config is None:
-                fault = names.group_name_fault(data.group) or "it is unknown and autoCreateSubscriptionGroup is false"
+                fault = names.group_name_fault(data.group) or self._why_unknown()
                 remark = f"the consumer group[{data.group}] cannot be used: {fault}"
                 raise RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
             if config.retry_queues > 0 and names.topic_name_fault(names.retry_topic(data.group)) is None:
@@ -65,6 +65,13 @@ class ClientProcessor:
         for group in heartbeat.producer_groups:
             self._state.producers.register(peer, client, group)
         return command.reply()
+
+    def _why_unknown(self) -> str:
+        groups = self._state.groups
+        if groups.auto_create and groups.is_full:
+            count = len(groups.all())
+            return f"the broker has {count:,} groups; make it as an administrator, or raise orbitAutoCreateGroupsMax"
+        return "it is unknown and autoCreateSubscriptionGroup is false"
 
     def unregister(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Take a client out of its groups; C++ clients send the unused group as an empty text."""

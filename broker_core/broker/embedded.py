@@ -121,7 +121,12 @@ class EmbeddedBroker:
         self._tell_topics = topics_changed
         self._tell_group = group_changed
         self.topics = TopicTable(config, clock=clock, changed=self._topics_changed)
-        self.groups = GroupTable(auto_create=config.auto_create_group, clock=clock, changed=self._groups_changed)
+        self.groups = GroupTable(
+            auto_create=config.auto_create_group,
+            groups_max=config.auto_create_groups_max,
+            clock=clock,
+            changed=self._groups_changed,
+        )
         self.offsets = ConsumerOffsets()
         self.consumers = Consumers()
         self.producers = Producers()

@@ -10,9 +10,6 @@ from broker_core.broker import names
 from broker_core.errors import CodecError
 from broker_core.nameserver.registration import DataVersion
 
-GROUPS_MAX = 100_000
-"""Bound on groups made by their first use."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
@@ -88,20 +85,34 @@ class GroupTable:
 
     Args:
         auto_create: Whether an unknown group gets a config when it is first used.
+        groups_max: With so many groups no more are made in this way.
         clock: Time in ms since the epoch.
         changed: Called after each change.
 
     Attributes:
-        auto_create: As given; a live setting.
+        auto_create, groups_max: As given; live settings.
     """
 
-    def __init__(self, *, auto_create: bool, clock: Callable[[], int], changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        *,
+        auto_create: bool,
+        clock: Callable[[], int],
+        groups_max: int = 20_000,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.auto_create = auto_create
+        self.groups_max = groups_max
         self._clock = clock
         self._changed = changed
         self._table = {name: GroupConfig(name) for name in names.SYSTEM_GROUPS}
         self._forbidden: dict[str, dict[str, int]] = {}
         self.version = DataVersion(clock(), 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether first uses make no more groups."""
+        return len(self._table) >= self.groups_max
 
     def get(self, name: str) -> GroupConfig | None:
         """The config of a group that has one."""
@@ -117,7 +128,7 @@ class GroupTable:
 
     def _may_create(self, name: str) -> bool:
         wanted = self.auto_create or names.is_system_group(name)
-        return wanted and names.group_name_fault(name) is None and len(self._table) < GROUPS_MAX
+        return wanted and names.group_name_fault(name) is None and not self.is_full
 
     def all(self) -> dict[str, GroupConfig]:
         """A copy of the table."""

@@ -76,6 +76,7 @@ class LiveSettings:
         self._state.store.reconfigure(config.store)
         self._state.topics.reconfigure(config)
         self._state.groups.auto_create = config.auto_create_group
+        self._state.groups.groups_max = config.auto_create_groups_max
         for listener in self._listeners:
             listener(config)
 

@@ -237,10 +237,13 @@ class SendProcessor:
             raise RequestRefusedError(f"Sending message to topic[{name}] is forbidden.", code=ResponseCode.NO_PERMISSION)
         if topic is None:
             topic = self._topics.create_for_send(name, header.default_topic, header.default_topic_queues)
-        if topic is None and name.startswith(names.RETRY_PREFIX):
+        if topic is None and name.startswith(names.RETRY_PREFIX) and not self._topics.is_full:
             topic = self._topics.ensure(name, queues=1)
         if topic is None:
             remark = f"topic[{name}] not exist, apply first please! See {names.FAQ_URL} for further details."
+            if self._topics.is_full:
+                remark += f" The broker has {len(self._topics):,} topics: more are made by an administrator only, "
+                remark += "or after orbitAutoCreateTopicsMax was raised."
             raise RequestRefusedError(remark, code=ResponseCode.TOPIC_NOT_EXIST)
         return topic
 

@@ -18,9 +18,6 @@ SCHEDULE_QUEUES = 18
 CLUSTER_TOPIC_QUEUES = 16
 BENCHMARK_QUEUES = 1024
 
-TOPICS_MAX = 100_000
-"""Bound on topics made by messages: a producer with random topic names must not fill memory and disk."""
-
 
 class TopicTable:
     """Name → `TopicConfig`, with a version.
@@ -48,6 +45,11 @@ class TopicTable:
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take over changed settings."""
         self._config = config
+
+    @property
+    def is_full(self) -> bool:
+        """Whether messages make no more topics: a producer with random topic names must not fill memory and disk."""
+        return len(self._table) >= self._config.auto_create_topics_max
 
     def __contains__(self, name: str) -> bool:
         return self.get(name) is not None
@@ -93,7 +95,7 @@ class TopicTable:
             The new topic, or None when the template is unknown or may not be inherited from, or there are too many topics.
         """
         template = self._table.get(template_name)
-        if template is None or not template.permission & PERM_INHERIT or len(self._table) >= TOPICS_MAX:
+        if template is None or not template.permission & PERM_INHERIT or self.is_full:
             return None
         if template_name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
             return None

@@ -1,6 +1,5 @@
 import pytest
 
-from broker_core.broker import group_table
 from broker_core.broker.group_table import GroupConfig, GroupTable
 from broker_core.errors import CodecError
 from tests.support.clock import ManualClock
@@ -30,10 +29,12 @@ def test_without_auto_creation_only_system_groups_are_made():
     assert groups.find("CID_RMQ_SYS_TRANS") is not None
 
 
-def test_first_uses_make_no_more_groups_than_the_bound(monkeypatch):
-    groups = table()
-    monkeypatch.setattr(group_table, "GROUPS_MAX", len(groups.all()))
-    assert groups.find("CG") is None
+def test_first_uses_make_no_more_groups_than_the_bound():
+    groups = table(groups_max=len(table().all()) + 1)
+    assert groups.find("CG") is not None
+    assert groups.find("CG2") is None
+    groups.put(GroupConfig("CG2"))
+    assert groups.find("CG2") is not None, "an administrator makes more"
 
 
 def test_what_is_saved_loads_again():

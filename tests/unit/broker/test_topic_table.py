@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.broker import topic_table
 from broker_core.broker.topic_table import TopicTable
 from broker_core.config import BrokerConfig
 from broker_core.errors import CodecError
@@ -48,8 +47,8 @@ def test_a_template_must_be_there_and_allow_it(table):
     assert table.create_for_send("T", "BenchmarkTest", 4) is None
 
 
-def test_messages_make_no_more_topics_than_the_bound(table, monkeypatch):
-    monkeypatch.setattr(topic_table, "TOPICS_MAX", len(table) + 1)
+def test_messages_make_no_more_topics_than_the_bound(table):
+    table.reconfigure(replace(CONFIG, auto_create_topics_max=len(table) + 1))
     assert table.create_for_send("T", "TBW102", 4) is not None
     assert table.create_for_send("U", "TBW102", 4) is None
 
