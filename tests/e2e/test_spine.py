@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed")
+pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from broker_core.api import MessagePage
 from gui.models.reports import RunState

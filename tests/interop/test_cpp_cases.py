@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed")
+pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from tests.support.broker_process import CHECKOUT
 from tests.support.interop_target import running_target

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed")
+pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
