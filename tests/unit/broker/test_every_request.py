@@ -253,3 +253,63 @@ def test_what_is_not_served_says_why(answers):
     for code, answer in answers["unserved"].items():
         assert (answer.code, REASONS[code] in answer.remark) == (R.REQUEST_CODE_NOT_SUPPORTED, True)
     assert set(REASONS) >= NEVER
+
+
+HOSTILE = ["../../../../escape", "/tmp/escape", "$(touch escape)", "escape;touch escape", "java.lang.Runtime", "", "x" * 5_000,
+           "\0escape", str(-(1 << 63)), str((1 << 63) - 1), "-1", "NaN"]  # fmt: skip
+
+
+def twisted(value, hostile):
+    """The same body with each of its texts and numbers replaced, one at a time."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        inner = value[key]
+        if isinstance(inner, dict | list):
+            for other in twisted(inner, hostile):
+                yield {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]]
+        else:
+            yield {**value, key: hostile} if isinstance(value, dict) else [*value[:key], hostile, *value[key + 1 :]]
+
+
+def attacks(table):
+    """Each request with one of its fields, or one value of its body, replaced by something hostile."""
+    for code, (fields, body, _, _) in table.items():
+        for hostile in HOSTILE:
+            for name in fields:
+                yield code, {**fields, name: hostile}, body
+            if isinstance(body, dict):
+                for other in twisted(body, hostile):
+                    yield code, fields, other
+
+
+def test_no_hostile_value_of_any_request_leaves_the_store_or_stops_the_broker(tmp_path, caplog):
+    """Nobody waits for the answers: some requests are held. A request behind them on the same connection is served."""
+    caplog.set_level("ERROR")
+
+    async def attack(connection, table):
+        for code, fields, body in attacks(table):
+            ext = {name: str(value) for name, value in fields.items()}
+            connection.send_oneway(RemotingCommand(code, ext, body if isinstance(body, bytes) else emit(body)))
+            await asyncio.sleep(0)
+
+    async def scenario():
+        store = StoreConfig(root=tmp_path / "inside" / "store", **SMALL_FILES)
+        broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
+        await broker.start()
+        client, names = await connect(broker.broker_address), await connect(broker.name_server_address)
+        world = World(broker, client, names)
+        await world.fill()
+        before = bytes((await world.ask(client, Q.GET_BROKER_CONFIG, {}, b"")).body)
+        settings = {Q.UPDATE_BROKER_CONFIG, Q.UPDATE_NAMESRV_CONFIG}
+        await attack(client, {code: row for code, row in BROKER.items() if code not in settings})
+        await attack(names, {code: row for code, row in NAME_SERVER.items() if code not in settings})
+        sent = await world.ask(client, Q.SEND_MESSAGE_V2, send_fields("T"), b"after all")
+        assert (sent.code, bytes((await world.ask(client, Q.GET_BROKER_CONFIG, {}, b"")).body)) == (R.SUCCESS, before)
+        assert (await world.ask(names, Q.GET_BROKER_CLUSTER_INFO, {}, b"")).code == R.SUCCESS
+        client.close()
+        names.close()
+        await broker.stop()
+
+    asyncio.run(scenario())
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+    assert not [path for path in tmp_path.rglob("*") if "escape" in path.name]
+    assert not caplog.records, "no fault of our own came to light"
