@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.broker_process import running_broker
 from tests.support.interop_target import running_target
-from tests.support.real_peer import free_port
+from tests.support.real_broker import free_port
 from tests.support.toolchains import java_class_path, java_command
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]

@@ -12,7 +12,7 @@ from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.frame import RemotingCommand
 from tests.support.broker_bench import SMALL_FILES, pull_fields, send_fields
-from tests.support.real_peer import free_port
+from tests.support.real_broker import free_port
 
 
 def broker_at(root, port):
