@@ -1,7 +1,7 @@
 """Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: spec broker §5.3).
 
-RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one every ten seconds
-for a queue, so that nobody can fill the disk by asking for offsets that are not there.
+RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one for each ten
+seconds and queue, so that nobody can fill the disk by asking for offsets that are not there.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from broker_core.message import properties as props
 from broker_core.message.model import MessageToStore
 from broker_core.remoting.json_body import MessageQueue, emit
 
-REPEAT_MS = 10_000
-"""Between two notes of one group about one queue; a client waits as long before it pulls again."""
+ROUND_MS = 10_000
+"""In a round of this length a group has one note about a queue; a client waits as long before it pulls again."""
 
-REMEMBERED_MAX = 10_000
-"""Groups and queues that are remembered; while there are more, nothing is noted."""
+NOTES_MAX = 10_000
+"""Notes of one round; what comes then is not noted."""
 
 
 class MovedOffsets:
@@ -24,15 +24,19 @@ class MovedOffsets:
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
-        self._noted_ms: dict[tuple[str, MessageQueue], int] = {}
+        self._round_ends_ms = 0
+        self._noted: set[tuple[str, MessageQueue]] = set()
 
     def note(self, group: str, topic: str, queue_id: int, *, asked: int, moved_to: int) -> None:
         """Write that a group asked for an offset and was given another, unless it was written just now."""
         now_ms = self._state.clock()
+        if now_ms >= self._round_ends_ms:
+            self._round_ends_ms = now_ms + ROUND_MS
+            self._noted.clear()
         queue = MessageQueue(topic, self._state.config.broker_name, queue_id)
-        if not self._is_due(group, queue, now_ms):
+        if (group, queue) in self._noted or len(self._noted) >= NOTES_MAX:
             return
-        self._noted_ms[group, queue] = now_ms
+        self._noted.add((group, queue))
         body = emit({"consumerGroup": group, "messageQueue": queue, "offsetNew": moved_to, "offsetRequest": asked})
         host = self._state.store_host
         self._state.store.put(
@@ -50,10 +54,3 @@ class MovedOffsets:
                 properties=props.encode_properties({props.KEYS: group, props.DELAY: "0", props.TAGS: group}),
             )
         )
-
-    def _is_due(self, group: str, queue: MessageQueue, now_ms: int) -> bool:
-        if now_ms - self._noted_ms.get((group, queue), -REPEAT_MS) < REPEAT_MS:
-            return False
-        if len(self._noted_ms) >= REMEMBERED_MAX:
-            self._noted_ms = {key: noted for key, noted in self._noted_ms.items() if now_ms - noted < REPEAT_MS}
-        return len(self._noted_ms) < REMEMBERED_MAX

@@ -43,7 +43,7 @@ class ResetProcessor:
         topic, group = self._topic(command), text_field(fields, "group")
         table = self._targets(topic, group, command)
         members = self._state.consumers.group(group)
-        if members is None and "offset" in fields:
+        if members is None and "offset" in fields and 0 <= int_field(fields, "queueId", -1) < topic.read_queues:
             for queue, offset in table.items():
                 self._state.offsets.commit(group, topic.name, queue.queue_id, offset)
             return command.reply(body=emit({"offsetTable": table}))

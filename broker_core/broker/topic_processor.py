@@ -107,7 +107,7 @@ class TopicProcessor:
 
     def _is_group_retry(self, retry: str) -> bool:
         """Whether it is the retry topic of a group ``CG_T`` rather than that of a group ``CG`` for a topic ``T``."""
-        return retry.removeprefix(names.RETRY_PREFIX) in self._state.groups.all()
+        return self._state.groups.get(retry.removeprefix(names.RETRY_PREFIX)) is not None
 
     def _remove(self, name: str) -> None:
         if self._state.topics.remove(name):

@@ -15,6 +15,9 @@ MASTER_ID = 0
 
 BROKER_SILENCE_MAX_MS = 120_000
 
+QUEUES_MAX = 16_384
+"""Queues of one topic and broker that are counted out, whatever number a registration says."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueData:
@@ -252,7 +255,7 @@ class RouteInfo:
             MessageQueue(topic, data.broker_name, queue_id)
             for data in (() if route is None else route.queues)
             if data.permission & PERM_READ
-            for queue_id in range(data.read_queues)
+            for queue_id in range(min(data.read_queues, QUEUES_MAX))
         )
 
     def topics(self) -> list[str]:

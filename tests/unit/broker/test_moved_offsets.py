@@ -1,7 +1,7 @@
 import json
 
 from broker_core.broker import moved_offsets
-from broker_core.broker.moved_offsets import REPEAT_MS
+from broker_core.broker.moved_offsets import ROUND_MS
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
@@ -40,17 +40,17 @@ def test_who_repeats_it_leaves_one_note_in_ten_seconds(bench):
     moved(bench, queueId=1)
     moved(bench, consumerGroup="other")
     assert [json.loads(note.body)["messageQueue"]["queueId"] for note in notes(bench)] == [0, 1, 0]
-    bench.clock.advance(REPEAT_MS)
+    bench.clock.advance(ROUND_MS)
     moved(bench)
     assert len(notes(bench)) == 4
 
 
 def test_a_crowd_of_groups_does_not_grow_memory_without_end(bench, monkeypatch):
-    monkeypatch.setattr(moved_offsets, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(moved_offsets, "NOTES_MAX", 2)
     for number in range(5):
         moved(bench, consumerGroup=f"g{number}")
     assert len(notes(bench)) == 2
-    bench.clock.advance(REPEAT_MS)
+    bench.clock.advance(ROUND_MS)
     moved(bench, consumerGroup="g9")
     assert len(notes(bench)) == 3
 

@@ -168,3 +168,6 @@ def test_one_queue_of_a_group_that_is_offline_is_set_where_it_is_told(bench):
     fields = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 1, "offset": 7}
     assert bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields).code == R.SUCCESS
     assert [bench.state.offsets.get("CG", "T", queue_id) for queue_id in (0, 1)] == [-1, 7]
+    for queue_id in (-1, 2):
+        answer = bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields | {"queueId": queue_id})
+        assert answer.code == R.CONSUMER_NOT_ONLINE, "of all queues, or of one that is not there"

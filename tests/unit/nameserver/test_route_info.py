@@ -1,7 +1,7 @@
 """The route table: registration, liveness, and what queries see."""
 
 from broker_core.nameserver.registration import DataVersion, Registration, TopicConfig
-from broker_core.nameserver.route_info import BrokerIdentity, RouteInfo
+from broker_core.nameserver.route_info import QUEUES_MAX, BrokerIdentity, RouteInfo
 
 MASTER = BrokerIdentity("C", "a", 0, "10.0.0.1:10911")
 SLAVE = BrokerIdentity("C", "a", 1, "10.0.0.2:10911")
@@ -50,6 +50,8 @@ def test_queues_that_can_be_read_on_all_brokers():
     register(routes, BrokerIdentity("C", "c", 0, "10.0.0.4:10911"), table("T", permission=2))
     assert routes.readable_queues("T") == [("T", "a", 0), ("T", "a", 1), ("T", "b", 0)], "not those that are write-only"
     assert routes.readable_queues("U") == []
+    register(routes, MASTER, table("H", queues=(1 << 31) - 1, counter=2))
+    assert len(routes.readable_queues("H")) == QUEUES_MAX, "no number of a registration keeps the broker busy"
 
 
 def test_a_table_is_taken_over_when_its_version_changed_only():
