@@ -240,7 +240,7 @@ class EmbeddedBroker:
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=loop.call_soon,
         )
-        for connection in self._server.connections:
+        for connection in self.client_connections:
             self._offer_express(connection)
         self._dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
         if self._access is not None:
@@ -326,7 +326,7 @@ class EmbeddedBroker:
         if self._link is not None:
             await self._link.stop()
         dispatcher, self._dispatcher = self._dispatcher, None
-        for connection in self._server.connections:
+        for connection in self.client_connections:
             connection.express = None
         if dispatcher is not None:
             services, self._services = self._services, ()
@@ -365,7 +365,13 @@ class EmbeddedBroker:
     @property
     def connections(self) -> int:
         """Open client connections of the broker."""
-        return len(self._server.connections) + (0 if self._fast_server is None else len(self._fast_server.connections))
+        return len(self.client_connections)
+
+    @property
+    def client_connections(self) -> list[Connection]:
+        """Those of both ports, as they are now."""
+        servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
+        return [connection for server in servers for connection in server.connections]
 
     @property
     def held_pulls(self) -> int:

@@ -49,6 +49,25 @@ def test_what_is_sent_to_the_second_port_is_read_from_the_first(tmp_path):
     asyncio.run(scenario())
 
 
+def test_connections_of_both_ports_are_the_brokers(tmp_path):
+    async def scenario():
+        port = free_port()
+        broker = broker_at(tmp_path, port)
+        await broker.start()
+        clients = [await connect(f"127.0.0.1:{at}") for at in (port, port - 2)]
+        for client in clients:
+            # Answered, so the broker has the connection.
+            assert (await client.request(RemotingCommand(Q.GET_BROKER_CONFIG), 10_000)).code == R.SUCCESS
+        served = {connection.local_address: connection for connection in broker.client_connections}
+        assert {f"127.0.0.1:{port}", f"127.0.0.1:{port - 2}"} <= served.keys()
+        assert broker.connections == len(served)
+        assert all(connection.express is not None for connection in served.values())
+        await broker.stop()
+        assert all(connection.express is None for connection in served.values()), "a send could still reach the closed store"
+
+    asyncio.run(scenario())
+
+
 def test_a_second_port_in_use_is_told_and_the_broker_serves_all_the_same(tmp_path, caplog):
     async def scenario():
         port = free_port()
