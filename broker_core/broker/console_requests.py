@@ -10,10 +10,13 @@ from broker_core.errors import RemoteError, UsageError
 from broker_core.remoting.administration import ACTING, READING
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import parse_object
 
 Handle = Callable[[ConsolePeer, RemotingCommand], RemotingCommand | None]
 
-_SUBJECTS = ("consumerGroup", "group", "topic", "key", "brokerName")
+_SUBJECTS = ("consumerGroup", "group", "groupName", "destGroup", "topic", "key", "brokerName")
+_BODY_BYTES_MAX = 4_096
+"""Longer bodies are recorded up to here."""
 _SECRETS = frozenset({"secretKey", "accessKey"})
 
 
@@ -36,13 +39,24 @@ async def answer_console(handle: Handle, command: RemotingCommand, journal: Acti
 async def _act(handle: Handle, command: RemotingCommand, journal: ActionJournal) -> RemotingCommand:
     action = f"console.{RequestCode(command.code).name.lower()}"
     fields = command.ext_fields
-    subject = next((fields[name] for name in _SUBJECTS if fields.get(name)), "broker")
-    await journal.record(action, subject, **{name: text for name, text in fields.items() if name not in _SECRETS})
+    details = {name: text for name, text in fields.items() if name not in _SECRETS}
+    if command.body:
+        details["body"] = bytes(command.body[:_BODY_BYTES_MAX]).decode(errors="replace")
+    subject = _subject(command)
+    await journal.record(action, subject, **details)
     try:
         return _successful(await ConsolePeer().answer_of(handle, command))
     except RemoteError as error:
         await journal.record(f"{action}.failed", subject, remark=error.message)
         raise
+
+
+def _subject(command: RemotingCommand) -> str:
+    """What an action is about: named in its fields, or, for the config of a group, in its body."""
+    fields = command.ext_fields
+    if command.code == RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP:
+        fields = {**fields, "groupName": str(parse_object(command.body).get("groupName", ""))}
+    return next((fields[name] for name in _SUBJECTS if fields.get(name)), "broker")
 
 
 def _successful(answer: RemotingCommand) -> RemotingCommand:

@@ -15,6 +15,7 @@ from broker_core.client.consuming import ListenerCaller
 from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
+from broker_core.client.stacks import stacks_text
 from broker_core.client.subscription import Subscription
 from broker_core.errors import OrbitError
 from broker_core.message.record import decode_record
@@ -149,7 +150,7 @@ class ConsumerServices:
             return refusal
         consumer = self._consumer
         seconds = max(self._figures.clock() - self._started_ms, 1) / 1000
-        body = {
+        body: dict[str, Any] = {
             "mqTable": {queue: self._queue_info(item) for queue, item in consumer.process_queues.items()},
             "properties": {
                 "PROP_CLIENT_VERSION": version_name(MQ_VERSION),
@@ -160,6 +161,8 @@ class ConsumerServices:
             "statusTable": {topic: self._figures.status(topic, seconds) for topic in consumer.subscriptions},
             "subscriptionSet": [item.to_json() for _, item in sorted(consumer.subscriptions.items())],
         }
+        if command.ext_fields.get("jstackEnable", "").lower() == "true":
+            body["jstack"] = stacks_text()
         return command.reply(body=emit(body))
 
     def _queue_info(self, item: ProcessQueue) -> dict[str, int | bool]:

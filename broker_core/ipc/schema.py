@@ -410,6 +410,23 @@ class AskBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureTopics:
+    """How much of the disk topics take, at most 100 of them at once. Answer: `TopicMeasures`."""
+
+    topics: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOwnership:
+    """Which client of a group owned which queue when, from the history. Answer: `Ownership`."""
+
+    group: str
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop cleanly. Answer: `Done`, then the worker ends."""
 
@@ -647,6 +664,36 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicMeasures:
+    """Parallel lists, one item a queue that has, or had, messages."""
+
+    topic: list[str]
+    queue_id: list[int]
+    oldest_ms: list[int]
+    """Store time of the oldest message; -1 when there is none."""
+    log_bytes: list[int]
+    """Of the records in the commit log."""
+    queue_bytes: list[int]
+    """Of the units in the consume queue."""
+    is_estimate: list[bool]
+    """Whether ``log_bytes`` comes from a part of the records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Parallel lists, one item a stretch of time in which one client owned a queue, by queue and time."""
+
+    topic: list[str]
+    queue_id: list[int]
+    from_ms: list[int]
+    to_ms: list[int]
+    """Exclusive."""
+    client: list[str]
+    left_out: int = 0
+    """Queues of the group beyond those that one answer has room for."""
+
+
+@dataclass(frozen=True, slots=True)
 class DelayedActed:
     """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
 
@@ -793,6 +840,8 @@ Query = (
     | ReadHistory
     | ReadEvents
     | AskBroker
+    | MeasureTopics
+    | ReadOwnership
 )
 Answer = (
     MessagePage
@@ -814,6 +863,8 @@ Answer = (
     | HistoryLines
     | EventPage
     | BrokerAnswer
+    | TopicMeasures
+    | Ownership
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -16,8 +16,10 @@ from broker_core.ipc.schema import (
     HistoryLines,
     HistorySample,
     Occurred,
+    Ownership,
     ReadEvents,
     ReadHistory,
+    ReadOwnership,
     Snapshot,
     WorkerMessage,
 )
@@ -27,13 +29,17 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
+HistoryQuery = ReadHistory | ReadEvents | ReadOwnership
+HistoryAnswer = HistoryLines | EventPage | Ownership
+
+
 class HistoryKeeper(Protocol):
     """Records samples and answers questions about them."""
 
     def take(self, sample: HistorySample) -> None:
         """Take in a sample; never waits."""
 
-    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+    def answer(self, query: HistoryQuery) -> HistoryAnswer:
         """Answer a question; may block, so not on the loop."""
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ from broker_core.ipc.schema import (
     ListMembers,
     ListTimers,
     ListTransactions,
+    MeasureTopics,
     Members,
     MessagePage,
     Query,
@@ -44,6 +45,7 @@ from broker_core.ipc.schema import (
     ReadHistory,
     ReadMessage,
     ReadMessageById,
+    ReadOwnership,
     ReadTransactionHistory,
     ResumeTransaction,
     SendMessage,
@@ -71,6 +73,7 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
+from broker_core.worker.queue_measures import MeasuredStore, measure_topics
 from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
@@ -82,7 +85,7 @@ TransactionQuery = ListTransactions | ReadTransactionHistory | EndTransaction | 
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, Protocol):
+class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, MeasuredStore, Protocol):
     """What queries need of the store."""
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
@@ -139,7 +142,7 @@ class Queries:
         """
         if self._read_only and acts(query):
             raise refusal(query)
-        if isinstance(query, ReadHistory | ReadEvents):
+        if isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
             if self._history is None:
                 raise UsageError("no history is kept by this broker process")
             return await self._run(partial(self._history.answer, query))
@@ -149,7 +152,7 @@ class Queries:
         match query:
             case BrowseQueue():
                 return await self._browse(query)
-            case FindOffset() | ReadMessage() | ReadMessageById():
+            case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics():
                 return await self._read(query)
             case SendMessage():
                 return await self._engine.put_from_console(query)
@@ -178,7 +181,7 @@ class Queries:
         answer = await self._engine.answer_console(command, name_server=query.name_server)
         return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
 
-    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById) -> Answer:
+    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById | MeasureTopics) -> Answer:
         store = self._engine.store
         match query:
             case FindOffset(topic, queue_id, timestamp_ms):
@@ -188,6 +191,8 @@ class Queries:
             case ReadMessageById(message_id):
                 _host, offset = parse_offset_message_id(message_id)
                 return await self._run(lambda: read_detail(store, offset))
+            case MeasureTopics(topics):
+                return await self._run(partial(measure_topics, store, topics))
 
     async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
         if isinstance(query, ListDelayed | ActOnDelayed):

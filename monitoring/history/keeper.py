@@ -24,8 +24,10 @@ from broker_core.api import (
     HistorySample,
     Occurred,
     OrbitError,
+    Ownership,
     ReadEvents,
     ReadHistory,
+    ReadOwnership,
     StoreError,
     WorkerError,
 )
@@ -100,7 +102,7 @@ class HistoryKeeper:
             return
         self._unsent, self._unsent_events = None, []
 
-    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+    def answer(self, query: ReadHistory | ReadEvents | ReadOwnership) -> HistoryLines | EventPage | Ownership:
         """Answer a question; may block for as long as a read of the disk takes.
 
         Raises:
@@ -113,6 +115,8 @@ class HistoryKeeper:
         if queries is None:
             raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
         try:
+            if isinstance(query, ReadOwnership):
+                return queries.ownership(query)
             return queries.lines(query) if isinstance(query, ReadHistory) else queries.events(query)
         except sqlite3.ProgrammingError as error:
             raise WorkerError("the history was closed meanwhile; try again in a moment") from error

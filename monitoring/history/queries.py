@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from broker_core.api import EventPage, HistoryLines, ReadEvents, ReadHistory, UsageError
+from broker_core.api import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership, UsageError
 from monitoring.history.database import layouts_of, open_for_reading, retained_from_ms, rolled_until_ms
 from monitoring.history.figures import split_name
+from monitoring.history.ownership import client_names, owned_stretches, positions_of
 from monitoring.history.recorder import Recorder
 from monitoring.history.rows import RowReader, Runs, subject_number
 from monitoring.history.tiers import GAP_MS, TIERS, Tier
@@ -71,6 +72,22 @@ class HistoryQueries:
             ).fetchall()
         columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
         return EventPage(total, *(list(column) for column in columns))
+
+    def ownership(self, query: ReadOwnership) -> Ownership:
+        """Which client of a group owned which queue when.
+
+        Raises:
+            UsageError: The question makes no sense.
+            sqlite3.Error: The database cannot be read.
+        """
+        with self._turn:
+            places = positions_of(self._connection, query.group)
+            names = [f"position:{place.subject}.owner" for place in places[:SERIES_MAX]]
+            if not names:
+                return Ownership([], [], [], [], [])
+            lines = ReadHistory(names, query.from_ms, query.to_ms, query.points)
+            _check(lines)
+            return owned_stretches(places, self._lines(lines), client_names(self._connection), SERIES_MAX)
 
     # ---- inside ----
 

@@ -7,7 +7,7 @@ return quickly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
         MessagePage,
         Occurred,
         OrbitError,
+        Ownership,
         PendingTimers,
         ReadEvents,
         ReadHistory,
+        ReadOwnership,
         Ready,
         ResumeTransaction,
         SearchHits,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         SendReceipt,
         TimerForecast,
         TimersActed,
+        TopicMeasures,
         TransactionHistory,
         TransactionPage,
     )
@@ -153,6 +156,12 @@ class ClusterSource(Protocol):
         """Series of the recorded history, of any time range."""
 
     def read_events(self, query: ReadEvents) -> Pending[EventPage]: ...
+
+    def read_ownership(self, query: ReadOwnership) -> Pending[Ownership]:
+        """Who owned which queue of a group when, from the recorded history."""
+
+    def measure_topics(self, topics: Sequence[str]) -> Pending[TopicMeasures]:
+        """Bytes on disk and oldest message of the queues of up to 100 topics."""
 
     def transaction_history(self, before: int = -1, count: int = 100, halves_back: int = 20_000) -> Pending[TransactionHistory]:
         """What the store tells of transactions; reads half messages from ``halves_back`` before ``before`` on."""

@@ -5,7 +5,7 @@ It starts and stops no process itself; who owns the process calls `worker_starti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker_core.api import (
@@ -39,17 +39,20 @@ from broker_core.api import (
     ListMembers,
     ListTimers,
     ListTransactions,
+    MeasureTopics,
     Members,
     MessageDetail,
     MessagePage,
     Occurred,
     OrbitError,
+    Ownership,
     PendingTimers,
     Query,
     ReadEvents,
     ReadHistory,
     ReadMessage,
     ReadMessageById,
+    ReadOwnership,
     ReadTransactionHistory,
     Ready,
     Reply,
@@ -63,6 +66,7 @@ from broker_core.api import (
     StartSearch,
     TimerForecast,
     TimersActed,
+    TopicMeasures,
     TransactionHistory,
     TransactionPage,
     WorkerClient,
@@ -199,6 +203,12 @@ class EmbeddedSource:
 
     def read_events(self, query: ReadEvents) -> Pending[EventPage]:
         return self._ask(query, EventPage)
+
+    def read_ownership(self, query: ReadOwnership) -> Pending[Ownership]:
+        return self._ask(query, Ownership)
+
+    def measure_topics(self, topics: Sequence[str]) -> Pending[TopicMeasures]:
+        return self._ask(MeasureTopics(list(topics)), TopicMeasures)
 
     def transaction_history(self, before: int = -1, count: int = 100, halves_back: int = 20_000) -> Pending[TransactionHistory]:
         return self._ask(ReadTransactionHistory(before, count, halves_back), TransactionHistory)

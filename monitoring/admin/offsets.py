@@ -1,0 +1,228 @@
+"""Moving a group to other offsets: where each queue would stand, what follows from it, and the requests that do it. Pure.
+
+Source: spec remoting §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), broker §12.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from broker_core.api import AskBroker, JsonBodyError, RequestCode
+
+TO_THE_END = -1
+"""As a timestamp of a reset: the end of the queue."""
+
+
+class ResetKind(Enum):
+    """How the new offsets are chosen."""
+
+    TIME = "time"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    SHIFT = "shift"
+    OFFSET = "offset"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStand:
+    """A queue as it is before a reset. -1 is unknown."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    group_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMove:
+    """What a reset does to one queue. -1 is unknown."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    now: int
+    after: int
+    """Where the group will stand; -1: it is not known where, and the queue stays as it is."""
+
+    @property
+    def moves(self) -> bool:
+        return self.after >= 0 and self.after != self.now
+
+    @property
+    def repeated(self) -> int:
+        """Messages that are delivered again; -1 when it is not known where the group stands."""
+        return max(0, self.now - max(self.after, self.min_offset)) if self._is_known else -1
+
+    @property
+    def skipped(self) -> int:
+        """Messages that are never delivered; -1 when it is not known where the group stands."""
+        return max(0, self.after - max(self.now, self.min_offset)) if self._is_known else -1
+
+    @property
+    def lag_after(self) -> int:
+        """Messages that wait afterwards; -1 when not known."""
+        if self.after < 0 or self.max_offset < 0:
+            return -1
+        return max(0, self.max_offset - max(self.after, self.min_offset))
+
+    @property
+    def _is_known(self) -> bool:
+        return self.now >= 0 and self.after >= 0
+
+
+def plan_moves(
+    stands: Sequence[QueueStand],
+    kind: ResetKind,
+    *,
+    shift: int = 0,
+    offset: int = 0,
+    found: Mapping[int, int] | None = None,
+    own: Mapping[int, int] | None = None,
+) -> list[QueueMove]:
+    """What a reset does to each queue.
+
+    Args:
+        stands: The queues as they are.
+        kind: How the new offsets are chosen.
+        shift: Messages forward, negative back; for `ResetKind.SHIFT`.
+        offset: For `ResetKind.OFFSET`.
+        found: Offset by queue id: of a time, or of the other group; a queue that is not in it stays.
+        own: Offset by queue id that a person set for single queues; it counts before all others.
+
+    Returns:
+        One move a queue. An offset lies within the queue; below its begin there is nothing to deliver.
+    """
+    moves = []
+    for stand in stands:
+        wanted = (own or {}).get(stand.queue_id, _wanted(stand, kind, shift, offset, found or {}))
+        after = -1 if wanted is None else _within(stand, wanted)
+        moves.append(QueueMove(stand.queue_id, stand.min_offset, stand.max_offset, stand.group_offset, after))
+    return moves
+
+
+def _wanted(stand: QueueStand, kind: ResetKind, shift: int, offset: int, found: Mapping[int, int]) -> int | None:
+    match kind:
+        case ResetKind.EARLIEST:
+            return stand.min_offset if stand.min_offset >= 0 else None
+        case ResetKind.LATEST:
+            return stand.max_offset if stand.max_offset >= 0 else None
+        case ResetKind.SHIFT:
+            return stand.group_offset + shift if stand.group_offset >= 0 else None
+        case ResetKind.OFFSET:
+            return offset
+        case ResetKind.TIME | ResetKind.GROUP:
+            wanted = found.get(stand.queue_id, -1)
+            return wanted if wanted >= 0 else None
+
+
+def _within(stand: QueueStand, offset: int) -> int:
+    low, high = max(0, stand.min_offset), stand.max_offset
+    return max(low, min(offset, high)) if high >= low else max(low, offset)
+
+
+# ---- requests ----------------------------------------------------------------------------------------------------------
+
+
+def ask_offset_of_time(topic: str, queue_id: int, timestamp_ms: int) -> AskBroker:
+    """Ask where a queue stood at a time, as a reset by time counts it. Answer: `read_offset`."""
+    fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms)}
+    return AskBroker(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
+
+
+def read_offset(fields: Mapping[str, str]) -> int:
+    """The offset of an answer.
+
+    Raises:
+        JsonBodyError: There is none in it.
+    """
+    text = fields.get("offset", "")
+    try:
+        return int(text)
+    except ValueError as error:
+        raise JsonBodyError(f"the broker's answer has the offset {text!r}, which is no number") from error
+
+
+def online_requests(group: str, topic: str, moves: Sequence[QueueMove], timestamp_ms: int | None = None) -> list[AskBroker]:
+    """Requests that have the members of a group go to new offsets.
+
+    Args:
+        group: The group.
+        topic: Its topic.
+        moves: One for each queue that is to move.
+        timestamp_ms: Given when all queues of the topic go to this time, or to `TO_THE_END`: one request does it then,
+            and members stop once instead of once a queue.
+    """
+    base = {"topic": topic, "group": group, "isForce": "true"}
+    if timestamp_ms is not None:
+        return [AskBroker(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, base | {"timestamp": str(timestamp_ms)})]
+    return [
+        AskBroker(
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+            base | {"timestamp": "0", "queueId": str(move.queue_id), "offset": str(move.after)},
+        )
+        for move in moves
+    ]
+
+
+def offline_requests(group: str, topic: str, moves: Sequence[QueueMove]) -> list[AskBroker]:
+    """Requests that set the offsets of a group without members."""
+    return [
+        AskBroker(
+            RequestCode.UPDATE_CONSUMER_OFFSET,
+            {"consumerGroup": group, "topic": topic, "queueId": str(move.queue_id), "commitOffset": str(move.after)},
+        )
+        for move in moves
+    ]
+
+
+# ---- snapshots ---------------------------------------------------------------------------------------------------------
+
+SNAPSHOTS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSnapshot:
+    """Where a group stood on a topic before a reset."""
+
+    group: str
+    topic: str
+    taken_ms: int
+    offsets: tuple[tuple[int, int], ...]
+    """Queue id and offset; queues whose offset was not known are left out."""
+    reason: str
+    """What came after it: a member of `ResetKind`, or ``undo``."""
+
+
+def snapshot_of(group: str, topic: str, taken_ms: int, moves: Sequence[QueueMove], reason: str) -> OffsetSnapshot:
+    """Keep where the queues of a reset stand now."""
+    offsets = tuple((move.queue_id, move.now) for move in moves if move.moves and move.now >= 0)
+    return OffsetSnapshot(group, topic, taken_ms, offsets, reason)
+
+
+def snapshots_to_text(snapshots: Sequence[OffsetSnapshot]) -> str:
+    """Snapshots as JSON, the last `SNAPSHOTS_MAX` of them."""
+    return json.dumps([asdict(snapshot) for snapshot in snapshots[-SNAPSHOTS_MAX:]])
+
+
+def snapshots_from_text(text: str) -> list[OffsetSnapshot]:
+    """Read snapshots; what is not one is left out."""
+    try:
+        items = json.loads(text or "[]")
+    except ValueError:
+        return []
+    return [made for item in items if (made := _snapshot(item)) is not None] if isinstance(items, list) else []
+
+
+def _snapshot(item: object) -> OffsetSnapshot | None:
+    try:
+        assert isinstance(item, dict)
+        offsets = tuple((int(queue), int(offset)) for queue, offset in item["offsets"])
+        return OffsetSnapshot(
+            str(item["group"]), str(item["topic"]), int(item["taken_ms"]), offsets, str(item.get("reason", ""))
+        )
+    except (AssertionError, KeyError, TypeError, ValueError):
+        return None
