@@ -43,6 +43,8 @@ class CellKind(Enum):
     """Messages on their way to a moment: a `Lane`."""
     PIPS = "pips"
     """Steps taken of those allowed, e.g. 3 of 15."""
+    MOVE = "move"
+    """A place on a line that moves to another: a `Move`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,14 @@ class Lane:
 
     dots: tuple[float, ...] = ()
     density: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where a thing on a line stands and where it will stand, as shares of the line; NaN where not known."""
+
+    now: float
+    after: float
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a Column[Row](…)
@@ -72,7 +82,7 @@ class Column(Generic[R]):
     kind: CellKind = CellKind.TEXT
     value: Callable[[R], object] | None = None
     """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `Lane`,
-    pips → (steps, most)."""
+    pips → (steps, most), move → a `Move`."""
     state: Callable[[R], State | None] | None = None
     """Colour of text, chip, sparkline or bar; None: plain."""
     dot: Callable[[R], State | None] | None = None

@@ -158,6 +158,17 @@ def topic_group_rows(state: ClusterState, topic: str) -> list[TopicGroupRow]:
     return sorted(rows, key=lambda row: (-np.nan_to_num(row.lag_messages, nan=-1.0), row.name))
 
 
+def groups_by_topic(state: ClusterState) -> dict[str, list[tuple[str, float]]]:
+    """Groups with a position on each topic and their lag (NaN unknown), largest first."""
+    pairs, catalog = _groups_on_topics(state), state.catalog
+    found: dict[str, list[tuple[str, float]]] = {}
+    for topic, group, lag in zip(pairs.topic.tolist(), pairs.group.tolist(), pairs.lag_messages.tolist(), strict=True):
+        found.setdefault(catalog.topics[topic], []).append((catalog.groups[group], lag))
+    for groups in found.values():
+        groups.sort(key=lambda pair: (-1.0 if np.isnan(pair[1]) else pair[1], pair[0]), reverse=True)
+    return found
+
+
 def skew(queues: Sequence[QueueRow]) -> float:
     """Largest share of the kept messages in one queue, divided by an even share.
 

@@ -11,6 +11,7 @@ MARK_NAMES = {
     "members_changed": "Rebalance",
     "broker_started": "Restart",
     "offsets_moved_back": "Moved back",
+    "action": "Console action",
 }
 """Kinds of events that charts show, with their English names."""
 MARKS_MAX = 24

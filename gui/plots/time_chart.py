@@ -137,6 +137,11 @@ class TimeChart(QWidget):
     def series(self) -> tuple[ChartSeries, ...]:
         return self._series
 
+    @property
+    def plot(self) -> Any:  # noqa: ANN401  pyqtgraph is untyped
+        """The plot itself, for tools on top of it."""
+        return self._plot
+
     def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float) -> None:
         """Show these points; a series that is not named keeps its old ones.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PageArguments = Mapping[str, object]
 
-ONE_TIME_ARGUMENTS = frozenset({"create", "send", "run"})
+ONE_TIME_ARGUMENTS = frozenset({"create", "send", "run", "reset"})
 """Arguments of `PageView.open` that ask for a dialog or start something: Back and Forward do not ask again."""
 
 

@@ -32,6 +32,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("welcome", "Welcome", "rocket-launch", "", "gui.views.welcome.view", "WelcomeView", in_side_bar=False),
     PageEntry("overview", "Overview", "squares-four", "", "gui.views.overview.view", "OverviewView"),
     PageEntry("topics", "Topics", "stack", "Data", "gui.views.topics.view", "TopicsView"),
+    PageEntry("topic", "Topic", "stack", "Data", "gui.views.topics.topic_view", "TopicView", in_side_bar=False),
     PageEntry("messages", "Messages", "envelope-simple", "Data", "gui.views.messages.view", "MessagesView"),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
     PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),

@@ -10,13 +10,13 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPoint, 
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gui.models.table import CELL_ROLE, Cell, CellKind, Lane, Section
+from gui.models.table import CELL_ROLE, Cell, CellKind, Lane, Move, Section
 from gui.text import tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
-from gui.widgets.lane import paint_lane, paint_pips
+from gui.widgets.lane import paint_lane, paint_move, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
 
 CELL_PADDING = 10
@@ -37,7 +37,7 @@ class GridDelegate(QStyledItemDelegate):
         dot = DOT_DIAMETER + 8 if cell.dot else 0
         if cell.kind is CellKind.CHIP:
             return QSize(chip_width(cell.text, cell.state or State.PLAIN) + 2 * CELL_PADDING, Size.ROW)
-        if cell.kind in (CellKind.SPARKLINE, CellKind.BAR, CellKind.LANE, CellKind.PIPS):
+        if cell.kind in (CellKind.SPARKLINE, CellKind.BAR, CellKind.LANE, CellKind.PIPS, CellKind.MOVE):
             return QSize(90, Size.ROW)
         return QSize(QFontMetrics(_font(cell)).horizontalAdvance(cell.text) + dot + 2 * CELL_PADDING + 2, Size.ROW)
 
@@ -96,6 +96,8 @@ class GridDelegate(QStyledItemDelegate):
             paint_bar(painter, bar, float(cast("float", cell.value)), colour, tokens)
         elif cell.kind is CellKind.LANE and isinstance(cell.value, Lane):
             paint_lane(painter, QRectF(box).adjusted(0, 5, 0, -5), cell.value, cell.state or State.DELAYED, tokens)
+        elif cell.kind is CellKind.MOVE and isinstance(cell.value, Move):
+            paint_move(painter, QRectF(box), cell.value, tokens)
         elif cell.kind is CellKind.PIPS and cell.value is not None:
             pips = cast("tuple[int, int]", cell.value)
             self._paint_text(painter, box, replace(cell, right=True, state=None), selected=selected)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 
-from gui.models.table import Lane
+from gui.models.table import Lane, Move
 from gui.theme.tokens import State, Tokens, mix
 
 DOT_PX = 3.0
@@ -62,4 +64,33 @@ def paint_pips(painter: QPainter, box: QRectF, pips: tuple[int, int], state: Sta
     for number in range(min(most, int(box.width() // (width + gap)))):
         left = box.left() + number * (width + gap)
         painter.fillRect(QRectF(left, box.center().y() - 4, width, 8), QColor(tokens.state(state)) if number < steps else empty)
+    painter.restore()
+
+
+MOVE_BAR_PX = 8.0
+MOVE_TICK_PX = 12.0
+MOVE_DOT_PX = 8.0
+
+
+def paint_move(painter: QPainter, box: QRectF, move: Move, tokens: Tokens) -> None:
+    """Paint a line with a tick where something stands and a dot where it will; between them what it passes over.
+
+    Going back is in the colour of repeats, going forward in that of a loss.
+    """
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    line = box.adjusted(MOVE_DOT_PX / 2, 0, -MOVE_DOT_PX / 2, 0)
+    middle = box.center().y() + 0.5
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.fillRect(QRectF(line.left(), middle - 1, line.width(), 2), QColor(tokens.border_strong))
+    now, after = (line.left() + share * line.width() for share in (move.now, move.after))
+    if not math.isnan(now) and not math.isnan(after) and now != after:
+        colour = tokens.retry if after < now else tokens.critical
+        passed = QRectF(min(now, after), middle - MOVE_BAR_PX / 2, abs(after - now), MOVE_BAR_PX)
+        painter.fillRect(passed, QColor(mix(colour, tokens.panel, 45)))
+    if not math.isnan(now):
+        painter.fillRect(QRectF(now - 1, middle - MOVE_TICK_PX / 2, 2, MOVE_TICK_PX), QColor(tokens.text_1))
+    if not math.isnan(after):
+        painter.setBrush(QColor(tokens.accent))
+        painter.drawEllipse(QRectF(after - MOVE_DOT_PX / 2, middle - MOVE_DOT_PX / 2, MOVE_DOT_PX, MOVE_DOT_PX))
     painter.restore()

@@ -7,7 +7,7 @@ by itself: a test pushes states and decides when an answer comes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -38,9 +38,11 @@ from broker_core.api import (
     MessagePage,
     Occurred,
     OrbitError,
+    Ownership,
     PendingTimers,
     ReadEvents,
     ReadHistory,
+    ReadOwnership,
     Ready,
     ResumeTransaction,
     SearchHits,
@@ -49,6 +51,7 @@ from broker_core.api import (
     SendReceipt,
     TimerForecast,
     TimersActed,
+    TopicMeasures,
     TransactionHistory,
     TransactionPage,
     WorkerError,
@@ -65,6 +68,7 @@ from monitoring.delay import DelayState
 from monitoring.series import History
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
+from tests.support.fake_broker import fake_broker_answer
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
@@ -506,7 +510,13 @@ class FakeSource:
         return self._answer("create_topic", (topic,), Done())
 
     def ask_broker(self, request: AskBroker) -> FakePending[BrokerAnswer]:
-        return self._answer("ask_broker", (request,), BrokerAnswer())
+        return self._answer("ask_broker", (request,), fake_broker_answer(request))
+
+    def measure_topics(self, topics: Sequence[str]) -> FakePending[TopicMeasures]:
+        return self._answer("measure_topics", (tuple(topics),), fake_measures(topics))
+
+    def read_ownership(self, query: ReadOwnership) -> FakePending[Ownership]:
+        return self._answer("read_ownership", (query,), fake_ownership(query))
 
     def list_members(self, group: str) -> FakePending[Members]:
         return self._answer("list_members", (group,), fake_members(group))
@@ -755,6 +765,35 @@ def fake_transaction_history() -> TransactionHistory:
         step_queue_offset=[38, 52, 1_204, 30],
         step_physical_offset=[81_920, 94_208, 95_232, 96_256],
     )
+
+
+def fake_measures(topics: Sequence[str]) -> TopicMeasures:
+    """The queues of topics of the shop on disk, kept for two hours; those of orders are measured by a part of their records."""
+    made = TopicMeasures([], [], [], [], [], [])
+    for name, queues, _rate, kept, average, _age in TOPICS:
+        for queue_id in range(queues) if name in topics else ():
+            made.topic.append(name)
+            made.queue_id.append(queue_id)
+            made.oldest_ms.append(TAKEN_MS - 2 * 3_600_000)
+            made.log_bytes.append(kept // queues * average)
+            made.queue_bytes.append(kept // queues * 20)
+            made.is_estimate.append(name == "orders")
+    return made
+
+
+def fake_ownership(query: ReadOwnership) -> Ownership:
+    """Eight queues of payments: three clients shared them until the middle, then two."""
+    middle = (query.from_ms + query.to_ms) // 2
+    made = Ownership([], [], [], [], [])
+    for queue_id in range(8):
+        stretches = ((query.from_ms, middle, queue_id * 3 // 8), (middle, query.to_ms, queue_id // 4))
+        for from_ms, to_ms, number in stretches:
+            made.topic.append("payments")
+            made.queue_id.append(queue_id)
+            made.from_ms.append(from_ms)
+            made.to_ms.append(to_ms)
+            made.client.append(f"c{number + 1}@10.23.4.{11 + number}")
+    return made
 
 
 def fake_members(group: str) -> Members:

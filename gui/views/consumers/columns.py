@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gui.models.consumers import GroupRow, MemberRow, PositionRow, SubscriptionRow
+from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, short_count_text, tr
 from gui.theme.tokens import State
 from monitoring.lag import Forecast, Outlook
 
 YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
+HEALTH_CHIPS = {
+    GroupHealth.OFFLINE: ("Offline", State.IDLE),
+    GroupHealth.UNKNOWN: ("No position yet", State.IDLE),
+    GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
+    GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
+    GroupHealth.DRAINING: ("Draining", State.PENDING),
+    GroupHealth.GROWING: ("Growing", State.WARNING),
+}
+"""What is said of a group's health, and its colour."""
 
 
 def group_section(row: GroupRow) -> str:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
 from gui.models.consumers import (
-    GroupHealth,
     GroupRow,
     MemberRow,
     PositionRow,
@@ -29,8 +28,9 @@ from gui.models.consumers import (
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import Size
 from gui.views.consumers.columns import (
+    HEALTH_CHIPS,
     SYSTEM_GROUPS,
     YOUR_GROUPS,
     group_columns,
@@ -51,15 +51,6 @@ from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 456
-
-_HEALTH_CHIPS = {
-    GroupHealth.OFFLINE: ("Offline", State.IDLE),
-    GroupHealth.UNKNOWN: ("No position yet", State.IDLE),
-    GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
-    GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
-    GroupHealth.DRAINING: ("Draining", State.PENDING),
-    GroupHealth.GROWING: ("Growing", State.WARNING),
-}
 
 
 class ConsumersView(PageView):
@@ -291,7 +282,7 @@ class ConsumersView(PageView):
             self.disagreement.set("")
         else:
             health = group_health(group, self.lag.forecast)
-            word, state = _HEALTH_CHIPS[health]
+            word, state = HEALTH_CHIPS[health]
             self.header.set_chips([(tr(word), state)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
         self.tabs.setTabText(0, tr("Lag"))

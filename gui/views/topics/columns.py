@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gui.models.table import CellKind, Column
+from gui.models.topic_queues import TopicMeasure
 from gui.models.topics import QueueRow, TopicGroupRow, TopicHealth, TopicRow
-from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
+from gui.text import (
+    UNKNOWN,
+    TimeZoneChoice,
+    bytes_exact_text,
+    bytes_text,
+    count_text,
+    duration_text,
+    rate_number,
+    short_count_text,
+    tr,
+)
 from gui.theme.tokens import State
+from monitoring.admin.topics import TopicType
 
 NOW_MS = 100
-YOUR_TOPICS, SYSTEM_TOPICS = "Your topics", "System topics"
+FAVOURITES, YOUR_TOPICS, SYSTEM_TOPICS = "Favourites", "Your topics", "System topics"
+FAVOURITES_KEY = "topics/favourites"
+"""In the settings of the window."""
+STAR = "★"
+INLINE_GROUPS = 2
+TYPE_STATES = {
+    TopicType.FIFO: State.COMMITTED,
+    TopicType.DELAY: State.DELAYED,
+    TopicType.TRANSACTION: State.CHECKING,
+    TopicType.RETRY: State.RETRY,
+    TopicType.DEAD_LETTER: State.CRITICAL,
+}
 
 _HEALTH_STATES = {
     TopicHealth.ACTIVE: State.HEALTHY,
@@ -20,26 +44,46 @@ _HEALTH_STATES = {
 }
 
 
-def topic_section(row: TopicRow) -> str:
-    """Heading under which a topic stands."""
-    return SYSTEM_TOPICS if row.is_system else YOUR_TOPICS
+@dataclass(frozen=True, slots=True)
+class TopicColumnSources:
+    """What the columns ask beside the row; only for rows that are painted, or sorted by.
 
-
-def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> list[Column[TopicRow]]:
-    """Columns of the topic table.
-
-    Args:
-        put_rates: The sparkline of a topic, None for nothing written; asked only for rows that are painted.
+    Attributes:
+        put_rates: The sparkline of a topic, None for nothing written.
+        groups: Groups of a topic and their lag, largest first.
+        topic_type: What it is for; None while not known.
+        measure: It on disk; None while not measured.
+        is_favourite: Whether it stands among the favourites.
     """
+
+    put_rates: Callable[[TopicRow], Sequence[float] | None]
+    groups: Callable[[TopicRow], Sequence[tuple[str, float]]]
+    topic_type: Callable[[TopicRow], TopicType | None]
+    measure: Callable[[TopicRow], TopicMeasure | None]
+    is_favourite: Callable[[TopicRow], bool]
+
+    def section(self, row: TopicRow) -> str:
+        """Heading under which a topic stands."""
+        if self.is_favourite(row):
+            return FAVOURITES
+        return SYSTEM_TOPICS if row.is_system else YOUR_TOPICS
+
+
+def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
+    """Columns of the topic table."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
+        Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
+               tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=28),
+        Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
+               state=lambda row: type_state(sources.topic_type(row)), dim=True, width=88),
         Column(
             "queues",
             "Queues W / R",
             lambda row: f"{row.write_queues} / {row.read_queues}",
             sort=lambda row: (row.write_queues, row.read_queues),
             right=True,
-            width=110,
+            width=104,
         ),
         Column(
             "in",
@@ -48,10 +92,10 @@ def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> li
             sort=lambda row: row.put_rate,
             kind=CellKind.STRONG,
             right=True,
-            width=80,
+            width=70,
         ),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
-               value=put_rates, width=104),
+               value=sources.put_rates, width=84),
         Column(
             "size",
             "Avg size",
@@ -59,7 +103,7 @@ def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> li
             sort=lambda row: row.average_bytes,
             tip=lambda _row: tr("Body size of what was written since the broker started"),
             right=True,
-            width=90,
+            width=78,
         ),
         Column(
             "kept",
@@ -67,9 +111,10 @@ def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> li
             lambda row: count_text(row.kept_messages),
             sort=lambda row: _known(row.kept_messages),
             right=True,
-            width=120,
+            width=108,
         ),
-        Column("group", "Slowest group", lambda row: row.slowest_group or UNKNOWN, dim=True, width=160),
+        Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
+               tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=176),
         Column(
             "lag",
             "Lag",
@@ -77,8 +122,11 @@ def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> li
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.health is TopicHealth.LAGGING else None,
             right=True,
-            width=90,
+            width=72,
         ),
+        Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
+               sort=lambda row: _measured_bytes(sources.measure(row)), tip=lambda row: measure_tip(sources.measure(row)),
+               right=True, width=84),
         Column(
             "last",
             "Last write",
@@ -86,7 +134,7 @@ def topic_columns(put_rates: Callable[[TopicRow], Sequence[float] | None]) -> li
             sort=lambda row: _known(row.age_ms),
             right=True,
             dim=True,
-            width=100,
+            width=84,
         ),
     ]  # fmt: skip
 
@@ -125,6 +173,50 @@ def group_columns() -> list[Column[TopicGroupRow]]:
         ),
         Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=64),
     ]
+
+
+def type_text(kind: TopicType | None) -> str:
+    """What a topic is for, in a word."""
+    return tr(kind.value) if kind is not None else UNKNOWN
+
+
+def type_state(kind: TopicType | None) -> State:
+    """Colour of that word."""
+    return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
+
+
+def groups_text(groups: Sequence[tuple[str, float]]) -> str:
+    """``order-service 412, risk-scan 0 and 1 more``."""
+    if not groups:
+        return UNKNOWN
+    words = ", ".join(f"{name} {short_count_text(lag)}" for name, lag in groups[:INLINE_GROUPS])
+    more = len(groups) - INLINE_GROUPS
+    return tr("{groups} and {count} more", groups=words, count=more) if more > 0 else words
+
+
+def all_groups_text(groups: Sequence[tuple[str, float]]) -> str:
+    """Groups and their lag, a line each."""
+    return "\n".join(f"{name}: {count_text(lag)}" for name, lag in groups[:40])
+
+
+def measure_text(measure: TopicMeasure | None) -> str:
+    """``8.1 GiB``; ``≈`` before what comes from a part of the records."""
+    if measure is None:
+        return UNKNOWN
+    return f"≈ {bytes_text(measure.bytes)}" if measure.is_estimate else bytes_text(measure.bytes)
+
+
+def measure_tip(measure: TopicMeasure | None) -> str:
+    """What the size on disk counts."""
+    if measure is None:
+        return tr("Not measured yet")
+    exact = bytes_exact_text(measure.bytes)
+    how = tr("estimated from a part of the records") if measure.is_estimate else tr("all records counted")
+    return tr("{size}: records in the commit log and entries of the consume queues, {how}", size=exact, how=how)
+
+
+def _measured_bytes(measure: TopicMeasure | None) -> int | None:
+    return measure.bytes if measure is not None else None
 
 
 def age_text(row: TopicRow) -> str:

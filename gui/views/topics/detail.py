@@ -41,11 +41,13 @@ class TopicDetail(QWidget):
         queue_wanted: Browse a queue; carries its id.
         messages_wanted: Browse the topic.
         group_wanted: Open a group; carries its name.
+        opened: Open the page of the topic.
     """
 
     queue_wanted = Signal(int)
     messages_wanted = Signal()
     group_wanted = Signal(str)
+    opened = Signal()
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -62,6 +64,7 @@ class TopicDetail(QWidget):
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
         self._browse = IconButton(theme, "envelope-simple", " ", role="link", on_click=self.messages_wanted.emit)
+        self._open = IconButton(theme, "arrow-right", " ", role="link", on_click=self.opened.emit)
         self._queue_panel, self._bars_panel, self._group_panel = self._panels()
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
@@ -100,6 +103,7 @@ class TopicDetail(QWidget):
     def retranslate(self) -> None:
         """Write all texts anew; figures follow with the next state."""
         self._browse.setText(tr("Browse messages"))
+        self._open.setText(tr("Open details"))
         self._bars_panel.set_title(tr("Write rate by queue"), tr("messages/s"))
         self._group_panel.set_title(tr("Groups"))
         self.group_grid.set_empty(tr("No group has a position on this topic."))
@@ -114,6 +118,7 @@ class TopicDetail(QWidget):
         bars.content.addWidget(self.bars, 1)
         bars.content.addWidget(self.bars_note)
         groups = Panel(" ", flush=True)
+        groups.add_action(self._open)
         groups.content.addWidget(self.group_grid)
         return queues, bars, groups
 
@@ -133,7 +138,7 @@ class TopicDetail(QWidget):
         fullest = max(queues, key=lambda queue: queue.messages) if ratio >= SKEW_WARNING else None
         self.bars.set_rates([(queue.queue_id, queue.put_rate) for queue in queues], [fullest.queue_id] if fullest else [])
         self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if fullest else "", State.WARNING)
-        self.bars_note.setText(_bars_text(queues, ratio))
+        self.bars_note.setText(bars_text(queues, ratio))
         set_role(self.bars_note, "warning" if fullest else "secondary")
 
     def _leave_out_columns(self) -> None:
@@ -150,7 +155,8 @@ def _queues_text(topic: TopicRow) -> str:
     return tr("{write} write, {read} read queues", write=topic.write_queues, read=topic.read_queues)
 
 
-def _bars_text(queues: list[QueueRow], ratio: float) -> str:
+def bars_text(queues: list[QueueRow], ratio: float) -> str:
+    """What the messages of the queues say about skew, in a sentence."""
     rates = [queue.put_rate for queue in queues if not math.isnan(queue.put_rate)]
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)

@@ -6,16 +6,21 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from gui.models.favourites import Favourites
 from gui.models.table import ColumnTableModel
-from gui.models.topics import IDLE_AFTER_MS, TopicRow, topic_rows
+from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
+from gui.operations.topic_facts import TopicFacts
 from gui.text import bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog
+from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, topic_columns, topic_section
+from gui.views.topics.actions import delete_dialog, delete_fault
+from gui.views.topics.columns import FAVOURITES, FAVOURITES_KEY, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.basic import IconButton, label, row
@@ -33,6 +38,7 @@ class QuickFilter(Enum):
     """Which topics are listed."""
 
     ALL = "all"
+    FAVOURITES = "favourites"
     IDLE = "idle"
     LAG = "lag"
 
@@ -40,10 +46,15 @@ class QuickFilter(Enum):
         """Whether a topic is listed under this filter."""
         if self is QuickFilter.IDLE:
             return topic.age_ms < 0 or topic.age_ms >= IDLE_AFTER_MS
-        return self is QuickFilter.ALL or topic.lag_messages > 0
+        return self is not QuickFilter.LAG or topic.lag_messages > 0
 
 
-FILTER_NAMES = {QuickFilter.ALL: "All {count}", QuickFilter.IDLE: "Idle {count}", QuickFilter.LAG: "With lag {count}"}
+FILTER_NAMES = {
+    QuickFilter.ALL: "All {count}",
+    QuickFilter.FAVOURITES: "Favourites {count}",
+    QuickFilter.IDLE: "Idle {count}",
+    QuickFilter.LAG: "With lag {count}",
+}
 
 
 class TopicsView(PageView):
@@ -63,11 +74,21 @@ class TopicsView(PageView):
         self.header.add_action(self.new_button)
         self.search = SearchField(theme, " ", "funnel")
         self.filters = SegmentedControl([(quick.value, " ") for quick in QuickFilter])
+        self.facts = TopicFacts(context.source, self)
+        self.favourites = Favourites(context.settings, FAVOURITES_KEY, self)
+        self._groups: tuple[ClusterState | None, dict[str, list[tuple[str, float]]]] = (None, {})
+        sources = TopicColumnSources(
+            put_rates=self._put_rates,
+            groups=self._groups_of,
+            topic_type=lambda topic: self.facts.type_of(topic.name, is_system=topic.is_system),
+            measure=lambda topic: self.facts.measure_of(topic.name),
+            is_favourite=lambda topic: topic.name in self.favourites,
+        )
         self.model: ColumnTableModel[TopicRow] = ColumnTableModel(
-            topic_columns(self._put_rates),
+            topic_columns(sources),
             lambda topic: topic.name,
-            section=topic_section,
-            sections=(YOUR_TOPICS, SYSTEM_TOPICS),
+            section=sources.section,
+            sections=(FAVOURITES, YOUR_TOPICS, SYSTEM_TOPICS),
             parent=self,
         )
         self.grid = DataGrid(self.model, theme)
@@ -101,6 +122,12 @@ class TopicsView(PageView):
         self._show_empty()
         self.grid.select_first()
         self._show_selected()
+        self.facts.tend(state.catalog, state.taken_ms)
+
+    def refresh(self) -> None:
+        self.facts.forget()
+        if self._state is not None:
+            self.facts.tend(self._state.catalog, self._state.taken_ms)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -114,7 +141,7 @@ class TopicsView(PageView):
         self.new_button.setText(tr("New topic"))
         self.search.setPlaceholderText(tr("Filter by topic or group"))
         self.search.setAccessibleName(tr("Filter by topic or group"))
-        self._keys.setText(tr("Enter or M: messages · Ctrl+C: copy"))
+        self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
         self.detail.retranslate()
         self._show_counts(self.model.rows)
         self._show_empty()
@@ -130,6 +157,48 @@ class TopicsView(PageView):
         dialog.created.connect(self._topic_created)
         dialog.open()
         return dialog
+
+    def show_detail(self, topic: TopicRow | None = None) -> None:
+        """Open the page of a topic, or of the selected one."""
+        chosen = topic or self.grid.selected_row
+        if chosen is not None:
+            self.context.navigate("topic", topic=chosen.name)
+
+    def toggle_favourite(self, topic: TopicRow | None = None) -> None:
+        """Keep a topic, or the selected one, among the favourites, or let it go."""
+        chosen = topic or self.grid.selected_row
+        if chosen is not None:
+            self.favourites.toggle(chosen.name)
+
+    def ask_send(self, topic: TopicRow | None = None) -> ComposeDialog | None:
+        """Open the dialog that sends a message to a topic, or to the selected one."""
+        chosen = topic or self.grid.selected_row
+        if chosen is None:
+            return None
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=chosen.name, parent=self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def ask_delete(self, topic: TopicRow | None = None) -> ActionDialog | None:
+        """Open the dialog that deletes a topic, or the selected one."""
+        chosen = topic or self.grid.selected_row
+        if chosen is None or self._state is None:
+            return None
+        fault = delete_fault(chosen, self._state)
+        if fault:
+            self.context.notify(fault, state=State.WARNING)
+            return None
+        dialog = delete_dialog(self.context.source, self.context.theme, chosen, self._state, self)
+        dialog.succeeded.connect(lambda _answers: self._deleted(chosen.name))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _deleted(self, name: str) -> None:
+        if name in self.favourites:
+            self.favourites.toggle(name)
+        self.context.notify(tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
 
     def show_messages(self, topic: TopicRow | None = None, queue_id: int = -1) -> None:
         """Open the messages of a topic, or of the selected one; queue -1 means all."""
@@ -157,13 +226,38 @@ class TopicsView(PageView):
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._filter_chosen)
         self.grid.selected.connect(lambda _topic: self._show_selected())
-        self.grid.activated.connect(self.show_messages)
+        self.grid.activated.connect(self.show_detail)
+        self.grid.view.clicked.connect(self._clicked)
+        self.facts.changed.connect(self.model.all_texts_changed)
+        self.favourites.changed.connect(self._favourites_changed)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.messages_wanted.connect(self.show_messages)
         self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
         self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
-        messages_key = QShortcut(QKeySequence("M"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        messages_key.activated.connect(self.show_messages)
+        self.detail.opened.connect(self.show_detail)
+        keys = {"M": self.show_messages, "P": self.ask_send, "Ctrl+D": self.toggle_favourite, "Del": self.ask_delete}
+        for key, run in keys.items():
+            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(run)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        topic = self.model.row_at(index.row())
+        if topic is not None and self.model.columns[index.column()].key == "favourite":
+            self.toggle_favourite(topic)
+
+    def _favourites_changed(self) -> None:
+        self.model.set_rows(self.model.rows)
+        self.model.all_texts_changed()
+        self._apply_filter()
+        self._show_counts(self.model.rows)
+
+    def _groups_of(self, topic: TopicRow) -> Sequence[tuple[str, float]]:
+        state = self._state
+        if state is None:
+            return ()
+        if self._groups[0] is not state:
+            self._groups = (state, groups_by_topic(state))
+        return self._groups[1].get(topic.name, ())
 
     def _put_rates(self, topic: TopicRow) -> Sequence[float] | None:
         now_ms = topic.taken_ms
@@ -204,7 +298,8 @@ class TopicsView(PageView):
 
         def accepts(topic: TopicRow) -> bool:
             text = f"{topic.name} {topic.slowest_group}".casefold()
-            return quick.accepts(topic) and all(word in text for word in words)
+            wanted = topic.name in self.favourites if quick is QuickFilter.FAVOURITES else quick.accepts(topic)
+            return wanted and all(word in text for word in words)
 
         self.model.set_filter(accepts if words or quick is not QuickFilter.ALL else None)
         self._show_empty()
@@ -223,6 +318,7 @@ class TopicsView(PageView):
     def _show_counts(self, rows: list[TopicRow]) -> None:
         counts = {
             QuickFilter.ALL: len(rows),
+            QuickFilter.FAVOURITES: [topic.name in self.favourites for topic in rows].count(True),
             QuickFilter.IDLE: [QuickFilter.IDLE.accepts(topic) for topic in rows].count(True),
             QuickFilter.LAG: [topic.lag_messages > 0 for topic in rows].count(True),
         }
@@ -248,7 +344,11 @@ class TopicsView(PageView):
     def _open_menu(self, topic: TopicRow, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Open details"), lambda: self.show_detail(topic))
         menu.addAction(tr("Browse messages"), lambda: self.show_messages(topic))
+        menu.addAction(tr("Send message…"), lambda: self.ask_send(topic))
+        kept = topic.name in self.favourites
+        menu.addAction(tr("Remove from favourites") if kept else tr("Add to favourites"), lambda: self.toggle_favourite(topic))
         if topic.slowest_group:
             menu.addAction(
                 tr("Open group {group}", group=topic.slowest_group),
@@ -258,4 +358,6 @@ class TopicsView(PageView):
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(topic.name))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.addSeparator()
+        menu.addAction(tr("Delete topic…"), lambda: self.ask_delete(topic))
         menu.popup(at)

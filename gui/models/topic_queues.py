@@ -1,0 +1,139 @@
+"""Rows of the Topic detail page, made from a `ClusterState` and what was measured. Pure: no widget, no text, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gui.models.topics import queue_rows
+from monitoring.admin.topics import RouteEntry
+from monitoring.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMeasure:
+    """One queue on disk. -1 is unknown, or, for a time, none."""
+
+    log_bytes: int
+    queue_bytes: int
+    oldest_ms: int
+    is_estimate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMeasure:
+    """The queues of a topic on disk, by id."""
+
+    queues: dict[int, QueueMeasure]
+
+    @property
+    def bytes(self) -> int:
+        """Records in the commit log and units in the consume queues."""
+        return sum(queue.log_bytes + queue.queue_bytes for queue in self.queues.values())
+
+    @property
+    def is_estimate(self) -> bool:
+        return any(queue.is_estimate for queue in self.queues.values())
+
+    @property
+    def oldest_ms(self) -> int:
+        """Store time of the oldest message; -1 when there is none."""
+        return min((queue.oldest_ms for queue in self.queues.values() if queue.oldest_ms >= 0), default=-1)
+
+
+UNMEASURED = QueueMeasure(-1, -1, -1, is_estimate=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicQueueRow:
+    """One queue of a topic, with the position of one group in it. -1 and NaN are unknown."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    put_rate: float
+    last_store_ms: int
+    oldest_ms: int
+    bytes: int
+    is_estimate: bool
+    group_offset: int
+    lag_messages: float
+    owner: str
+
+    @property
+    def messages(self) -> int:
+        """Messages kept, -1 if not known."""
+        return self.max_offset - self.min_offset if self.min_offset >= 0 and self.max_offset >= 0 else -1
+
+    @property
+    def span_ms(self) -> int:
+        """From the oldest message kept to the newest; -1 if not known or there is none."""
+        known = self.oldest_ms >= 0 and self.last_store_ms >= 0
+        return max(0, self.last_store_ms - self.oldest_ms) if known else -1
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """One address of a broker that has queues of a topic."""
+
+    broker_name: str
+    cluster: str
+    broker_id: int
+    """0 is the master; -1: no address is known."""
+    address: str
+    read_queues: int
+    write_queues: int
+    permission: int
+
+
+def topic_queue_rows(
+    state: ClusterState, topic: str, measured: Mapping[int, QueueMeasure], group: str = ""
+) -> list[TopicQueueRow]:
+    """One row a queue of ``topic``; with the positions of ``group`` where it has them."""
+    positions = _positions(state, topic, group)
+    rows = []
+    for queue in queue_rows(state, topic):
+        measure = measured.get(queue.queue_id, UNMEASURED)
+        offset, lag, owner = positions.get(queue.queue_id, (-1, float("nan"), ""))
+        rows.append(
+            TopicQueueRow(
+                queue_id=queue.queue_id,
+                min_offset=queue.min_offset,
+                max_offset=queue.max_offset,
+                put_rate=queue.put_rate,
+                last_store_ms=queue.last_store_ms,
+                oldest_ms=measure.oldest_ms,
+                bytes=measure.log_bytes + measure.queue_bytes if measure.log_bytes >= 0 else -1,
+                is_estimate=measure.is_estimate,
+                group_offset=offset,
+                lag_messages=lag,
+                owner=owner,
+            )
+        )
+    return rows
+
+
+def _positions(state: ClusterState, topic: str, group: str) -> dict[int, tuple[int, float, str]]:
+    catalog = state.catalog
+    if group not in catalog.groups or topic not in catalog.topics:
+        return {}
+    group_row, topic_row = catalog.groups.index(group), catalog.topics.index(topic)
+    found = {}
+    for row in np.flatnonzero(np.asarray(catalog.position_group, np.int64) == group_row).tolist():
+        queue = catalog.position_queue[row]
+        if catalog.queue_topic[queue] == topic_row:
+            owner = int(state.position_owner[row])
+            name = state.owners[owner] if 0 <= owner < len(state.owners) else ""
+            found[catalog.queue_id[queue]] = (int(state.position_offset[row]), float(state.position_lag_messages[row]), name)
+    return found
+
+
+def route_rows(route: list[RouteEntry]) -> list[RouteRow]:
+    """One row an address, by broker."""
+    return [
+        RouteRow(entry.broker_name, entry.cluster, number, address, entry.read_queues, entry.write_queues, entry.permission)
+        for entry in route
+        for number, address in entry.addresses or ((-1, ""),)
+    ]

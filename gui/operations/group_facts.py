@@ -1,0 +1,134 @@
+"""What of groups does not come with the figures: versions of their clients, and what clients tell when they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import BrokerAnswer, JsonBodyError, Members, OrbitError
+from gui.models.consumers import GroupRow
+from gui.operations.queries import LatestQuery
+from monitoring.admin.clients import RunningInfo, ask_running_info, read_running_info
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+CLIENTS_MAX = 64
+"""Clients of a group that are asked; each answers for itself, and may take seconds."""
+ASKED_FOR_MS = 30_000
+
+
+class GroupVersions(QObject):
+    """Versions of the clients of groups that are looked at, one question at a time.
+
+    Signals:
+        changed: The versions of a group are known now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._query: LatestQuery[Members] = LatestQuery(self)
+        self._known: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._wanted: dict[str, int] = {}
+
+    def of(self, group: GroupRow) -> tuple[str, ...]:
+        """Versions of a group's clients, as far as known; asking makes them be asked for."""
+        if group.offline:
+            return ()
+        known = self._known.get(group.name)
+        if known is None or known[0] != group.members:
+            self._wanted[group.name] = group.members
+        return known[1] if known is not None else ()
+
+    def tend(self) -> None:
+        """Ask for the next group that was looked at."""
+        if not self._wanted or self._query.waiting or self._source.status is not SourceStatus.READY:
+            return
+        name, members = self._wanted.popitem()
+
+        def take(found: Members) -> None:
+            self._known[name] = (members, tuple(sorted({version for version in found.version if version})))
+            self.changed.emit()
+            self.tend()
+
+        self._query.ask(self._source.list_members(name), take, self._ignore)
+
+    def _ignore(self, _error: OrbitError) -> None:
+        """Leave it unknown; asked again when it is looked at next."""
+
+
+class ClientInfos(QObject):
+    """What the clients of one group tell, asked one after another.
+
+    Signals:
+        arrived: Another client has told, or did not.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._group = ""
+        self._clients: tuple[str, ...] = ()
+        self._left: list[str] = []
+        self._asked_ms = 0
+        self.infos: dict[str, RunningInfo] = {}
+        self.faults: dict[str, str] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all clients that are asked have told, or refused."""
+        return not self._left and not self._query.waiting
+
+    @property
+    def told(self) -> list[RunningInfo]:
+        """What is known, by client id."""
+        return [self.infos[client] for client in sorted(self.infos)]
+
+    def show(self, group: str, clients: Sequence[str], now_ms: int) -> None:
+        """Have what these clients tell; asked again when they are others, or what they told is old."""
+        wanted = tuple(sorted(clients)[:CLIENTS_MAX])
+        is_new = (group, wanted) != (self._group, self._clients)
+        is_old = self.is_complete and abs(now_ms - self._asked_ms) >= ASKED_FOR_MS
+        if not is_new and not is_old:
+            return
+        if group != self._group:
+            self.infos, self.faults = {}, {}
+        self._group, self._clients, self._asked_ms = group, wanted, now_ms
+        self.infos = {client: info for client, info in self.infos.items() if client in wanted}
+        self.faults = {client: fault for client, fault in self.faults.items() if client in wanted}
+        self._left = list(wanted)
+        self._query.cancel()
+        self._next()
+
+    def refresh(self) -> None:
+        """Ask again with the next `show`."""
+        self._asked_ms = -ASKED_FOR_MS
+
+    def _next(self) -> None:
+        if not self._left:
+            return
+        client = self._left.pop(0)
+
+        def take(answer: BrokerAnswer) -> None:
+            try:
+                self.infos[client] = read_running_info(client, answer.body)
+                self.faults.pop(client, None)
+            except JsonBodyError as error:
+                self.faults[client] = error.message
+            self._go_on()
+
+        def refuse(error: OrbitError) -> None:
+            self.infos.pop(client, None)
+            self.faults[client] = error.message
+            self._go_on()
+
+        self._query.ask(self._source.ask_broker(ask_running_info(self._group, client)), take, refuse)
+
+    def _go_on(self) -> None:
+        self._next()
+        self.arrived.emit()

@@ -1,0 +1,69 @@
+"""`HistoryMatrix`: one figure of many subjects over time, as rows of a regular grid, from the history of the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import HistoryLines, OrbitError, ReadHistory
+from gui.models.matrix import NO_MATRIX, matrix_of
+from gui.operations.queries import LatestQuery
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+NAMES_MAX = 200
+"""What one question of the history may name."""
+COLUMNS_DEFAULT = 120
+REFRESH_PARTS = 60
+"""A grid is asked for again when the time has moved on by this part of its length."""
+REFRESH_MIN_MS = 2_000
+
+
+class HistoryMatrix(QObject):
+    """Asks for a grid when it is another one, or has grown old. Lives as long as its owner.
+
+    Signals:
+        arrived: `matrix` or `fault` changed.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject, *, columns: int = COLUMNS_DEFAULT) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._columns = columns
+        self._query: LatestQuery[HistoryLines] = LatestQuery(self)
+        self._asked: tuple[tuple[str, ...], int, int] | None = None
+        self._names: tuple[str, ...] = ()
+        self.matrix = NO_MATRIX
+        self.fault = ""
+
+    def show(self, names: Sequence[str], from_ms: int, to_ms: int) -> None:
+        """Have these series, at most `NAMES_MAX`, over this time."""
+        wanted = tuple(names[:NAMES_MAX])
+        if wanted != self._names:
+            self._names = wanted
+            self._asked = None
+            self.matrix, self.fault = NO_MATRIX, ""
+        if not wanted or self._source.status is not SourceStatus.READY or self._is_fresh(from_ms, to_ms):
+            return
+        self._asked = (wanted, from_ms, to_ms)
+        query = ReadHistory(list(wanted), max(0, from_ms), to_ms + 1, self._columns)
+        self._query.ask(self._source.read_history(query), self._take, self._failed)
+
+    def _is_fresh(self, from_ms: int, to_ms: int) -> bool:
+        if self._asked is None:
+            return False
+        length, asked_length = to_ms - from_ms, self._asked[2] - self._asked[1]
+        moved = abs(to_ms - self._asked[2])
+        return length == asked_length and moved < max(REFRESH_MIN_MS, length // REFRESH_PARTS)
+
+    def _take(self, lines: HistoryLines) -> None:
+        assert self._asked is not None
+        _names, from_ms, to_ms = self._asked
+        self.matrix, self.fault = matrix_of(lines, from_ms, to_ms), ""
+        self.arrived.emit()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.matrix, self.fault = NO_MATRIX, error.message
+        self.arrived.emit()

@@ -1,0 +1,140 @@
+"""`OffsetReset`: read where a group stands, keep it, then move it: through its members, or directly where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from broker_core.api import (
+    AskBroker,
+    BrokerAnswer,
+    JsonBodyError,
+    OrbitError,
+    RequestCode,
+    ResponseCode,
+    as_message_queue,
+    parse_object,
+)
+from gui.operations.requests import RequestChain
+from gui.operations.snapshots import OffsetSnapshots
+from gui.text import tr
+from monitoring.admin.offsets import OffsetSnapshot, QueueMove, offline_requests, online_requests, snapshot_of
+from monitoring.sources.base import ClusterSource, Pending
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOrder:
+    """What is to be done.
+
+    Attributes:
+        group: The group.
+        topic: The topic.
+        moves: One a queue that moves.
+        timestamp_ms: Set when the whole topic goes to this time, or to the end; see `online_requests`.
+        has_members: Whether clients of the group are online.
+        reason: For the snapshot.
+        now_ms: The broker's clock.
+    """
+
+    group: str
+    topic: str
+    moves: Sequence[QueueMove]
+    timestamp_ms: int | None
+    has_members: bool
+    reason: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetResult:
+    """How it went: where the group stood before, and who moved it."""
+
+    snapshot: OffsetSnapshot
+    by_members: bool
+
+
+class OffsetReset:
+    """A `Pending` of a `ResetResult`. Each request that acts is recorded by the broker before it is carried out."""
+
+    def __init__(self, source: ClusterSource, snapshots: OffsetSnapshots, order: ResetOrder) -> None:
+        self._source = source
+        self._snapshots = snapshots
+        self._order = order
+        self._open: Pending[BrokerAnswer] | RequestChain | None = None
+        self._snapshot: OffsetSnapshot | None = None
+        self._callbacks: tuple[Callable[[ResetResult], None], Callable[[OrbitError], None]] | None = None
+
+    def then(self, done: Callable[[ResetResult], None], failed: Callable[[OrbitError], None]) -> None:
+        """Begin, and set what is called at the end."""
+        self._callbacks = (done, failed)
+        fields = {"consumerGroup": self._order.group, "topic": self._order.topic}
+        standing = self._source.ask_broker(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
+        self._open = standing
+        standing.then(self._keep, self._failed)
+
+    def cancel(self) -> None:
+        """Send no more; what was sent is carried out."""
+        self._callbacks = None
+        if self._open is not None:
+            self._open.cancel()
+
+    def _keep(self, answer: BrokerAnswer) -> None:
+        order = self._order
+        try:
+            standing = _offsets(answer.body, order.topic)
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        # The broker says 0 where it knows of no offset; that is not one to go back to.
+        moves = [replace(move, now=standing.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
+        self._snapshot = snapshot_of(order.group, order.topic, order.now_ms, moves, order.reason)
+        self._snapshots.add(self._snapshot)
+        self._move(by_members=order.has_members)
+
+    def _move(self, *, by_members: bool) -> None:
+        order = self._order
+        if by_members:
+            requests = online_requests(order.group, order.topic, order.moves, order.timestamp_ms)
+        else:
+            requests = offline_requests(order.group, order.topic, order.moves)
+        chain = RequestChain(self._source, requests)
+        self._open = chain
+        chain.then(lambda _answers: self._done(by_members=by_members), self._refused if by_members else self._failed)
+
+    def _refused(self, error: OrbitError) -> None:
+        if error.context.get("code") == ResponseCode.CONSUMER_NOT_ONLINE:
+            # The last member left meanwhile: nobody would move the group but us.
+            self._move(by_members=False)
+        else:
+            self._failed(error)
+
+    def _done(self, *, by_members: bool) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        assert self._snapshot is not None
+        if callbacks is not None:
+            callbacks[0](ResetResult(self._snapshot, by_members))
+
+    def _failed(self, error: OrbitError) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            callbacks[1](error)
+
+
+def _offsets(body: bytes, topic: str) -> Mapping[int, int]:
+    table = parse_object(body).get("offsetTable")
+    if not isinstance(table, dict):
+        return {}
+    found: dict[int, int] = {}
+    for key, value in table.items():
+        queue = as_message_queue(key)
+        offset = value.get("consumerOffset") if isinstance(value, dict) else None
+        if queue is not None and queue.topic == topic and isinstance(offset, int):
+            found[queue.queue_id] = offset
+    return found
+
+
+def result_text(result: ResetResult, group: str) -> str:
+    """How a reset went, in a sentence."""
+    if result.by_members:
+        return tr("The members of {group} were told; each stops for about 10 s and goes on from the new offsets", group=group)
+    return tr("{group} starts at the new offsets when its next client comes", group=group)

@@ -1,0 +1,34 @@
+"""`OffsetSnapshots`: where groups stood before their offsets were reset, remembered in the settings of the window."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QSettings, Signal
+
+from monitoring.admin.offsets import OffsetSnapshot, snapshots_from_text, snapshots_to_text
+
+KEY = "offsets/{group}"
+
+
+class OffsetSnapshots(QObject):
+    """Snapshots by group, newest last.
+
+    Signals:
+        changed: One was added.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+
+    def of(self, group: str) -> list[OffsetSnapshot]:
+        """Those of a group, oldest first."""
+        return snapshots_from_text(str(self._settings.value(KEY.format(group=group), "")))
+
+    def add(self, snapshot: OffsetSnapshot) -> None:
+        """Keep a snapshot; it is on the disk when this returns, before anything is changed."""
+        key = KEY.format(group=snapshot.group)
+        self._settings.setValue(key, snapshots_to_text([*self.of(snapshot.group), snapshot]))
+        self._settings.sync()
+        self.changed.emit()

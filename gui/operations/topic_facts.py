@@ -1,0 +1,116 @@
+"""`TopicFacts`: what of topics does not come with the figures: their settings, their bytes on disk, their oldest message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import BrokerAnswer, Catalog, JsonBodyError, OrbitError, TopicMeasures
+from gui.models.topic_queues import QueueMeasure, TopicMeasure
+from gui.operations.queries import LatestQuery
+from monitoring.admin.topics import (
+    MESSAGE_TYPE,
+    TopicSettings,
+    TopicType,
+    ask_all_settings,
+    read_all_settings,
+    topic_type,
+)
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+TOPICS_AT_ONCE = 50
+MEASURED_FOR_MS = 30_000
+SETTINGS_STEP_MS = 5_000
+SETTINGS_FOR_MS = 60_000
+
+
+class TopicFacts(QObject):
+    """Asks for what is looked at, and again when it has grown old. Asks nothing by itself: `tend` is called with each state.
+
+    Signals:
+        changed: Something is known that was not.
+    """
+
+    changed = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._settings_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._measure_query: LatestQuery[TopicMeasures] = LatestQuery(self)
+        self._settings: dict[str, TopicSettings] = {}
+        self._catalog: Catalog | None = None
+        self._settings_ms = 0
+        self._measured: dict[str, tuple[int, TopicMeasure]] = {}
+        self._wanted: dict[str, None] = {}
+        self._now_ms = 0
+
+    # ---- what pages ask ------------------------------------------------------------------------------------------------
+
+    def settings_of(self, topic: str) -> TopicSettings | None:
+        """A topic's settings, once known."""
+        return self._settings.get(topic)
+
+    def type_of(self, topic: str, *, is_system: bool) -> TopicType | None:
+        """What a topic is for; None while its settings are not known and its name does not say it."""
+        settings = self._settings.get(topic)
+        if settings is None and not is_system:
+            return None
+        if settings is None:
+            return topic_type(topic, is_system=is_system)
+        declared = settings.attributes.get(MESSAGE_TYPE, "")
+        return topic_type(topic, is_system=is_system, order=settings.order, declared=declared)
+
+    def measure_of(self, topic: str) -> TopicMeasure | None:
+        """A topic on disk, once measured; asking makes it be measured."""
+        known = self._measured.get(topic)
+        if known is None or self._now_ms - known[0] >= MEASURED_FOR_MS:
+            self._wanted[topic] = None
+        return known[1] if known is not None else None
+
+    def tend(self, catalog: Catalog, now_ms: int) -> None:
+        """Ask what is wanted; ``now_ms`` is the broker's clock."""
+        self._now_ms = now_ms
+        if self._source.status is not SourceStatus.READY:
+            return
+        for_ms = SETTINGS_FOR_MS if self._catalog is catalog else SETTINGS_STEP_MS
+        is_due = abs(now_ms - self._settings_ms) >= for_ms
+        if is_due and not self._settings_query.waiting:
+            self._catalog, self._settings_ms = catalog, now_ms
+            self._settings_query.ask(self._source.ask_broker(ask_all_settings()), self._take_settings, self._ignore)
+        if self._wanted and not self._measure_query.waiting:
+            topics = list(self._wanted)[-TOPICS_AT_ONCE:]
+            self._wanted = {}
+            self._measure_query.ask(self._source.measure_topics(topics), self._measure_taker(topics), self._ignore)
+
+    def forget(self) -> None:
+        """Ask for everything anew."""
+        self._catalog = None
+        self._settings_ms = 0
+        self._measured = {topic: (0, measure) for topic, (_at, measure) in self._measured.items()}
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _take_settings(self, answer: BrokerAnswer) -> None:
+        try:
+            self._settings = read_all_settings(answer.body)
+        except JsonBodyError as error:
+            self._ignore(error)
+        else:
+            self.changed.emit()
+
+    def _measure_taker(self, topics: list[str]) -> Callable[[TopicMeasures], None]:
+        def take(measures: TopicMeasures) -> None:
+            found: dict[str, dict[int, QueueMeasure]] = {topic: {} for topic in topics}
+            columns = (measures.topic, measures.queue_id, measures.log_bytes, measures.queue_bytes, measures.oldest_ms,
+                       measures.is_estimate)  # fmt: skip
+            for topic, queue_id, log_bytes, queue_bytes, oldest_ms, is_estimate in zip(*columns, strict=True):
+                found.setdefault(topic, {})[queue_id] = QueueMeasure(log_bytes, queue_bytes, oldest_ms, is_estimate)
+            self._measured.update((topic, (self._now_ms, TopicMeasure(queues))) for topic, queues in found.items())
+            self.changed.emit()
+
+        return take
+
+    def _ignore(self, _error: OrbitError) -> None:
+        """Leave it unknown; asked again when it is looked at next."""

@@ -1,0 +1,254 @@
+"""`HeatMap`: one row a queue, one column a stretch of time, a colour a figure. Drawn by hand, without pyqtgraph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from gui.models.matrix import NO_MATRIX, Matrix
+from gui.text import TimeZoneChoice, count_text, tr
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State, mix
+
+LABEL_GAP = 6
+AXIS_HEIGHT = 18
+ROW_HEIGHT_MAX = 28
+SHADES = 64
+DAY_MS = 86_400_000
+CELL_GAP_FROM = 6
+"""Cells at least so many px high and wide get a hairline between."""
+
+
+class HeatMap(QWidget):
+    """Draws a `Matrix`; an unknown cell is hatched by leaving it in the colour of the panel.
+
+    Signals:
+        row_chosen: A row was clicked; carries its number.
+    """
+
+    row_chosen = Signal(int)
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        times: TimeZoneChoice,
+        state: State,
+        value_text: Callable[[float], str] = count_text,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._times = times
+        self._state = state
+        self._value_text = value_text
+        self._labels: list[str] = []
+        self._names: list[str] = []
+        self._matrix = NO_MATRIX
+        self._image = QImage()
+        self.setMinimumHeight(80)
+        self.setMouseTracking(True)
+        theme.changed.connect(self._restyle)
+        times.changed.connect(self.update)
+
+    @property
+    def matrix(self) -> Matrix:
+        return self._matrix
+
+    @property
+    def top(self) -> float:
+        """The value that has the full colour."""
+        return self._matrix.top
+
+    def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
+        """Show another grid.
+
+        Args:
+            labels: Of the rows, as drawn beside them.
+            matrix: The figures.
+            names: Of the rows, as tips say them; the labels where not given.
+        """
+        if matrix is self._matrix and list(labels) == self._labels:
+            return
+        self._labels, self._names, self._matrix = list(labels), list(names) or list(labels), matrix
+        self._restyle()
+        rows = [f"{name}: {self._value_text(_last_known(matrix, row))}" for row, name in enumerate(self._names[:40])]
+        self.setAccessibleDescription("; ".join(rows))
+
+    def sizeHint(self) -> QSize:
+        return QSize(420, 24 + AXIS_HEIGHT + 14 * max(4, len(self._labels)))
+
+    def _restyle(self, _tokens: object = None) -> None:
+        self._image = self._made_image()
+        self.update()
+
+    def _made_image(self) -> QImage:
+        values = self._matrix.values
+        if not values.size:
+            return QImage()
+        tokens = self._theme.tokens
+        ground, full = tokens.inset, tokens.state(self._state)
+        shades = np.array([_rgb(mix(full, ground, 100 * number / (SHADES - 1))) for number in range(SHADES)], np.uint32)
+        top = self._matrix.top or 1.0
+        known = ~np.isnan(values)
+        # A root brings out what is small beside a large lag.
+        share = np.sqrt(np.clip(np.where(known, values, 0) / top, 0, 1))
+        pixels = np.where(known, shades[(share * (SHADES - 1)).astype(np.int64)], np.uint32(_rgb(tokens.panel)))
+        pixels = np.ascontiguousarray(pixels, np.uint32)
+        height, width = pixels.shape
+        return QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_RGB32).copy()
+
+    # ---- places --------------------------------------------------------------------------------------------------------
+
+    def _label_width(self) -> int:
+        metrics = QFontMetrics(text_font(Size.CAPTION))
+        return max((metrics.horizontalAdvance(text) for text in self._labels), default=0) + LABEL_GAP
+
+    def _cells(self) -> QRectF:
+        left = self._label_width()
+        rows = max(1, len(self._labels))
+        height = min(self.height() - AXIS_HEIGHT, rows * ROW_HEIGHT_MAX)
+        return QRectF(left, 0, max(1, self.width() - left), max(1, height))
+
+    def _cell_at(self, x: float, y: float) -> tuple[int, int] | None:
+        cells, values = self._cells(), self._matrix.values
+        if not values.size or not cells.contains(x, y):
+            return None
+        row = int((y - cells.top()) / cells.height() * values.shape[0])
+        column = int((x - cells.left()) / cells.width() * values.shape[1])
+        return min(row, values.shape[0] - 1), min(column, values.shape[1] - 1)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            hit = self._cell_at(event.pos().x(), event.pos().y())
+            if hit is not None:
+                QToolTip.showText(event.globalPos(), self.cell_text(*hit), self)
+                return True
+        return super().event(event)
+
+    def cell_text(self, row: int, column: int) -> str:
+        """What a tip says of a cell."""
+        at_ms = self._matrix.from_ms + column * self._matrix.step_ms
+        value = float(self._matrix.values[row, column])
+        words = tr("not recorded") if math.isnan(value) else self._value_text(value)
+        return f"{self._names[row]}\n{self._times.seconds(at_ms)}\n{words}"
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        hit = self._cell_at(event.position().x(), event.position().y())
+        if hit is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.row_chosen.emit(hit[0])
+
+    # ---- paint ---------------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        painter = QPainter(self)
+        tokens = self._theme.tokens
+        cells = self._cells()
+        if self._image.isNull():
+            painter.fillRect(cells, QColor(tokens.inset))
+        else:
+            painter.drawImage(cells, self._image)
+            self._paint_gaps(painter, cells)
+        self._paint_labels(painter, cells)
+        self._paint_times(painter, cells)
+        painter.end()
+
+    def _paint_gaps(self, painter: QPainter, cells: QRectF) -> None:
+        rows, columns = self._matrix.values.shape
+        height, width = cells.height() / rows, cells.width() / columns
+        painter.setPen(QColor(self._theme.tokens.panel))
+        if height >= CELL_GAP_FROM:
+            for row in range(1, rows):
+                y = round(cells.top() + row * height)
+                painter.drawLine(int(cells.left()), y, int(cells.right()), y)
+        if width >= CELL_GAP_FROM:
+            for column in range(1, columns):
+                x = round(cells.left() + column * width)
+                painter.drawLine(x, int(cells.top()), x, int(cells.bottom()))
+
+    def _paint_labels(self, painter: QPainter, cells: QRectF) -> None:
+        paint_row_labels(painter, cells, self._labels, self._theme.tokens.text_3)
+
+    def _paint_times(self, painter: QPainter, cells: QRectF) -> None:
+        if self._matrix.values.size:
+            span = (self._matrix.from_ms, self._matrix.to_ms)
+            paint_time_axis(painter, cells, span, self._times, self._theme.tokens.text_3)
+
+
+def paint_row_labels(painter: QPainter, cells: QRectF, labels: Sequence[str], colour: str) -> None:
+    """Names of rows of equal height, left of a box; as many as have room."""
+    painter.setFont(text_font(Size.CAPTION))
+    painter.setPen(QColor(colour))
+    height = cells.height() / max(1, len(labels))
+    for row in range(0, len(labels), max(1, math.ceil(12 / height))):
+        box = QRectF(0, cells.top() + row * height, cells.left() - LABEL_GAP, max(height, 12))
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, labels[row])
+
+
+def paint_time_axis(painter: QPainter, cells: QRectF, span_ms: tuple[int, int], times: TimeZoneChoice, colour: str) -> None:
+    """Begin, middle and end of a time below a box."""
+    painter.setFont(text_font(Size.CAPTION))
+    painter.setPen(QColor(colour))
+    from_ms, to_ms = span_ms
+    form = "%m-%d %H:%M" if to_ms - from_ms > DAY_MS else "%H:%M:%S"
+    sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+    box = QRectF(cells.left(), cells.bottom() + 2, cells.width(), AXIS_HEIGHT - 2)
+    for part, side in zip((0.0, 0.5, 1.0), sides, strict=True):
+        moment = times.moment(from_ms + part * (to_ms - from_ms))
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, moment.strftime(form))
+
+
+def _rgb(colour: str) -> int:
+    return 0xFF000000 | int(colour[1:], 16)
+
+
+def _last_known(matrix: Matrix, row: int) -> float:
+    if row >= matrix.values.shape[0]:
+        return math.nan
+    known = matrix.values[row][~np.isnan(matrix.values[row])]
+    return float(known[-1]) if len(known) else math.nan
+
+
+class HeatScale(QWidget):
+    """``0 ▁▂▅█ 5.1k``: what the colours of a heat map stand for."""
+
+    def __init__(self, theme: ThemeManager, state: State, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._state = state
+        self._text = ""
+        self.setFixedHeight(16)
+        theme.changed.connect(self.update)
+
+    def set_top(self, text: str) -> None:
+        """Say which figure has the full colour."""
+        if text != self._text:
+            self._text = text
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(text_font(Size.CAPTION))
+        return QSize(metrics.horizontalAdvance("0") + 82 + metrics.horizontalAdvance(self._text) + 8, 16)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setFont(text_font(Size.CAPTION))
+        painter.setPen(QColor(tokens.text_3))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        zero = painter.fontMetrics().horizontalAdvance("0") + 6
+        painter.drawText(QRectF(0, 0, zero, 16), middle, "0")
+        for number in range(66):
+            colour = mix(tokens.state(self._state), tokens.inset, math.sqrt(number / 65) * 100)
+            painter.fillRect(QRectF(zero + number, 5, 1, 6), QColor(colour))
+        painter.drawText(QRectF(zero + 72, 0, self.width() - zero - 72, 16), middle, self._text)
+        painter.end()

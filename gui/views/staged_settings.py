@@ -1,0 +1,226 @@
+"""`StagedSettings`: settings of one thing in the broker: read, staged, applied after a look at the difference, undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
+
+from broker_core.api import AskBroker, BrokerAnswer, JsonBodyError, OrbitError
+from gui.operations.queries import LatestQuery
+from gui.text import tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from gui.widgets.staged_form import Change, FormField, StagedForm, Value
+
+T = TypeVar("T")
+UNDO_MAX = 20
+
+
+@dataclass(frozen=True)
+class SettingsSubject(Generic[T]):
+    """What a `StagedSettings` edits.
+
+    Attributes:
+        title: English heading of the dialog, with ``{name}``.
+        fields: The settings.
+        ask: Request for the present settings of a thing by its name.
+        read: From the answer to the settings.
+        values: From the settings to the form.
+        changed: From settings and values of the form to other settings; a ValueError says what cannot be.
+        request: From settings before and after to the request.
+        effects: What follows from changes, one sentence each.
+    """
+
+    title: str
+    fields: Sequence[FormField]
+    ask: Callable[[str], AskBroker]
+    read: Callable[[bytes], T]
+    values: Callable[[T], Mapping[str, Value]]
+    changed: Callable[[T, Mapping[str, Value]], T]
+    request: Callable[[T, T], AskBroker]
+    effects: Callable[[Sequence[Change]], list[str]]
+
+
+class StagedSettings(Panel, Generic[T]):
+    """A form with Apply, Revert and Undo.
+
+    Signals:
+        applied: The broker took changes; carries the name of what was changed.
+    """
+
+    applied = Signal(str)
+
+    def __init__(self, context: PageContext, subject: SettingsSubject[T], parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._context = context
+        self._subject = subject
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._name = ""
+        self._settings: T | None = None
+        self._undo: list[tuple[str, T]] = []
+        self.form = StagedForm(subject.fields)
+        self.fault = Notice(context.theme)
+        self.fault.set("")
+        self.note = label(role="secondary", wrap=True)
+        self.apply_button = QPushButton()
+        self.apply_button.setProperty("role", "primary")
+        self.revert_button = QPushButton()
+        self.undo_button = QPushButton()
+        self.apply_button.clicked.connect(lambda _on: self.ask_apply())
+        self.revert_button.clicked.connect(self.form.revert)
+        self.undo_button.clicked.connect(lambda _on: self.ask_undo())
+        self.form.edited.connect(self._check)
+        self._build()
+        self.retranslate()
+
+    @property
+    def settings(self) -> T | None:
+        """What the broker has; None while not known."""
+        return self._settings
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def show_subject(self, name: str) -> None:
+        """Show the settings of another thing; nothing happens for the one that is shown."""
+        if name != self._name:
+            self._name = name
+            self._settings = None
+            self.form.clear()
+            self.reload()
+
+    def reload(self) -> None:
+        """Ask the broker again; what is staged is dropped."""
+        if self._name:
+            self._query.ask(self._context.source.ask_broker(self._subject.ask(self._name)), self._take, self._failed)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Settings"), tr("of the broker; nothing changes until you apply it"))
+        self.apply_button.setText(tr("Apply…"))
+        self.revert_button.setText(tr("Revert"))
+        self.undo_button.setText(tr("Undo last change…"))
+        self.form.retranslate()
+        self._check()
+
+    def _build(self) -> None:
+        lines = QVBoxLayout()
+        lines.setContentsMargins(0, 4, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self.fault)
+        lines.addWidget(self.form)
+        lines.addWidget(self.note)
+        lines.addLayout(row(self.apply_button, self.revert_button, 1, self.undo_button))
+        lines.addStretch(1)
+        self.content.addLayout(lines)
+
+    def _take(self, answer: BrokerAnswer) -> None:
+        try:
+            self._settings = self._subject.read(answer.body)
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        self.fault.set("")
+        self.form.set_values(self._subject.values(self._settings))
+
+    def _failed(self, error: OrbitError) -> None:
+        self._settings = None
+        self.form.clear()
+        self.fault.set(tr("The settings of {name} were not read.", name=self._name), error.message, State.CRITICAL)
+        self._check()
+
+    def _wanted(self) -> tuple[T | None, str]:
+        """The settings of the form, or why they cannot be."""
+        if self._settings is None:
+            return None, ""
+        try:
+            return self._subject.changed(self._settings, self.form.values), ""
+        except ValueError as error:
+            return None, str(error)
+
+    def _check(self) -> None:
+        changes = self.form.changes
+        wanted, fault = self._wanted()
+        self.apply_button.setEnabled(bool(changes) and wanted is not None)
+        self.apply_button.setToolTip(fault)
+        self.revert_button.setEnabled(bool(changes))
+        self.undo_button.setEnabled(any(name == self._name for name, _ in self._undo))
+        if fault:
+            self.note.setText(fault)
+        elif changes:
+            self.note.setText(" ".join(self._subject.effects(changes)))
+        else:
+            self.note.setText("")
+
+    # ---- actions -----------------------------------------------------------------------------------------------------
+
+    def ask_apply(self) -> ActionDialog | None:
+        """Open the dialog that shows the difference and applies it."""
+        wanted, _fault = self._wanted()
+        changes = self.form.changes
+        if wanted is None or not changes:
+            return None
+        return self._ask(wanted, changes, undoes=False)
+
+    def ask_undo(self) -> ActionDialog | None:
+        """Open the dialog that puts back what the last change replaced."""
+        before = next((settings for name, settings in reversed(self._undo) if name == self._name), None)
+        if before is None or self._settings is None:
+            return None
+        old, new = self._subject.values(self._settings), self._subject.values(before)
+        changes = [
+            Change(field, old[field.key], new[field.key]) for field in self.form.fields if old[field.key] != new[field.key]
+        ]
+        return self._ask(before, changes, undoes=True)
+
+    def _ask(self, wanted: T, changes: Sequence[Change], *, undoes: bool) -> ActionDialog:
+        before, name, source = self._settings, self._name, self._context.source
+        assert before is not None
+        plan = ActionPlan(
+            title=tr(self._subject.title, name=name),
+            effects=self._subject.effects(changes),
+            verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
+            start=lambda: source.ask_broker(self._subject.request(before, wanted)),
+            facts=[(tr(change.field.title), change.text) for change in changes],
+            enter_starts=True,
+        )
+        dialog = ActionDialog(plan, self._context.theme, self)
+        dialog.succeeded.connect(lambda _answer: self._applied(name, before, undoes=undoes))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _applied(self, name: str, before: T, *, undoes: bool) -> None:
+        if undoes:
+            place = max(place for place, (of, _) in enumerate(self._undo) if of == name)
+            del self._undo[place:]
+            self._context.notify(tr("The settings of {name} are as they were", name=name), state=State.HEALTHY)
+        else:
+            self._undo = [*self._undo, (name, before)][-UNDO_MAX:]
+            self._context.notify(
+                tr("The settings of {name} are changed", name=name),
+                state=State.HEALTHY,
+                action=tr("Undo"),
+                on_action=self._undo_if_shown(name),
+            )
+        self.reload()
+        self.applied.emit(name)
+
+    def _undo_if_shown(self, name: str) -> Callable[[], None]:
+        """What the notice about a change offers: undo, unless something else is shown by then."""
+
+        def ask() -> None:
+            if isValid(self) and self._name == name:
+                self.ask_undo()
+
+        return ask

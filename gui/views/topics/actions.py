@@ -1,0 +1,58 @@
+"""What a person does to a topic: send to it, delete it."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from gui.models.topics import TopicRow, topic_group_rows
+from gui.operations.requests import RequestChain
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from monitoring.admin.topics import delete_requests
+from monitoring.sources.base import ClusterSource
+from monitoring.state import ClusterState
+
+GROUPS_NAMED = 6
+
+
+def delete_fault(topic: TopicRow, state: ClusterState) -> str:
+    """Why a topic cannot be deleted, in words; empty when it can."""
+    row = state.catalog.topics.index(topic.name) if topic.name in state.catalog.topics else -1
+    return tr("The broker needs this topic itself.") if row >= 0 and state.catalog.topic_is_system[row] else ""
+
+
+def delete_dialog(
+    source: ClusterSource, theme: ThemeManager, topic: TopicRow, state: ClusterState, parent: QWidget
+) -> ActionDialog:
+    """Ask whether a topic is to go, with what goes with it."""
+    groups = topic_group_rows(state, topic.name)
+    names = ", ".join(f"{group.name} ({count_text(group.lag_messages)})" for group in groups[:GROUPS_NAMED])
+    online = sum(max(0, group.members) for group in groups)
+    plan = ActionPlan(
+        title=tr("Delete topic {topic}", topic=topic.name),
+        effects=[
+            tr("Its queues are removed, and no client can send to it or consume from it any more."),
+            tr("The positions of its groups are removed with it. Its records stay in the commit log until that is cleaned, but "
+               "nothing leads to them."),
+        ],
+        verb=tr("Delete topic"),
+        start=lambda: RequestChain(source, delete_requests(topic.name)),
+        facts=[
+            (tr("Messages kept"), count_text(topic.kept_messages)),
+            (tr("Groups and their lag"), names + ("…" if len(groups) > GROUPS_NAMED else "") or tr("none")),
+            (tr("Clients online in them"), count_text(online)),
+        ],
+        warning=_warning(topic, online),
+        typed=topic.name,
+        is_destructive=True,
+    )  # fmt: skip
+    return ActionDialog(plan, theme, parent)
+
+
+def _warning(topic: TopicRow, online: int) -> str:
+    if topic.put_rate > 0:
+        return tr("Producers are sending to it now: where topics are created by the first message, it comes back empty.")
+    if online:
+        return tr("Consumers are subscribed to it now. They go on asking for it.")
+    return tr("This cannot be taken back.") if topic.kept_messages != 0 else ""

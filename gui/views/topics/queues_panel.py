@@ -1,0 +1,199 @@
+"""`QueuesPanel`: the queues of a topic, which of them is written when, and what goes in and out."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
+from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
+from gui.operations.history import EventMarks, HistoryLines
+from gui.operations.matrix import NAMES_MAX, HistoryMatrix
+from gui.plots.event_marks import MARK_NAMES, chart_marks
+from gui.plots.heat_map import HeatMap, HeatScale
+from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.text import percent_text, rate_text, tr
+from gui.theme.style import set_role
+from gui.theme.tokens import Size, State
+from gui.views.page import PageContext
+from gui.views.topics.detail import SKEW_WARNING, bars_text
+from gui.views.topics.topic_columns import topic_queue_columns
+from gui.widgets.basic import label
+from gui.widgets.chip import Chip
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+NO_MEASURE = TopicMeasure({})
+
+
+class QueuesPanel(QWidget):
+    """Table above, heat map and chart below.
+
+    Signals:
+        queue_wanted: Browse a queue; carries its id.
+    """
+
+    queue_wanted = Signal(int)
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme = context.theme
+        self._context = context
+        self._now_ms = 0
+        self._topic = ""
+        self.model: ColumnTableModel[TopicQueueRow] = ColumnTableModel(
+            topic_queue_columns(context.times, lambda: self._now_ms), lambda row: row.queue_id, parent=self
+        )
+        self.grid = DataGrid(self.model, theme)
+        self.group = QComboBox()
+        self.group.setMinimumWidth(160)
+        self._group_label = label(role="secondary")
+        self.skew_chip = Chip(theme)
+        self.skew_note = label(role="secondary", wrap=True)
+        self.heat = HeatMap(theme, context.times, State.DELAYED, rate_text)
+        self.scale = HeatScale(theme, State.DELAYED)
+        self.rates = HistoryMatrix(context.source, self)
+        self.chart = TimeChart(
+            theme,
+            context.times,
+            (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out")),
+            value_text=rate_text,
+        )
+        self._lines = HistoryLines(context.source, context.history, self)
+        self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
+        self._table, self._heat_panel, self._chart_panel = self._panels()
+        self._build()
+        self.rates.arrived.connect(self._show_heat)
+        self._lines.arrived.connect(self._draw)
+        self._marks.arrived.connect(self._draw)
+        context.time_range.changed.connect(self._draw)
+        context.times.changed.connect(self.model.all_texts_changed)
+        self.group.currentIndexChanged.connect(lambda _place: self._show_rows())
+        self.grid.activated.connect(lambda row: self.queue_wanted.emit(row.queue_id))
+        self.heat.row_chosen.connect(self._select_row)
+        self._state: ClusterState | None = None
+        self._measure: TopicMeasure = NO_MEASURE
+        self.retranslate()
+
+    def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
+        """Show a topic as it is in ``state``; None empties the panel."""
+        self._state = state
+        self._measure = measure or NO_MEASURE
+        self._topic = topic.name if topic is not None else ""
+        self._now_ms = state.taken_ms if state is not None else 0
+        self._show_groups()
+        self._show_rows()
+        self._show_skew()
+        self._draw()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._table.set_title(tr("Queues"))
+        self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
+        self._chart_panel.set_title(tr("Traffic"), tr("messages/s"))
+        self._group_label.setText(tr("Positions of"))
+        self.group.setAccessibleName(tr("Positions of"))
+        self.grid.set_empty(tr("This topic has no queues on this broker."))
+        self.model.all_texts_changed()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _panels(self) -> tuple[Panel, Panel, Panel]:
+        table = Panel(" ", flush=True)
+        table.add_action(self._group_label)
+        table.add_action(self.group)
+        table.content.addWidget(self.grid)
+        heat = Panel(" ")
+        heat.add_action(self.scale)
+        heat.add_action(self.skew_chip)
+        heat.content.addWidget(self.heat, 1)
+        heat.content.addWidget(self.skew_note)
+        chart = Panel(" ")
+        chart.add_action(self.chart.legend)
+        chart.content.addWidget(self.chart, 1)
+        return table, heat, chart
+
+    def _build(self) -> None:
+        below = QWidget()
+        line = QHBoxLayout(below)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(Size.GAP)
+        line.addWidget(self._heat_panel, 1)
+        line.addWidget(self._chart_panel, 1)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.addWidget(self._table)
+        split.addWidget(below)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setSizes([340, 280])
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.addWidget(split)
+
+    # ---- figures -------------------------------------------------------------------------------------------------------
+
+    def _show_groups(self) -> None:
+        names = [row.name for row in topic_group_rows(self._state, self._topic)] if self._state is not None else []
+        shown = [str(self.group.itemData(place)) for place in range(self.group.count())]
+        if sorted(names) == sorted(shown) and names:
+            return
+        chosen = self.group.currentData()
+        self.group.blockSignals(True)
+        self.group.clear()
+        for name in names:
+            self.group.addItem(name, name)
+        if chosen in names:
+            self.group.setCurrentIndex(names.index(chosen))
+        self.group.blockSignals(False)
+        for widget in (self.group, self._group_label):
+            widget.setVisible(bool(names))
+
+    def _show_rows(self) -> None:
+        if self._state is None:
+            self.model.set_rows([])
+            return
+        group = self.group.currentData()
+        rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "")
+        self.model.set_rows(rows)
+        # Without a group its columns say nothing.
+        for place, column in enumerate(self.model.columns):
+            if column.key in ("group", "lag", "owner"):
+                self.grid.view.setColumnHidden(place, not group)
+        self.grid.share_width()
+        even = percent_text(1 / len(rows)) if rows else ""
+        self._table.set_subtitle(tr("{count} queues, an even share is {even}", count=len(rows), even=even) if rows else "")
+
+    def _show_skew(self) -> None:
+        queues = queue_rows(self._state, self._topic) if self._state is not None else []
+        ratio = skew(queues)
+        is_skewed = ratio >= SKEW_WARNING
+        self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if is_skewed else "", State.WARNING)
+        self.skew_note.setText(bars_text(queues, ratio))
+        set_role(self.skew_note, "warning" if is_skewed else "secondary")
+
+    def _show_heat(self) -> None:
+        ids = [row.queue_id for row in self.model.rows][:NAMES_MAX]
+        labels = [str(queue_id) for queue_id in ids]
+        names = [tr("Queue {queue}", queue=queue_id) for queue_id in ids]
+        matrix = self.rates.matrix
+        if matrix.values.shape[0] in (0, len(ids)):
+            self.heat.set_matrix(labels if matrix.values.size else [], matrix, names)
+        self.scale.set_top(rate_text(matrix.top))
+
+    def _draw(self) -> None:
+        if not self._topic or self._state is None:
+            return
+        from_ms, to_ms = self._context.time_range.window_ms(self._now_ms)
+        ids = sorted(row.queue_id for row in self.model.rows)
+        self.rates.show([f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids], from_ms, to_ms)
+        names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
+        lines = self._lines.lines(list(names.values()), from_ms, to_ms)
+        self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms))
+        self.chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000)
+
+    def _select_row(self, row: int) -> None:
+        ids = sorted(one.queue_id for one in self.model.rows)
+        if row < len(ids):
+            self.grid.select_key(ids[row])

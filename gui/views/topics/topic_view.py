@@ -1,0 +1,348 @@
+"""The page of one topic: queues and traffic, consumers, route, settings. Its place is ``topic`` with the topic's name."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QTabWidget, QVBoxLayout, QWidget
+
+from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
+from gui.models.consumers import GroupRow, group_health, group_rows
+from gui.models.favourites import Favourites
+from gui.models.table import ColumnTableModel
+from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
+from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
+from gui.operations.queries import LatestQuery
+from gui.operations.topic_facts import TopicFacts
+from gui.text import bytes_text, count_text, duration_text, rate_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog
+from gui.views.consumers.columns import HEALTH_CHIPS
+from gui.views.consumers.lag_panel import forecast_of
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.staged_settings import StagedSettings
+from gui.views.topics.actions import delete_dialog, delete_fault
+from gui.views.topics.columns import FAVOURITES_KEY, type_text
+from gui.views.topics.queues_panel import QueuesPanel
+from gui.views.topics.settings import TOPIC_SETTINGS
+from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
+from gui.widgets.basic import IconButton
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.notice import Placeholder
+from gui.widgets.panel import Panel
+from monitoring.admin.topics import ask_route, read_route
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+TABS = ("queues", "consumers", "route", "settings")
+UNKNOWN_GROUP = TopicGroupRow("", math.nan, math.nan, -1)
+
+
+class TopicView(PageView):
+    """One topic in detail. Without a topic it shows none and says so.
+
+    `open` takes ``topic`` (its name) and ``tab`` (one of `TABS`).
+    """
+
+    page_id = "topic"
+    title = "Topic"
+    icon = "stack"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._topic = ""
+        self._state: ClusterState | None = None
+        self._row: TopicRow | None = None
+        self._on_topic: dict[str, TopicGroupRow] = {}
+        self._route_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._route_of = ""
+        self.facts = TopicFacts(context.source, self)
+        self.favourites = Favourites(context.settings, FAVOURITES_KEY, self)
+        self.back_button = IconButton(theme, "caret-left", " ", on_click=lambda: context.navigate("topics", topic=self._topic))
+        self.messages_button = IconButton(theme, "envelope-simple", " ", on_click=self.show_messages)
+        self.send_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._send_clicked)
+        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
+        for button in (self.back_button, self.messages_button, self.send_button, self.more_button):
+            self.header.add_action(button)
+        self.queues = QueuesPanel(context)
+        self.consumers: ColumnTableModel[GroupRow] = ColumnTableModel(
+            topic_consumer_columns(self._lag_of, self._behind_of, self._health_of), lambda row: row.name, parent=self
+        )
+        self.consumer_grid = DataGrid(self.consumers, theme)
+        self.route: ColumnTableModel[RouteRow] = ColumnTableModel(
+            route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self
+        )
+        self.route_grid = DataGrid(self.route, theme)
+        self.settings = StagedSettings(context, TOPIC_SETTINGS)
+        self.tabs = QTabWidget()
+        self.nothing = Placeholder(theme)
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def tab_title(self) -> str:
+        return self._topic or tr(self.title)
+
+    def open(self, arguments: PageArguments) -> None:
+        topic, tab = arguments.get("topic"), arguments.get("tab")
+        if isinstance(topic, str) and topic and topic != self._topic:
+            self._topic = topic
+            self._route_of = ""
+            self.route.set_rows([])
+            self.title_changed.emit(self.tab_title())
+        if tab in TABS:
+            self.tabs.setCurrentIndex(TABS.index(str(tab)))
+        self._show()
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        self.facts.tend(state.catalog, state.taken_ms)
+        self._show()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is SourceStatus.READY:
+            self.refresh()
+
+    def refresh(self) -> None:
+        self._route_of = ""
+        self.facts.forget()
+        if not self.settings.form.changes:
+            self.settings.reload()
+        self._show()
+
+    def retranslate(self) -> None:
+        self.back_button.setText(tr("All topics"))
+        self.messages_button.setText(tr("Browse messages"))
+        self.send_button.setText(tr("Send message…"))
+        self.more_button.setToolTip(tr("More actions"))
+        self.more_button.setAccessibleName(tr("More actions"))
+        self.consumer_grid.set_empty(tr("No group has a position on this topic."))
+        self.route_grid.set_empty(tr("The name server knows no broker with this topic."))
+        self.queues.retranslate()
+        self.settings.retranslate()
+        for model in (self.consumers, self.route):
+            model.all_texts_changed()
+        self._show()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def show_messages(self, queue_id: int = -1) -> None:
+        """Open the messages of the topic; queue -1 means all."""
+        if self._topic:
+            self.context.navigate("messages", topic=self._topic, queue=queue_id)
+
+    def ask_send(self) -> ComposeDialog:
+        """Open the dialog that sends a message to the topic."""
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=self._topic, parent=self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.shown_wanted.connect(self._show_sent)
+        dialog.open()
+        return dialog
+
+    def ask_delete(self) -> ActionDialog | None:
+        """Open the dialog that deletes the topic."""
+        if self._row is None or self._state is None:
+            return None
+        fault = delete_fault(self._row, self._state)
+        if fault:
+            self.context.notify(fault, state=State.WARNING)
+            return None
+        name = self._row.name
+        dialog = delete_dialog(self.context.source, self.context.theme, self._row, self._state, self)
+        dialog.succeeded.connect(lambda _answers: self._deleted(name))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _deleted(self, name: str) -> None:
+        if name in self.favourites:
+            self.favourites.toggle(name)
+        self.context.notify(tr("Topic {topic} is deleted", topic=name), state=State.HEALTHY)
+        self.context.navigate("topics")
+
+    def _send_clicked(self) -> None:
+        self.ask_send()
+
+    def _show_sent(self, topic: str, receipt: object) -> None:
+        offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
+        self.context.navigate("messages", topic=topic, queue=queue, offset=offset)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        settings = QWidget()
+        settings_lines = QVBoxLayout(settings)
+        settings_lines.setContentsMargins(0, Size.GAP, 0, 0)
+        settings_lines.addWidget(self.settings)
+        settings_lines.addStretch(1)
+        for page in (self.queues, _in_panel(self.consumer_grid), _in_panel(self.route_grid), settings):
+            self.tabs.addTab(page, "")
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.setDocumentMode(True)
+        self.content.addWidget(self.nothing, 1)
+        self.content.addWidget(self.tabs, 1)
+
+    def _connect(self) -> None:
+        self.facts.changed.connect(self._show)
+        self.favourites.changed.connect(self._show_header)
+        self.tabs.currentChanged.connect(lambda _tab: self._show())
+        self.queues.queue_wanted.connect(self.show_messages)
+        self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
+        self.consumer_grid.menu_asked.connect(self._open_group_menu)
+        self.settings.applied.connect(lambda _name: self.facts.forget())
+
+    # ---- figures -------------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        state = self._state
+        found = topic_rows(state, [state.catalog.topics.index(self._topic)]) if state and self._is_known(state) else []
+        self._row = found[0] if found else None
+        self._show_nothing()
+        self._show_header()
+        if self._row is None or state is None:
+            return
+        current = TABS[self.tabs.currentIndex()]
+        if current == "queues":
+            self.queues.show_topic(self._row, state, self.measure)
+        elif current == "consumers":
+            self._show_consumers(state)
+        elif current == "route":
+            self._ask_route()
+        else:
+            self.settings.show_subject(self._topic)
+
+    def _is_known(self, state: ClusterState) -> bool:
+        return self._topic in state.catalog.topics
+
+    @property
+    def measure(self) -> TopicMeasure | None:
+        """The topic on disk, once measured."""
+        return self.facts.measure_of(self._topic) if self._topic else None
+
+    def _show_nothing(self) -> None:
+        there = self._row is not None
+        self.tabs.setVisible(there)
+        self.nothing.setVisible(not there)
+        for button in (self.messages_button, self.send_button, self.more_button):
+            button.setEnabled(there)
+        if there:
+            return
+        if self._state is None:
+            self.nothing.show_empty(tr("Waiting for the broker…"))
+        else:
+            words = tr("There is no topic {topic}.", topic=self._topic) if self._topic else tr("No topic is chosen.")
+            self.nothing.show_empty(words, tr("All topics"), lambda: self.context.navigate("topics"))
+
+    def _show_header(self) -> None:
+        topic = self._row
+        self.header.set_title(self._topic or tr(self.title))
+        if topic is None or self._state is None:
+            self.header.set_chips([])
+            self.header.set_facts("")
+            return
+        kind = self.facts.type_of(topic.name, is_system=topic.is_system)
+        chips = [(type_text(kind), State.PLAIN)] if kind is not None else []
+        if topic.put_rate > 0:
+            chips.append((tr("{rate} in", rate=rate_text(topic.put_rate)), State.HEALTHY))
+        self.header.set_chips(chips)
+        self.header.set_facts(self._facts(topic))
+        groups = len(topic_group_rows(self._state, topic.name))
+        self.tabs.setTabText(0, tr("Queues and traffic"))
+        self.tabs.setTabText(1, tr("Consumers {count}", count=groups))
+        self.tabs.setTabText(2, tr("Route"))
+        self.tabs.setTabText(3, tr("Settings"))
+
+    def _facts(self, topic: TopicRow) -> str:
+        facts = [tr("{count} queues", count=max(topic.write_queues, topic.read_queues))]
+        facts.append(tr("{count} kept", count=count_text(topic.kept_messages)))
+        measure = self.measure
+        if measure is not None:
+            size = bytes_text(measure.bytes)
+            facts.append(tr("{size} on disk", size=f"≈ {size}" if measure.is_estimate else size))
+            if measure.oldest_ms >= 0:
+                facts.append(tr("kept since {time}", time=self.context.times.minutes(measure.oldest_ms)))
+        if topic.age_ms >= 0:
+            facts.append(tr("last message {age} ago", age=duration_text(topic.age_ms)))
+        return ", ".join(facts)
+
+    def _show_consumers(self, state: ClusterState) -> None:
+        self._on_topic = {group.name: group for group in topic_group_rows(state, self._topic)}
+        self.consumers.set_rows(row for row in group_rows(state) if row.name in self._on_topic)
+        self.consumer_grid.view.viewport().update()
+
+    def _lag_of(self, group: GroupRow) -> float:
+        return self._on_topic.get(group.name, UNKNOWN_GROUP).lag_messages
+
+    def _behind_of(self, group: GroupRow) -> float:
+        return self._on_topic.get(group.name, UNKNOWN_GROUP).behind_ms
+
+    def _health_of(self, group: GroupRow) -> tuple[str, State]:
+        now_ms = self._state.taken_ms if self._state is not None else 0
+        word, state = HEALTH_CHIPS[group_health(group, forecast_of(self.context.history, group, now_ms))]
+        return tr(word), state
+
+    # ---- route ---------------------------------------------------------------------------------------------------------
+
+    def _ask_route(self) -> None:
+        if self._route_of == self._topic or self.context.source.status is not SourceStatus.READY:
+            return
+        self._route_of = self._topic
+        self.route_grid.set_loading(True)
+        self._route_query.ask(self.context.source.ask_broker(ask_route(self._topic)), self._take_route, self._route_failed)
+
+    def _take_route(self, answer: BrokerAnswer) -> None:
+        try:
+            rows = route_rows(read_route(answer.body))
+        except JsonBodyError as error:
+            self._route_failed(error)
+            return
+        self.route_grid.set_loading(False)
+        self.route_grid.set_error("")
+        self.route.set_rows(rows)
+
+    def _route_failed(self, error: OrbitError) -> None:
+        self.route_grid.set_loading(False)
+        self.route.set_rows([])
+        self.route_grid.set_error(
+            tr("The route of {topic} was not read.", topic=self._topic), error.message, tr("Retry"), self.refresh
+        )
+
+    # ---- menus ---------------------------------------------------------------------------------------------------------
+
+    def _open_more(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        kept = self._topic in self.favourites
+        words = tr("Remove from favourites") if kept else tr("Add to favourites")
+        menu.addAction(words, lambda: self.favourites.toggle(self._topic))
+        menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._topic))
+        menu.addSeparator()
+        menu.addAction(tr("Delete topic…"), self.ask_delete)
+        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+
+    def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Open group {group}", group=group.name), lambda: self.context.navigate("consumers", group=group.name))
+        menu.addAction(
+            tr("Reset offsets…"),
+            lambda: self.context.navigate("consumers", group=group.name, reset=self._topic),
+        )
+        menu.addAction(tr("Copy row"), lambda: self.consumer_grid.copy(CopyFormat.TSV))
+        menu.popup(at)
+
+
+def _in_panel(widget: QWidget) -> QWidget:
+    page = QWidget()
+    lines = QVBoxLayout(page)
+    lines.setContentsMargins(0, Size.GAP, 0, 0)
+    panel = Panel(flush=True)
+    panel.content.addWidget(widget)
+    lines.addWidget(panel)
+    return page

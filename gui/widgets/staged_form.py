@@ -1,0 +1,234 @@
+"""`StagedForm`: settings beside their values and defaults; what is changed is only marked until somebody applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QSpinBox, QWidget
+
+from gui.text import tr
+from gui.theme.style import set_role
+from gui.widgets.basic import label
+from gui.widgets.inputs import TEXT_PADDING
+
+Value = bool | int | str
+EDITOR_WIDTH = 230
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One setting.
+
+    Attributes:
+        key: Its name among the values.
+        title: English; shown through `tr`.
+        default: What it is where nobody set it; its type is that of the setting.
+        tip: English; what it does.
+        choices: Values and their English texts, for a choice of one.
+        low: Least whole number.
+        high: Greatest whole number.
+        wire_name: How the broker calls it.
+    """
+
+    key: str
+    title: str
+    default: Value
+    tip: str = ""
+    choices: tuple[tuple[Value, str], ...] = ()
+    low: int = 0
+    high: int = 1_000_000
+    wire_name: str = ""
+
+    def text(self, value: Value) -> str:
+        """A value as it is shown."""
+        known = dict(self.choices).get(value)
+        if known is not None:
+            return tr(known)
+        if isinstance(value, bool):
+            return tr("yes") if value else tr("no")
+        return f"{value:,}" if isinstance(value, int) else value or tr("none")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that is to become another."""
+
+    field: FormField
+    before: Value
+    after: Value
+
+    @property
+    def text(self) -> str:
+        """``8 → 16``."""
+        return f"{self.field.text(self.before)} → {self.field.text(self.after)}"
+
+
+class StagedForm(QWidget):
+    """A line a setting: name, editor, default, change.
+
+    Signals:
+        edited: A value was changed, or changed back.
+    """
+
+    edited = Signal()
+
+    def __init__(self, fields: Sequence[FormField], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.fields = tuple(fields)
+        self._before: dict[str, Value] = {}
+        self._editors: dict[str, QWidget] = {}
+        self._names = {field.key: label(role="secondary") for field in fields}
+        self._defaults = {field.key: label(role="caption") for field in fields}
+        self._notes = {field.key: label(role="caption") for field in fields}
+        self._heads = [label(role="caption") for _ in range(4)]
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(20)
+        self._grid.setVerticalSpacing(9)
+        self._grid.setColumnStretch(3, 1)
+        for place, head in enumerate(self._heads):
+            self._grid.addWidget(head, 0, place)
+        for line, field in enumerate(fields, 1):
+            editor = self._editor(field)
+            self._editors[field.key] = editor
+            self._grid.addWidget(self._names[field.key], line, 0)
+            self._grid.addWidget(editor, line, 1, Qt.AlignmentFlag.AlignLeft)
+            self._grid.addWidget(self._defaults[field.key], line, 2)
+            self._grid.addWidget(self._notes[field.key], line, 3)
+        self.retranslate()
+        self.setEnabled(False)
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """What is in the editors."""
+        return {field.key: _read(self._editors[field.key]) for field in self.fields}
+
+    @property
+    def changes(self) -> list[Change]:
+        """What differs from what the broker has."""
+        values = self.values
+        return [
+            Change(field, self._before[field.key], values[field.key])
+            for field in self.fields
+            if field.key in self._before and values[field.key] != self._before[field.key]
+        ]
+
+    def editor(self, key: str) -> QWidget:
+        """The editor of a setting."""
+        return self._editors[key]
+
+    def set_values(self, values: Mapping[str, Value]) -> None:
+        """Take over what the broker has; what was staged is dropped."""
+        self._before = dict(values)
+        self.setEnabled(True)
+        self.stage(values)
+
+    def clear(self) -> None:
+        """The values are not known."""
+        self._before = {}
+        self.setEnabled(False)
+        self._mark()
+
+    def stage(self, values: Mapping[str, Value]) -> None:
+        """Put values into the editors without applying them."""
+        for key, value in values.items():
+            editor = self._editors.get(key)
+            if editor is not None:
+                editor.blockSignals(True)
+                _write(editor, value)
+                editor.blockSignals(False)
+        self._mark()
+        self.edited.emit()
+
+    def revert(self) -> None:
+        """Go back to what the broker has."""
+        self.stage(self._before)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for head, text in zip(self._heads, ("Setting", "Value", "Default", "Change"), strict=True):
+            head.setText(tr(text))
+        for field in self.fields:
+            name, editor = self._names[field.key], self._editors[field.key]
+            name.setText(tr(field.title))
+            tip = "\n".join(filter(None, (tr(field.tip) if field.tip else "", field.wire_name)))
+            for widget in (name, editor):
+                widget.setToolTip(tip)
+            editor.setAccessibleName(tr(field.title))
+            editor.setAccessibleDescription(tip)
+            self._defaults[field.key].setText(field.text(field.default))
+            if isinstance(editor, QComboBox):
+                for place, (_value, text) in enumerate(field.choices):
+                    editor.setItemText(place, tr(text))
+            elif isinstance(editor, QCheckBox):
+                editor.setText(tr("yes") if editor.isChecked() else tr("no"))
+        self._mark()
+
+    def _editor(self, field: FormField) -> QWidget:
+        if field.choices:
+            choice = QComboBox()
+            for value, text in field.choices:
+                choice.addItem(tr(text), value)
+            choice.currentIndexChanged.connect(self._changed)
+            choice.setMinimumWidth(EDITOR_WIDTH)
+            return choice
+        if isinstance(field.default, bool):
+            flag = QCheckBox()
+            flag.toggled.connect(lambda on: flag.setText(tr("yes") if on else tr("no")))
+            flag.toggled.connect(self._changed)
+            return flag
+        if isinstance(field.default, int):
+            number = QSpinBox()
+            number.setRange(field.low, field.high)
+            number.setGroupSeparatorShown(True)
+            number.lineEdit().setTextMargins(TEXT_PADDING, 0, 0, 0)
+            number.setFixedWidth(120)
+            number.valueChanged.connect(self._changed)
+            return number
+        text_field = QLineEdit()
+        text_field.setMinimumWidth(EDITOR_WIDTH)
+        text_field.textChanged.connect(self._changed)
+        return text_field
+
+    def _changed(self, *_value: object) -> None:
+        self._mark()
+        self.edited.emit()
+
+    def _mark(self) -> None:
+        changes = {change.field.key: change for change in self.changes}
+        for field in self.fields:
+            change, note = changes.get(field.key), self._notes[field.key]
+            note.setText(change.text if change is not None else "")
+            set_role(note, "warning" if change is not None else "caption")
+
+
+def _read(editor: QWidget) -> Value:
+    if isinstance(editor, QComboBox):
+        data = editor.currentData()
+        assert isinstance(data, bool | int | str)
+        return data
+    if isinstance(editor, QCheckBox):
+        return editor.isChecked()
+    if isinstance(editor, QSpinBox):
+        return editor.value()
+    assert isinstance(editor, QLineEdit)
+    return editor.text().strip()
+
+
+def _write(editor: QWidget, value: Value) -> None:
+    if isinstance(editor, QComboBox):
+        place = editor.findData(value)
+        if place < 0:
+            # A value that no choice names is kept as it is.
+            editor.addItem(str(value), value)
+            place = editor.count() - 1
+        editor.setCurrentIndex(place)
+    elif isinstance(editor, QCheckBox):
+        editor.setChecked(bool(value))
+        editor.setText(tr("yes") if value else tr("no"))
+    elif isinstance(editor, QSpinBox):
+        editor.setValue(int(value))
+    elif isinstance(editor, QLineEdit):
+        editor.setText(str(value))
