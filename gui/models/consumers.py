@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from broker_core.api import Members
+from monitoring.admin.clients import RunningInfo, same_filter
 from monitoring.lag import Forecast, Outlook
 from monitoring.state import ClusterState, Ints
 
@@ -72,6 +75,10 @@ class MemberRow:
     queues: int
     """How many queues it owns."""
     now_ms: int
+    info: RunningInfo | None = None
+    """What it told when it was asked; None: nothing yet."""
+    fault: str = ""
+    """Why it told nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class SubscriptionRow:
     expression: str
     differs: bool
     """Whether another client of the group subscribes to something else there."""
+    told: bool = True
+    """Whether the client itself said it; else it is what the broker keeps for all of them."""
 
 
 _HEALTH = {
@@ -167,31 +176,57 @@ def in_rate(state: ClusterState, group: str) -> float:
     return float(state.queue_put_rate[sorted(queues)].sum()) if queues else float("nan")
 
 
-def member_rows(members: Members, positions: list[PositionRow], now_ms: int) -> list[MemberRow]:
-    """One row a client, by client id."""
-    owned = {client: sum(row.owner == client for row in positions) for client in members.client_id}
-    rows = [
-        MemberRow(
-            client_id=client,
-            address=members.address[i],
-            language=members.language[i],
-            version=members.version[i],
-            last_heartbeat_ms=members.last_heartbeat_ms[i],
-            subscriptions=tuple(sorted(members.subscriptions[i].items())),
-            queues=owned[client],
-            now_ms=now_ms,
+def member_rows(
+    members: Members,
+    positions: list[PositionRow],
+    now_ms: int,
+    infos: Mapping[str, RunningInfo] | None = None,
+    faults: Mapping[str, str] | None = None,
+) -> list[MemberRow]:
+    """One row a client, by client id.
+
+    Args:
+        members: As the broker knows them.
+        positions: Of the group, for the owners.
+        now_ms: The broker's clock.
+        infos: What clients told, by id.
+        faults: Why clients told nothing, by id.
+    """
+    owned = Counter(row.owner for row in positions)
+    rows = []
+    for i, client in enumerate(members.client_id):
+        info = (infos or {}).get(client)
+        subscriptions = info.subscriptions if info is not None else tuple(sorted(members.subscriptions[i].items()))
+        rows.append(
+            MemberRow(
+                client_id=client,
+                address=members.address[i],
+                language=members.language[i],
+                version=members.version[i],
+                last_heartbeat_ms=members.last_heartbeat_ms[i],
+                subscriptions=subscriptions,
+                queues=owned[client],
+                now_ms=now_ms,
+                info=info,
+                fault=(faults or {}).get(client, ""),
+            )
         )
-        for i, client in enumerate(members.client_id)
-    ]
     return sorted(rows, key=lambda row: row.client_id)
 
 
 def subscription_rows(rows: list[MemberRow]) -> list[SubscriptionRow]:
-    """One row a client and topic. A client without a topic that another one has shows there with an empty expression."""
+    """One row a client and topic. A client without a topic that another one has shows there with an empty expression.
+
+    Only what clients told themselves is compared: the broker keeps one subscription for all members of a group.
+    """
     topics = sorted({topic for row in rows for topic, _ in row.subscriptions})
     made = []
     for topic in topics:
-        by_client = {row.client_id: dict(row.subscriptions).get(topic, "") for row in rows}
-        differs = len(set(by_client.values())) > 1
-        made += [SubscriptionRow(client, topic, expression, differs) for client, expression in by_client.items()]
+        said = {row.client_id: dict(row.subscriptions).get(topic, "") for row in rows}
+        told = {row.client_id for row in rows if row.info is not None}
+        differs = len({same_filter(said[client]) for client in told}) > 1
+        made += [
+            SubscriptionRow(client, topic, expression, differs and client in told, told=client in told)
+            for client, expression in said.items()
+        ]
     return made

@@ -6,9 +6,21 @@ from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow
 from gui.models.table import CellKind, Column
-from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, short_count_text, tr
+from gui.text import (
+    UNKNOWN,
+    TimeZoneChoice,
+    count_text,
+    duration_text,
+    milliseconds_text,
+    rate_number,
+    short_count_text,
+    tr,
+)
 from gui.theme.tokens import State
+from monitoring.admin.clients import Finding, FindingKind
 from monitoring.lag import Forecast, Outlook
+
+CLIENTS_NAMED = 4
 
 YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
 HEALTH_CHIPS = {
@@ -35,13 +47,16 @@ def group_dot(row: GroupRow) -> State:
 
 
 def group_columns(
-    lag_over_time: Callable[[GroupRow], Sequence[float] | None], forecast: Callable[[GroupRow], Forecast]
+    lag_over_time: Callable[[GroupRow], Sequence[float] | None],
+    forecast: Callable[[GroupRow], Forecast],
+    versions: Callable[[GroupRow], Sequence[str]],
 ) -> list[Column[GroupRow]]:
     """Columns of the group list.
 
     Args:
         lag_over_time: The sparkline of a group; asked only for rows that are painted.
         forecast: Where the lag of a group goes; likewise.
+        versions: Of the clients of a group; likewise.
     """
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
@@ -76,9 +91,34 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=114,
+            width=106,
+        ),
+        Column(
+            "members",
+            "Clients",
+            lambda row: members_text(row, versions(row)),
+            sort=lambda row: row.members,
+            tip=lambda row: "\n".join(versions(row)),
+            right=True,
+            dim=True,
+            width=88,
         ),
     ]
+
+
+def members_text(row: GroupRow, versions: Sequence[str]) -> str:
+    """How many clients are online, and their version: ``3 · 4.9.8``; ``…`` where they have several."""
+    if row.offline:
+        return UNKNOWN
+    if not versions:
+        return str(row.members)
+    shown = version_text(versions[-1])
+    return f"{row.members} · {shown}…" if len(versions) > 1 else f"{row.members} · {shown}"
+
+
+def version_text(version: str) -> str:
+    """``V4_9_8`` as people write it: ``4.9.8``."""
+    return version.removeprefix("V").replace("_", ".")
 
 
 def forecast_text(lag: Forecast) -> str:
@@ -131,7 +171,18 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
         Column("language", "Client", lambda row: f"{row.language} {row.version}".strip() or UNKNOWN, width=130),
         Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, width=160),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=72),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=66),
+        Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
+               sort=lambda row: row.info.threads if row.info else None, tip=_fault_tip, right=True, width=70),
+        Column("time", "Consume time", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
+               sort=lambda row: row.info.consume_ms if row.info else None, tip=_fault_tip, right=True, width=100),
+        Column("out", "Out /s", lambda row: rate_number(row.info.consumed_rate) if row.info else UNKNOWN,
+               sort=lambda row: row.info.consumed_rate if row.info else None, tip=_fault_tip, right=True, width=66),
+        Column("failed", "Failed /s", lambda row: rate_number(row.info.failed_rate) if row.info else UNKNOWN,
+               sort=lambda row: row.info.failed_rate if row.info else None, state=_failed_state, tip=_fault_tip, right=True,
+               width=76),
+        Column("held", "Held", lambda row: count_text(row.info.held_messages) if row.info else UNKNOWN,
+               sort=lambda row: row.info.held_messages if row.info else None, tip=_fault_tip, right=True, width=64),
         Column(
             "heartbeat",
             "Last heartbeat",
@@ -140,9 +191,9 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
             tip=lambda row: times.full(row.last_heartbeat_ms),
             right=True,
             dim=True,
-            width=120,
+            width=104,
         ),
-    ]
+    ]  # fmt: skip
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:
@@ -151,9 +202,57 @@ def subscription_columns() -> list[Column[SubscriptionRow]]:
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=200),
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
         Column("expression", "Filter", _expression_text, state=_difference, width=220),
-        Column("note", "Agreement", lambda row: tr("differs") if row.differs else tr("same"), kind=CellKind.CHIP,
-               state=lambda row: State.WARNING if row.differs else State.HEALTHY, width=110),
+        Column("note", "Agreement", _agreement_text, kind=CellKind.CHIP, state=_agreement, width=140),
     ]  # fmt: skip
+
+
+def finding_words(finding: Finding) -> tuple[str, str]:
+    """What is wrong with a group's members, and what follows from it."""
+    clients = "; ".join(f"{client}: {said or tr('nothing')}" for client, said in finding.clients[:CLIENTS_NAMED])
+    match finding.kind:
+        case FindingKind.TOPICS_DIFFER:
+            return tr("Members subscribe to different topics: {topic}", topic=finding.topic), tr(
+                "{clients}. Queues of {topic} are given to members that do not read it, so their messages stay; each heartbeat "
+                "starts a rebalance.",
+                clients=clients,
+                topic=finding.topic,
+            )
+        case FindingKind.FILTERS_DIFFER:
+            return tr("Members filter differently: {topic}", topic=finding.topic), tr(
+                "{clients}. The broker uses one filter for all, and members drop what is not theirs: messages are skipped.",
+                clients=clients,
+            )
+        case FindingKind.NOTHING_SUBSCRIBED:
+            names = ", ".join(client for client, _ in finding.clients[:CLIENTS_NAMED])
+            return tr("Members subscribe to nothing"), tr("{clients} take part in the group and read nothing.", clients=names)
+        case FindingKind.MAY_BE_BLOCKED:
+            return tr("A member may be blocked: {topic}", topic=finding.topic), tr(
+                "{clients}: messages wait in these queues of it, and none was consumed for more than 60 s.", clients=clients
+            )
+        case FindingKind.NOT_LOCKED:
+            return tr("Queues are not locked: {topic}", topic=finding.topic), tr(
+                "{clients}: an orderly member reads these queues only when it has locked them.", clients=clients
+            )
+
+
+def _agreement_text(row: SubscriptionRow) -> str:
+    if not row.told:
+        return tr("not asked yet")
+    return tr("differs") if row.differs else tr("same")
+
+
+def _agreement(row: SubscriptionRow) -> State:
+    if not row.told:
+        return State.IDLE
+    return State.WARNING if row.differs else State.HEALTHY
+
+
+def _failed_state(row: MemberRow) -> State | None:
+    return State.RETRY if row.info is not None and row.info.failed_rate > 0 else None
+
+
+def _fault_tip(row: MemberRow) -> str:
+    return row.fault or ("" if row.info is not None else tr("Asking the client…"))
 
 
 def _difference(row: SubscriptionRow) -> State | None:

@@ -1,29 +1,34 @@
-"""`LagPanel`: the figures of one group and its lag over time."""
+"""`LagPanel`: the figures of one group and its lag over time, in all or by queue, of a stretch that can be chosen."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gui.models.consumers import GroupRow
+from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import EventMarks, HistoryLines
+from gui.plots.brush import Brush
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import ChartForecast, ChartSeries, TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
+from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
-from gui.widgets.basic import Line, label
+from gui.widgets.basic import IconButton, Line, label
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from monitoring.lag import SPAN_MS, Forecast, Outlook, forecast
 from monitoring.series import History
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
+TOTAL, BY_QUEUE = "total", "by queue"
+ZOOM_MIN_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,13 @@ def forecast_of(history: History, group: GroupRow, now_ms: int) -> Forecast:
 
 
 class LagPanel(Panel):
-    """Facts in a line, the chart below."""
+    """Facts in a line, the chart below. Drag over the chart chooses a stretch.
+
+    Signals:
+        zoomed: Another stretch is shown.
+    """
+
+    zoomed = Signal()
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
@@ -66,6 +77,11 @@ class LagPanel(Panel):
         self._marks.arrived.connect(self._draw)
         self.facts = {key: _Fact() for key in ("lag", "behind", "drains", "in", "out", "members")}
         self.switch = SegmentedControl(((LAG, " "), (BEHIND, " "), (RATE, " ")))
+        self.parts = SegmentedControl(((TOTAL, " "), (BY_QUEUE, " ")))
+        self.whole_button = IconButton(context.theme, "arrow-counter-clockwise", " ", role="link", on_click=self.show_whole)
+        self.by_queue = QueueLines(context, self)
+        self._zoom: tuple[int, int] | None = None
+        self._zoom_lines: HistoryLines | None = None
         self._chart_title = label(role="panel-title")
         self._chart_note = label(role="caption")
         self.chart = TimeChart(
@@ -73,9 +89,15 @@ class LagPanel(Panel):
         )
         self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
         self.chart.legend.hide()
+        self.brush = Brush(self.chart, context.theme)
         self._build()
         self.switch.chosen.connect(self._choose)
-        context.time_range.changed.connect(self._draw)
+        self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
+        for brush in (self.brush, self.by_queue):
+            brush.chosen.connect(self.zoom)
+            brush.cleared.connect(self.show_whole)
+        self.by_queue.arrived.connect(self._draw)
+        context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
         self.retranslate()
 
@@ -84,8 +106,50 @@ class LagPanel(Panel):
         """Where the lag of the shown group goes."""
         return self._forecast
 
-    def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int) -> None:
+    def window_ms(self) -> tuple[int, int]:
+        """The stretch that is shown, ms since the epoch."""
+        return self._zoom or self._context.time_range.window_ms(self._now_ms)
+
+    @property
+    def is_zoomed(self) -> bool:
+        """Whether a stretch was chosen; it stands still then."""
+        return self._zoom is not None
+
+    def zoom(self, from_s: float, to_s: float) -> None:
+        """Show a stretch only, seconds since the epoch."""
+        from_ms, to_ms = int(from_s * 1_000), int(min(to_s * 1_000, self._now_ms))
+        if to_ms - from_ms < ZOOM_MIN_MS:
+            return
+        self._zoom = (from_ms, to_ms)
+        # Lines of a stretch that stands still are asked for once: whoever asks is made for it.
+        self._set_zoom_lines(HistoryLines(self._context.source, self._context.history, self))
+        self._zoom_changed()
+
+    def show_whole(self) -> None:
+        """Show the time range of the window again."""
+        self._zoom = None
+        self._set_zoom_lines(None)
+        self._zoom_changed()
+
+    def _set_zoom_lines(self, lines: HistoryLines | None) -> None:
+        if self._zoom_lines is not None:
+            self._zoom_lines.deleteLater()
+        self._zoom_lines = lines
+        if lines is not None:
+            lines.arrived.connect(self._draw)
+
+    def _zoom_changed(self) -> None:
+        self.whole_button.setVisible(self.is_zoomed)
+        self._draw()
+        self.zoomed.emit()
+
+    def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int, positions: Sequence[PositionRow] = ()) -> None:
         """Show a group's figures; None empties the panel."""
+        if group is None or self._group is None or group.name != self._group.name:
+            self._zoom = None
+            self._set_zoom_lines(None)
+            self.whole_button.hide()
+        self.by_queue.set_positions(group.name if group is not None else "", positions)
         self._group, self._in_rate, self._now_ms = group, in_rate, now_ms
         self._forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
         self._show_facts()
@@ -98,7 +162,11 @@ class LagPanel(Panel):
             fact.name.setText(tr(names[key]))
         for key, text in ((LAG, "Messages"), (BEHIND, "Time"), (RATE, "Out")):
             self.switch.set_text(key, tr(text))
+        for key, text in ((TOTAL, "Total"), (BY_QUEUE, "By queue")):
+            self.parts.set_text(key, tr(text))
+        self.whole_button.setText(tr("Whole range"))
         self._chart_note.setText(tr("recorded here once a second"))
+        self.chart.setToolTip(tr("Drag to look at a stretch, double click to go back"))
         self._choose(self.switch.current)
         self._show_facts()
 
@@ -115,12 +183,16 @@ class LagPanel(Panel):
         for widget in (self._chart_title, self._chart_note):
             head.addWidget(widget)
         head.addStretch(1)
-        head.addWidget(self.switch)
+        for control in (self.whole_button, self.switch, self.parts):
+            head.addWidget(control)
+        self.whole_button.hide()
         self.content.setSpacing(0)
         self.content.addLayout(facts)
         self.content.addWidget(Line())
         self.content.addLayout(head)
         self.content.addWidget(self.chart, 1)
+        self.content.addWidget(self.by_queue, 1)
+        self.by_queue.hide()
         self.chart.setMinimumHeight(130)
 
     # ---- facts -----------------------------------------------------------------------------------------------------
@@ -153,17 +225,32 @@ class LagPanel(Panel):
     def _choose(self, key: str) -> None:
         titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
         self._chart_title.setText(tr(titles[key]))
+        by_queue = self._is_by_queue
+        self.by_queue.setVisible(by_queue)
+        self.chart.setVisible(not by_queue)
+        # Where a group reads how fast is not recorded by queue.
+        self.parts.setEnabled(key != RATE)
         self._draw()
 
+    @property
+    def _is_by_queue(self) -> bool:
+        return self.parts.current == BY_QUEUE and self.switch.current != RATE
+
     def _draw(self) -> None:
-        from_ms, to_ms = self._context.time_range.window_ms(self._now_ms)
+        from_ms, to_ms = self.window_ms()
+        if self._is_by_queue:
+            events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
+            measure = MEASURES[self.switch.current]
+            self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), chart_marks(events, from_ms, to_ms))
+            return
         measure = MEASURES[self.switch.current]
         empty = np.zeros(0)
         x, y = empty, empty
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
-            x, y = self._lines.lines([name], from_ms, to_ms)[name]
-        ahead = self._ahead((to_ms - from_ms) / 1_000) if self.switch.current == LAG else None
+            x, y = (self._zoom_lines or self._lines).lines([name], from_ms, to_ms)[name]
+        wants_ahead = self.switch.current == LAG and not self.is_zoomed
+        ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
         self.chart.set_marks(chart_marks(events, from_ms, to_ms))
         self.chart.show_forecast(ahead)

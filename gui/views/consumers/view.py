@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
@@ -26,31 +26,44 @@ from gui.models.consumers import (
     topics_of,
 )
 from gui.models.table import ColumnTableModel
+from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
+from gui.operations.snapshots import OffsetSnapshots
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.consumers.columns import (
     HEALTH_CHIPS,
     SYSTEM_GROUPS,
     YOUR_GROUPS,
+    finding_words,
     group_columns,
     group_section,
     member_columns,
     position_columns,
     subscription_columns,
 )
+from gui.views.consumers.group_actions import GroupActions
+from gui.views.consumers.group_settings import GROUP_SETTINGS
+from gui.views.consumers.heat_panel import LagHeatPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
+from gui.views.consumers.offsets_panel import OffsetsPanel
+from gui.views.consumers.ownership_panel import OwnershipPanel
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.staged_settings import StagedSettings
+from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from monitoring.admin.clients import Finding, findings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 456
+GROUP_LIST_WIDTH = 512
+TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
+FINDINGS_SHOWN = 4
 
 
 class ConsumersView(PageView):
@@ -66,11 +79,21 @@ class ConsumersView(PageView):
         self._state: ClusterState | None = None
         self._shown_group = ""
         self._asked_members: tuple[str, int] | None = None
+        self._findings: list[Finding] = []
         self._member_list: Members | None = None
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
+        self.versions = GroupVersions(context.source, self)
+        self.clients = ClientInfos(context.source, self)
+        self.snapshots = OffsetSnapshots(context.settings, self)
+        self.dialogs = GroupActions(context, self.snapshots, self)
+        self.reset_button = IconButton(theme, "clock", " ", on_click=self._reset_clicked)
+        self.stacks_button = IconButton(theme, "cpu", " ", on_click=self._stacks_clicked)
+        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
+        for button in (self.reset_button, self.stacks_button, self.more_button):
+            self.header.add_action(button)
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
-            group_columns(self._lag_over_time, self._forecast),
+            group_columns(self._lag_over_time, self._forecast, self.versions.of),
             lambda group: group.name,
             section=group_section,
             sections=(YOUR_GROUPS, SYSTEM_GROUPS),
@@ -91,6 +114,11 @@ class ConsumersView(PageView):
             subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
         )
         self.subscription_grid = DataGrid(self.subscriptions, theme)
+        self.heat = LagHeatPanel(context)
+        self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
+        self.ownership = OwnershipPanel(context)
+        self.offsets = OffsetsPanel(context, self.snapshots)
+        self.settings = StagedSettings(context, GROUP_SETTINGS)
         self.tabs = QTabWidget()
         self._build()
         self._connect()
@@ -112,21 +140,32 @@ class ConsumersView(PageView):
             self._filter("")
             self.group_grid.select_key(group)
             self._show_group()
+        tab, topic = arguments.get("tab"), arguments.get("reset")
+        if tab in TABS:
+            self.tabs.setCurrentIndex(TABS.index(str(tab)))
+        if isinstance(topic, str) and topic:
+            self.dialogs.reset(self.group_grid.selected_row, topic)
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state)))
         self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
         self.group_grid.select_first()
         self._show_group()
         self._show_texts()
+        self.versions.tend()
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
             self._asked_members = None
+            self.clients.refresh()
 
     def refresh(self) -> None:
         self._asked_members = None
+        self.clients.refresh()
+        if not self.settings.form.changes:
+            self.settings.reload()
         self._show_group()
 
     def focus_filter(self) -> None:
@@ -134,7 +173,12 @@ class ConsumersView(PageView):
         self.search.selectAll()
 
     def retranslate(self) -> None:
-        self.lag.retranslate()
+        for part in (self.lag, self.heat, self.ownership, self.offsets, self.settings):
+            part.retranslate()
+        self.reset_button.setText(tr("Reset offsets…"))
+        self.stacks_button.setText(tr("Client stacks…"))
+        self.more_button.setToolTip(tr("More actions"))
+        self.more_button.setAccessibleName(tr("More actions"))
         self.position_grid.set_empty(tr("This group has no position in any queue yet."))
         self.member_grid.set_empty(tr("No client of this group is online."))
         self.subscription_grid.set_empty(tr("No client of this group is online."))
@@ -158,7 +202,15 @@ class ConsumersView(PageView):
         notice.addWidget(self.disagreement)
         left.content.addLayout(notice)
         self.disagreement.set("")
-        for page in (self._lag_page(), _in_panel(self.member_grid), _in_panel(self.subscription_grid)):
+        pages = (
+            self._lag_page(),
+            _in_panel(self.member_grid),
+            self._subscription_page(),
+            self.ownership,
+            self.offsets,
+            _at_top(self.settings),
+        )
+        for page in pages:
             self.tabs.addTab(page, "")
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setDocumentMode(True)
@@ -168,7 +220,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 748])
+        split.setSizes([GROUP_LIST_WIDTH, 692])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:
@@ -178,8 +230,22 @@ class ConsumersView(PageView):
         lines.setSpacing(Size.GAP)
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
-        lines.addWidget(self.lag, 5)
-        lines.addWidget(table, 4)
+        lines.addWidget(self.lag, 9)
+        lines.addWidget(self.heat, 5)
+        lines.addWidget(table, 6)
+        return page
+
+    def _subscription_page(self) -> QWidget:
+        page = QWidget()
+        lines = QVBoxLayout(page)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.setSpacing(Size.GAP)
+        for notice in self.findings:
+            notice.set("")
+            lines.addWidget(notice)
+        table = Panel(flush=True)
+        table.content.addWidget(self.subscription_grid)
+        lines.addWidget(table, 1)
         return page
 
     def _connect(self) -> None:
@@ -189,6 +255,18 @@ class ConsumersView(PageView):
         self.position_grid.activated.connect(self._open_position)
         self.position_grid.menu_asked.connect(self._open_position_menu)
         self.member_grid.menu_asked.connect(self._open_member_menu)
+        self.member_grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
+        self.versions.changed.connect(self.groups.all_texts_changed)
+        self.clients.arrived.connect(self._clients_told)
+        self.tabs.currentChanged.connect(lambda _tab: self._show_group())
+        self.lag.zoomed.connect(self._show_group)
+        self.heat.queue_chosen.connect(lambda topic, queue_id: self.position_grid.select_key((topic, queue_id)))
+        self.offsets.reset_wanted.connect(self._reset_clicked)
+        self.offsets.undo_wanted.connect(lambda snapshot: self.dialogs.undo(self.group_grid.selected_row, snapshot))
+        undo = QShortcut(
+            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
+        )
+        undo.activated.connect(self._undo_newest)
 
     def _lag_over_time(self, group: GroupRow) -> Sequence[float]:
         if self._state is None:
@@ -215,18 +293,33 @@ class ConsumersView(PageView):
         state = self._state
         if changed:
             self._member_list = None
+            self._findings = []
             self.members.set_rows([])
             self.subscriptions.set_rows([])
+            self._show_disagreement()
             self.title_changed.emit(self.tab_title())
         if state is None or group is None:
             self.positions.set_rows([])
             self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
         else:
             self.positions.set_rows(position_rows(state, group.name))
-            self.lag.show_group(group, in_rate(state, group.name), state.taken_ms)
             self._ask_members(group)
             self._show_members()
+            self._show_tab(group, state)
         self._show_header()
+
+    def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
+        """Have the shown tab show the group; the others do no work."""
+        self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
+        match TABS[self.tabs.currentIndex()]:
+            case "lag":
+                self.heat.show_positions(group.name, self.positions.rows, self.lag.window_ms())
+            case "ownership":
+                self.ownership.show_group(group.name, *self.lag.window_ms())
+            case "offsets":
+                self.offsets.show_group(group.name)
+            case "settings":
+                self.settings.show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
         """Ask who is in the group when it is another one, or as many clients as before are not in it any more."""
@@ -255,21 +348,26 @@ class ConsumersView(PageView):
     def _show_members(self) -> None:
         if self._member_list is None or self._state is None:
             return
-        rows = member_rows(self._member_list, self.positions.rows, self._state.taken_ms)
+        now_ms = self._state.taken_ms
+        self.clients.show(self._shown_group, self._member_list.client_id, now_ms)
+        rows = member_rows(self._member_list, self.positions.rows, now_ms, self.clients.infos, self.clients.faults)
         self.members.set_rows(rows)
         self.subscriptions.set_rows(subscription_rows(rows))
+
+    def _clients_told(self) -> None:
+        if self.clients.is_complete and self._state is not None:
+            self._findings = findings(self.clients.told, self._state.taken_ms)
+        self._show_members()
         self._show_disagreement()
+        self._show_header()
 
     def _show_disagreement(self) -> None:
-        differing = [row for row in self.subscriptions.rows if row.differs]
-        if not differing:
-            self.disagreement.set("")
-            return
-        topic = differing[0].topic
-        said = {row.expression or tr("not subscribed") for row in differing if row.topic == topic}
-        title = tr("{group}: members disagree", group=self._shown_group)
-        words = tr("On {topic} they take {filters}. Messages are being skipped.", topic=topic, filters=", ".join(sorted(said)))
-        self.disagreement.set(title, words)
+        words = [finding_words(finding) for finding in self._findings]
+        title, text = words[0] if words else ("", "")
+        self.disagreement.set(f"{self._shown_group}: {title}" if title else "", text)
+        said = words[:FINDINGS_SHOWN] + [("", "")] * (FINDINGS_SHOWN - len(words))
+        for notice, one in zip(self.findings, said, strict=True):
+            notice.set(*one)
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 
@@ -288,6 +386,11 @@ class ConsumersView(PageView):
         self.tabs.setTabText(0, tr("Lag"))
         self.tabs.setTabText(1, tr("Members {count}", count=self._count(group)))
         self.tabs.setTabText(2, tr("Subscriptions {count}", count=len(self.subscriptions.rows)))
+        for place, title in enumerate(("Ownership", "Offsets", "Settings"), 3):
+            self.tabs.setTabText(place, tr(title))
+        self.reset_button.setEnabled(bool(self.positions.rows))
+        self.stacks_button.setEnabled(group is not None and not group.offline)
+        self.more_button.setEnabled(group is not None)
 
     @staticmethod
     def _count(group: GroupRow | None) -> int:
@@ -307,6 +410,29 @@ class ConsumersView(PageView):
         words = text.casefold().split()
         self.groups.set_filter((lambda row: all(word in row.name.casefold() for word in words)) if words else None)
 
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def _reset_clicked(self) -> None:
+        self.dialogs.reset(self.group_grid.selected_row)
+
+    def _stacks_clicked(self) -> None:
+        member = self.member_grid.selected_row or next(iter(self.members.rows), None)
+        if member is not None:
+            self.dialogs.client(self._shown_group, member)
+
+    def _undo_newest(self) -> None:
+        self.offsets.show_group(self._shown_group)
+        newest = self.offsets.newest
+        if newest is not None:
+            self.dialogs.undo(self.group_grid.selected_row, newest)
+
+    def _open_more(self) -> None:
+        menu = self._menu()
+        menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._shown_group))
+        menu.addSeparator()
+        menu.addAction(tr("Delete group…"), lambda: self.dialogs.delete(self.group_grid.selected_row))
+        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+
     # ---- menus ---------------------------------------------------------------------------------------------------------
 
     def _menu(self) -> QMenu:
@@ -320,12 +446,15 @@ class ConsumersView(PageView):
         for topic in topics[:8]:
             menu.addAction(tr("Open topic {topic}", topic=topic), partial(self._open_topic, topic))
         menu.addSeparator()
+        menu.addAction(tr("Reset offsets…"), lambda: self.dialogs.reset(group))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(group.name))
         menu.addAction(tr("Copy row"), lambda: self.group_grid.copy(CopyFormat.TSV))
+        menu.addSeparator()
+        menu.addAction(tr("Delete group…"), lambda: self.dialogs.delete(group))
         menu.popup(at)
 
     def _open_topic(self, topic: str) -> None:
-        self.context.navigate("topics", topic=topic)
+        self.context.navigate("topic", topic=topic)
 
     def _open_position(self, row: PositionRow) -> None:
         offset = row.group_offset if row.group_offset >= 0 else None
@@ -339,6 +468,7 @@ class ConsumersView(PageView):
 
     def _open_member_menu(self, row: MemberRow, at: QPoint) -> None:
         menu = self._menu()
+        menu.addAction(tr("Running info and stacks…"), lambda: self.dialogs.client(self._shown_group, row))
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(row.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(row.address))
         menu.addAction(tr("Copy row as JSON"), lambda: self.member_grid.copy(CopyFormat.JSON))
@@ -352,4 +482,13 @@ def _in_panel(widget: QWidget) -> QWidget:
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
     lines.addWidget(panel)
+    return page
+
+
+def _at_top(widget: QWidget) -> QWidget:
+    page = QWidget()
+    lines = QVBoxLayout(page)
+    lines.setContentsMargins(0, Size.GAP, 0, 0)
+    lines.addWidget(widget)
+    lines.addStretch(1)
     return page

@@ -1,0 +1,155 @@
+"""`ClientDialog`: what one client of a group does now: its settings, the queues it holds, the stacks of its threads."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QPushButton, QTabWidget, QVBoxLayout, QWidget
+
+from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
+from gui.models.consumers import MemberRow
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from gui.widgets.progress_line import ProgressLine
+from monitoring.admin.clients import HeldQueue, RunningInfo, ask_running_info, read_running_info, read_stacks
+
+WIDTH, HEIGHT = 780, 620
+
+
+def held_columns(times: TimeZoneChoice) -> list[Column[HeldQueue]]:
+    """Columns of the table of held queues."""
+    return [
+        Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
+        Column("queue", "Queue", lambda queue: str(queue.queue_id), sort=lambda queue: queue.queue_id, right=True, width=64),
+        Column("held", "Held messages", lambda queue: count_text(queue.held_messages), sort=lambda queue: queue.held_messages,
+               right=True, width=112),
+        Column("commit", "Commits", lambda queue: count_text(queue.commit_offset), sort=lambda queue: queue.commit_offset,
+               right=True, width=96),
+        Column("pull", "Last pull", lambda queue: _moment(times, queue.last_pull_ms), sort=lambda queue: queue.last_pull_ms,
+               right=True, width=108),
+        Column("consumed", "Last consumed", lambda queue: _moment(times, queue.last_consume_ms),
+               sort=lambda queue: queue.last_consume_ms, right=True, width=112),
+        Column("lock", "Lock", lambda queue: tr("locked") if queue.is_locked else tr("not ordered"), dim=True, width=90),
+    ]  # fmt: skip
+
+
+class ClientDialog(QDialog):
+    """Asks the client when it opens and on Refresh; the client answers through the broker."""
+
+    def __init__(self, context: PageContext, group: str, member: MemberRow, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._group = group
+        self._client_id = member.client_id
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self.info: RunningInfo | None = None
+        self.setWindowTitle(member.client_id)
+        self.resize(WIDTH, HEIGHT)
+        self.facts = KeyValueList()
+        self.fault = Notice(context.theme)
+        self.fault.set("")
+        self.progress = ProgressLine(context.theme)
+        self.queues: ColumnTableModel[HeldQueue] = ColumnTableModel(
+            held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self
+        )
+        self.queue_grid = DataGrid(self.queues, context.theme)
+        self.queue_grid.set_empty(tr("The client owns no queue."))
+        self.stacks = CodeView(context.theme, "text")
+        self.stacks.setAccessibleName(tr("Stacks"))
+        self.properties = KeyValueList(mono=True)
+        self.tabs = QTabWidget()
+        self.refresh_button = QPushButton(tr("Refresh"))
+        self.copy_button = QPushButton(tr("Copy stacks"))
+        self._build(member)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask the client again."""
+        self.progress.show()
+        self.refresh_button.setEnabled(False)
+        request = ask_running_info(self._group, self._client_id, stacks=True)
+        self._query.ask(self._context.source.ask_broker(request), self._take, self._failed)
+
+    def _build(self, member: MemberRow) -> None:
+        properties = QWidget()
+        lines = QVBoxLayout(properties)
+        lines.setContentsMargins(0, 8, 0, 0)
+        lines.addWidget(self.properties)
+        lines.addStretch(1)
+        for page, title in ((self.stacks, "Stacks"), (self.queue_grid, "Held queues"), (properties, "Settings")):
+            self.tabs.addTab(page, tr(title))
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        close = QPushButton(tr("Close"))
+        close.clicked.connect(self.accept)
+        for button in (self.refresh_button, self.copy_button):
+            button.setAutoDefault(False)
+        self.refresh_button.clicked.connect(self.refresh)
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(20, 18, 20, 16)
+        outer.setSpacing(10)
+        outer.addWidget(label(member.client_id, "card-title"))
+        outer.addWidget(self.progress)
+        outer.addWidget(self.facts)
+        outer.addWidget(self.fault)
+        outer.addWidget(self.tabs, 1)
+        outer.addLayout(row(self.copy_button, self.refresh_button, 1, close))
+        self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
+
+    def _take(self, answer: BrokerAnswer) -> None:
+        try:
+            info = read_running_info(self._client_id, answer.body)
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        self._idle()
+        self.fault.set("")
+        self.info = info
+        self.facts.set_pairs(self._facts(info))
+        self.queues.set_rows(info.queues)
+        self.properties.set_pairs(info.properties)
+        self.stacks.setPlainText(stacks_text(info.stacks))
+
+    def _failed(self, error: OrbitError) -> None:
+        self._idle()
+        self.fault.set(tr("The client did not tell what it does"), error.message, State.CRITICAL)
+
+    def _idle(self) -> None:
+        self.progress.hide()
+        self.refresh_button.setEnabled(True)
+
+    def _facts(self, info: RunningInfo) -> list[tuple[str, str]]:
+        started = self._context.times.full(info.start_ms)
+        consumed = f"{rate_text(info.consumed_rate)}, {tr('{rate} failed', rate=rate_text(info.failed_rate))}"
+        return [
+            (tr("Started"), started),
+            (tr("Threads"), count_text(info.threads)),
+            (tr("Consumed"), consumed if not math.isnan(info.consumed_rate) else UNKNOWN),
+            (tr("Consume time"), milliseconds_text(info.consume_ms)),
+            (tr("Held messages"), count_text(info.held_messages)),
+            (tr("Subscribes"), ", ".join(f"{topic} {expression}" for topic, expression in info.subscriptions)),
+        ]
+
+
+def stacks_text(dump: str) -> str:
+    """A stack dump with equal stacks written once, under the names of all their threads."""
+    blocks = []
+    for stack in read_stacks(dump):
+        names = ", ".join(stack.names[:8]) + (f", … ({len(stack.names)})" if len(stack.names) > 8 else "")
+        head = f"{len(stack.names)} × {names}" if len(stack.names) > 1 else names
+        blocks.append("\n".join([f"{head}  {stack.state}".rstrip(), *(f"    {frame}" for frame in stack.frames)]))
+    return "\n\n".join(blocks) or tr("The client told no stacks.")
+
+
+def _moment(times: TimeZoneChoice, at_ms: int) -> str:
+    return times.seconds(at_ms) if at_ms > 0 else UNKNOWN

@@ -1,0 +1,110 @@
+"""`OffsetsPanel`: where a group stood before its resets, to be put back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from gui.models.offset_moves import SnapshotRow, snapshot_rows
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.snapshots import OffsetSnapshots
+from gui.text import TimeZoneChoice, count_text, tr
+from gui.theme.tokens import Size
+from gui.views.consumers.reset_dialog import KIND_NAMES
+from gui.views.page import PageContext
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.admin.offsets import OffsetSnapshot
+
+UNDO = "undo"
+OFFSETS_NAMED = 8
+
+
+def reason_text(reason: str) -> str:
+    """What came after a snapshot, in words."""
+    if reason == UNDO:
+        return tr("put back")
+    kinds = {kind.value: name for kind, name in KIND_NAMES.items()}
+    return tr(kinds[reason]) if reason in kinds else reason
+
+
+def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
+    """Columns of the list of snapshots."""
+    return [
+        Column("at", "Saved", lambda row: times.minutes(row.snapshot.taken_ms)[:11] + times.seconds(row.snapshot.taken_ms),
+               sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=170),
+        Column("topic", "Topic", lambda row: row.snapshot.topic),
+        Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=120),
+        Column("queues", "Queues", lambda row: str(len(row.snapshot.offsets)), sort=lambda row: len(row.snapshot.offsets),
+               right=True, width=80),
+        Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=300),
+    ]  # fmt: skip
+
+
+def offsets_text(snapshot: OffsetSnapshot) -> str:
+    """``0: 273,200, 1: 273,161, …``."""
+    words = [f"{queue}: {count_text(offset)}" for queue, offset in snapshot.offsets[:OFFSETS_NAMED]]
+    return ", ".join(words) + (", …" if len(snapshot.offsets) > OFFSETS_NAMED else "")
+
+
+class OffsetsPanel(QWidget):
+    """A list with one action.
+
+    Signals:
+        undo_wanted: Put a snapshot back; carries it.
+        reset_wanted: Reset the offsets of the group.
+    """
+
+    undo_wanted = Signal(object)
+    reset_wanted = Signal()
+
+    def __init__(self, context: PageContext, snapshots: OffsetSnapshots, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._snapshots = snapshots
+        self._group = ""
+        self.model: ColumnTableModel[SnapshotRow] = ColumnTableModel(
+            snapshot_columns(context.times), lambda row: row.number, parent=self
+        )
+        self.grid = DataGrid(self.model, context.theme)
+        self.undo_button = QPushButton()
+        self._panel = Panel(" ", flush=True)
+        self._panel.add_action(self.undo_button)
+        self._panel.content.addWidget(self.grid)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, Size.GAP, 0, 0)
+        lines.addWidget(self._panel)
+        snapshots.changed.connect(self._read)
+        self.grid.selected.connect(lambda row: self.undo_button.setEnabled(row is not None))
+        self.grid.activated.connect(lambda row: self.undo_wanted.emit(row.snapshot))
+        self.undo_button.clicked.connect(self._undo_clicked)
+        context.times.changed.connect(self.model.all_texts_changed)
+        self.undo_button.setEnabled(False)
+        self.retranslate()
+
+    @property
+    def newest(self) -> OffsetSnapshot | None:
+        """The snapshot that was saved last, if any."""
+        return self.model.rows[0].snapshot if self.model.rows else None
+
+    def show_group(self, group: str) -> None:
+        """Show the snapshots of another group; nothing happens for the one that is shown."""
+        if group != self._group:
+            self._group = group
+            self._read()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._panel.set_title(tr("Saved offsets"), tr("kept here before each reset"))
+        self.undo_button.setText(tr("Put back…"))
+        words = tr("Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back.")
+        self.grid.set_empty(words, tr("Reset offsets…"), self.reset_wanted.emit)
+        self.model.all_texts_changed()
+
+    def _read(self) -> None:
+        self.model.set_rows(snapshot_rows(self._snapshots.of(self._group)) if self._group else [])
+        self.grid.select_first()
+
+    def _undo_clicked(self) -> None:
+        row = self.grid.selected_row
+        if row is not None:
+            self.undo_wanted.emit(row.snapshot)

@@ -1,0 +1,112 @@
+"""`QueueLines`: a figure of a group's queues over time, a line for each of those that lag most, one for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.models.consumers import PositionRow
+from gui.operations.matrix import NAMES_MAX, HistoryMatrix
+from gui.plots.brush import Brush
+from gui.plots.ownership_strip import rows_of
+from gui.plots.time_chart import ChartMark, ChartSeries, TimeChart
+from gui.text import short_count_text, tr
+from gui.views.page import PageContext
+
+LINES_MAX = 5
+"""More lines cannot be told apart."""
+OTHERS = "others"
+COLUMNS = 300
+
+
+class QueueLines(QWidget):
+    """A chart that is made anew when other queues lag most; it keeps its queues while the group stays.
+
+    Signals:
+        chosen: A stretch was chosen with the mouse; seconds since the epoch.
+        cleared: The whole range is wanted again.
+        arrived: There are other figures; draw again.
+    """
+
+    chosen = Signal(float, float)
+    cleared = Signal()
+    arrived = Signal()
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._group = ""
+        self._positions: Sequence[PositionRow] = ()
+        self._places: list[tuple[str, int]] = []
+        self._matrix = HistoryMatrix(context.source, self, columns=COLUMNS)
+        self._matrix.arrived.connect(self.arrived)
+        self.chart: TimeChart | None = None
+        self._legend_line = QHBoxLayout()
+        self._legend_line.setContentsMargins(12, 0, 12, 0)
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(0)
+        self._lines.addLayout(self._legend_line)
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Topic and queue of the lines, first those that lag most."""
+        return self._places
+
+    def set_positions(self, group: str, positions: Sequence[PositionRow]) -> None:
+        """Say which queues the group has; those that lag most come first."""
+        known = {(row.topic, row.queue_id) for row in positions}
+        if group != self._group or not set(self._places) <= known or (positions and not self._places):
+            self._group = group
+            self._places = []
+        self._positions = positions
+
+    def draw(self, figure: str, factor: float, span_ms: tuple[int, int], marks: Sequence[ChartMark]) -> None:
+        """Draw a figure of the positions (``lag_messages``, ``behind_ms``) over a time."""
+        if not self._places and self._positions:
+            self._places = [(row.topic, row.queue_id) for row in self._positions[:NAMES_MAX]]
+            self._make_chart()
+        if self.chart is None:
+            return
+        from_ms, to_ms = span_ms
+        names = [f"position:{self._group}/{topic}/{queue_id}.{figure}" for topic, queue_id in self._places]
+        self._matrix.show(names, from_ms, to_ms)
+        matrix = self._matrix.matrix
+        points = {}
+        if matrix.values.shape[0] == len(names):
+            x = matrix.seconds
+            for number in range(min(LINES_MAX, len(names))):
+                points[str(number)] = (x, matrix.values[number] * factor)
+            if len(names) > LINES_MAX:
+                rest = matrix.values[LINES_MAX:]
+                unknown = np.isnan(rest).all(axis=0)
+                # Messages add up; of times the longest counts.
+                joined = np.nansum(rest, axis=0) if figure == "lag_messages" else np.fmax.reduce(rest, axis=0)
+                points[OTHERS] = (x, np.where(unknown, np.nan, joined) * factor)
+        self.chart.set_marks(marks)
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+
+    def _make_chart(self) -> None:
+        if self.chart is not None:
+            self.chart.deleteLater()
+        several = len({topic for topic, _ in self._places}) > 1
+        titles = rows_of(self._places)
+        series = [
+            ChartSeries(str(number), title if several else tr("Queue {queue}", queue=title))
+            for number, title in enumerate(titles[:LINES_MAX])
+        ]
+        if len(titles) > LINES_MAX:
+            series.append(ChartSeries(OTHERS, "The others"))
+        self.chart = TimeChart(self._context.theme, self._context.times, series, value_text=short_count_text)
+        self.chart.setMinimumHeight(110)
+        brush = Brush(self.chart, self._context.theme)
+        brush.chosen.connect(self.chosen)
+        brush.cleared.connect(self.cleared)
+        while self._legend_line.count():
+            self._legend_line.takeAt(0)
+        self._legend_line.addStretch(1)
+        self._legend_line.addWidget(self.chart.legend)
+        self._lines.addWidget(self.chart, 1)
