@@ -42,9 +42,21 @@ def queue_stands(state: ClusterState, topic: str, positions: Sequence[PositionRo
     ]
 
 
-def shares_of(move: QueueMove) -> Move:
-    """A move as shares of its queue's length."""
-    low, length = max(0, move.min_offset), max(1, move.max_offset - max(0, move.min_offset))
+SCALE_PARTS = 3
+"""What a move passes over takes at least a third of the line that shows it."""
+SCALE_MESSAGES_MIN = 60
+
+
+def scale_low(move: QueueMove) -> int:
+    """Where the line that shows a move begins; it ends with the queue. A whole queue would hide a small move."""
+    known = [offset for offset in (move.now, move.after) if offset >= 0]
+    reach = max([move.max_offset - offset for offset in known], default=0)
+    return max(0, move.min_offset, move.max_offset - SCALE_PARTS * max(reach, SCALE_MESSAGES_MIN))
+
+
+def shares_of(move: QueueMove, low: int) -> Move:
+    """A move as shares of the line from ``low`` to the end of its queue."""
+    length = max(1, move.max_offset - low)
 
     def share(offset: int) -> float:
         return min(1.0, max(0.0, (offset - low) / length)) if offset >= 0 else math.nan
@@ -52,9 +64,8 @@ def shares_of(move: QueueMove) -> Move:
     return Move(share(move.now), share(move.after))
 
 
-def offset_at(move: QueueMove, share: float) -> int:
-    """The offset at a share of a queue's length."""
-    low = max(0, move.min_offset)
+def offset_at(move: QueueMove, low: int, share: float) -> int:
+    """The offset at a share of the line from ``low`` to the end of its queue."""
     return low + round(min(1.0, max(0.0, share)) * max(0, move.max_offset - low))
 
 

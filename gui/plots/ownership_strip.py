@@ -15,7 +15,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
 
-ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 20
+ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32
 LEGEND_HEIGHT = 20
 LEGEND_MAX = 8
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ FILL_ALPHA = 30
 DAY_S = 86_400
 """A chart longer than this says the date with the time."""
 AXIS_WIDTH = 52
+MARK_PLACES = (0.95, 0.83, 0.71)
+"""Heights of the names of marks, in turn, as shares of the chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +178,9 @@ class TimeChart(QWidget):
         colour = self._theme.tokens.checking
         pen = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine)
         self._marks = [
-            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=mark.text, labelOpts={"position": 0.95, "color": colour})
-            for mark in marks
+            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=mark.text, labelOpts={"position": place, "color": colour})
+            # Names of neighbours stand at different heights, so that they do not cover each other.
+            for mark, place in zip(marks, cycle(MARK_PLACES), strict=False)
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)

@@ -176,13 +176,13 @@ def _subscription_findings(infos: Sequence[RunningInfo]) -> list[Finding]:
         said = tuple((info.client_id, dict(info.subscriptions).get(topic, "")) for info in telling)
         if any(not expression for _, expression in said):
             made.append(Finding(FindingKind.TOPICS_DIFFER, topic, said))
-        elif len({_normal(expression) for _, expression in said}) > 1:
+        elif len({same_filter(expression) for _, expression in said}) > 1:
             made.append(Finding(FindingKind.FILTERS_DIFFER, topic, said))
     return made
 
 
-def _normal(expression: str) -> str:
-    """Tags in one order: ``b || a`` takes the same messages as ``a || b``."""
+def same_filter(expression: str) -> str:
+    """A filter with its tags in one order: ``b || a`` takes the same messages as ``a || b``."""
     if "||" not in expression:
         return expression.strip()
     return " || ".join(sorted({tag.strip() for tag in expression.split("||")}))

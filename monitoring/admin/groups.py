@@ -61,9 +61,8 @@ def read_settings(body: bytes) -> GroupSettings:
     if not value.get("groupName"):
         raise JsonBodyError("the broker's answer is no group config: it has no groupName")
     settings = GroupSettings(str(value["groupName"]))
-    known = {
-        name: _as_type_of(getattr(settings, name), value[key], key) for key, name in _KEYS.items() if value.get(key) is not None
-    }
+    given = {key: name for key, name in _KEYS.items() if value.get(key) is not None}
+    known: dict[str, Any] = {name: _as_type_of(getattr(settings, name), value[key], key) for key, name in given.items()}
     # What 4.x brokers do not have is not sent to them either.
     others = {str(key): item for key, item in value.items() if key not in _KEYS and key != "groupName"}
     return replace(settings, **known, others=others)

@@ -67,10 +67,10 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=72,
+            width=66,
         ),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=60
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=56
         ),
         Column(
             "trend",
@@ -80,7 +80,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=60,
+            width=52,
         ),
         Column(
             "forecast",
@@ -91,7 +91,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=106,
+            width=120,
         ),
         Column(
             "members",
@@ -101,7 +101,7 @@ def group_columns(
             tip=lambda row: "\n".join(versions(row)),
             right=True,
             dim=True,
-            width=88,
+            width=76,
         ),
     ]
 
@@ -139,14 +139,14 @@ def position_columns() -> list[Column[PositionRow]]:
     """Columns of the queue table."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=64),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=58),
         Column(
             "broker",
             "Broker offset",
             lambda row: count_text(row.broker_offset),
             sort=lambda row: _known(row.broker_offset),
             right=True,
-            width=110,
+            width=100,
         ),
         Column(
             "group",
@@ -154,54 +154,48 @@ def position_columns() -> list[Column[PositionRow]]:
             lambda row: count_text(row.group_offset),
             sort=lambda row: _known(row.group_offset),
             right=True,
-            width=108,
+            width=98,
         ),
         Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages,
-               kind=CellKind.STRONG, state=_lag_state, right=True, width=84),
+               kind=CellKind.STRONG, state=_lag_state, right=True, width=72),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=84
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=66
         ),
-        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=180),
+        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=150),
     ]  # fmt: skip
 
 
 def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     """Columns of the client table."""
     return [
-        Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
-        Column("language", "Client", lambda row: f"{row.language} {row.version}".strip() or UNKNOWN, width=130),
-        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, width=160),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=66),
+        Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
+               tip=lambda row: f"{row.client_id}\n{row.address}"),
+        Column("language", "Client", lambda row: f"{row.language} {version_text(row.version)}".strip() or UNKNOWN, width=104),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=62),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
-               sort=lambda row: row.info.threads if row.info else None, tip=_fault_tip, right=True, width=70),
-        Column("time", "Consume time", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
-               sort=lambda row: row.info.consume_ms if row.info else None, tip=_fault_tip, right=True, width=100),
+               sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=66),
+        Column("time", "Consume", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
+               sort=lambda row: row.info.consume_ms if row.info else None, tip=_told_tip, right=True, width=76),
         Column("out", "Out /s", lambda row: rate_number(row.info.consumed_rate) if row.info else UNKNOWN,
-               sort=lambda row: row.info.consumed_rate if row.info else None, tip=_fault_tip, right=True, width=66),
+               sort=lambda row: row.info.consumed_rate if row.info else None, tip=_told_tip, right=True, width=58),
         Column("failed", "Failed /s", lambda row: rate_number(row.info.failed_rate) if row.info else UNKNOWN,
-               sort=lambda row: row.info.failed_rate if row.info else None, state=_failed_state, tip=_fault_tip, right=True,
-               width=76),
+               sort=lambda row: row.info.failed_rate if row.info else None, state=_failed_state, tip=_told_tip, right=True,
+               width=72),
         Column("held", "Held", lambda row: count_text(row.info.held_messages) if row.info else UNKNOWN,
-               sort=lambda row: row.info.held_messages if row.info else None, tip=_fault_tip, right=True, width=64),
-        Column(
-            "heartbeat",
-            "Last heartbeat",
-            lambda row: tr("{age} ago", age=duration_text(max(0, row.now_ms - row.last_heartbeat_ms))),
-            sort=lambda row: row.last_heartbeat_ms,
-            tip=lambda row: times.full(row.last_heartbeat_ms),
-            right=True,
-            dim=True,
-            width=104,
-        ),
+               sort=lambda row: row.info.held_messages if row.info else None, tip=_told_tip, right=True, width=60),
+        Column("heartbeat", "Heartbeat",
+               lambda row: tr("{age} ago", age=duration_text(max(0, row.now_ms - row.last_heartbeat_ms))),
+               sort=lambda row: row.last_heartbeat_ms, tip=lambda row: times.full(row.last_heartbeat_ms), right=True, dim=True,
+               width=86),
     ]  # fmt: skip
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:
     """Columns of the subscription table."""
     return [
-        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=200),
+        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=170),
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
-        Column("expression", "Filter", _expression_text, state=_difference, width=220),
+        Column("expression", "Filter", _expression_text, state=_difference, width=180),
         Column("note", "Agreement", _agreement_text, kind=CellKind.CHIP, state=_agreement, width=140),
     ]  # fmt: skip
 
@@ -251,8 +245,10 @@ def _failed_state(row: MemberRow) -> State | None:
     return State.RETRY if row.info is not None and row.info.failed_rate > 0 else None
 
 
-def _fault_tip(row: MemberRow) -> str:
-    return row.fault or ("" if row.info is not None else tr("Asking the client…"))
+def _told_tip(row: MemberRow) -> str:
+    if row.info is not None:
+        return tr("As the client told when it was asked, within the last 30 s")
+    return row.fault or tr("Asking the client…")
 
 
 def _difference(row: SubscriptionRow) -> State | None:

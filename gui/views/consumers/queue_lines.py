@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.models.consumers import PositionRow
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
@@ -107,6 +107,7 @@ class QueueLines(QWidget):
         brush.cleared.connect(self.cleared)
         while self._legend_line.count():
             self._legend_line.takeAt(0)
-        self._legend_line.addStretch(1)
+        # Names of queues may be longer than there is room for.
+        self.chart.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._legend_line.addWidget(self.chart.legend)
         self._lines.addWidget(self.chart, 1)

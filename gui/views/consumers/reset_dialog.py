@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
@@ -9,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QVBoxLayout,
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
-from gui.models.offset_moves import MoveSums, offset_at, queue_stands, shares_of, sums_of
+from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.queries import LatestQuery
@@ -48,8 +50,8 @@ TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
 BAR = "bar"
 
 
-def move_columns() -> list[Column[QueueMove]]:
-    """Columns of the preview."""
+def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
+    """Columns of the preview; ``low`` says where the line that shows a move begins."""
     return [
         Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=64),
         Column("now", "Now at", lambda move: count_text(move.now), sort=lambda move: move.now, right=True, width=104),
@@ -61,7 +63,8 @@ def move_columns() -> list[Column[QueueMove]]:
                state=lambda move: State.CRITICAL if move.skipped > 0 else None, right=True, width=88),
         Column("lag", "Lag after", lambda move: count_text(move.lag_after), sort=lambda move: move.lag_after, right=True,
                width=94),
-        Column(BAR, "Queue position (drag)", _bar_text, sort=lambda move: move.after, kind=CellKind.MOVE, value=shares_of),
+        Column(BAR, "Queue position (drag)", _bar_text, sort=lambda move: move.after, kind=CellKind.MOVE,
+               value=lambda move: shares_of(move, low(move))),
     ]  # fmt: skip
 
 
@@ -93,6 +96,7 @@ class ResetDialog(ActionDialog):
         self._moves: list[QueueMove] = []
         self._found: dict[int, int] | None = None
         self._own: dict[int, int] = {}
+        self._lows: dict[int, int] = {}
         plan = ActionPlan(
             title=tr("Reset offsets of {group}", group=group.name),
             effects=[tr("Where the group stands now is saved first; the tab Offsets puts it back.")],
@@ -112,7 +116,9 @@ class ResetDialog(ActionDialog):
         self.offset = QLineEdit("0")
         self.other = QComboBox()
         self._parameters = QStackedWidget()
-        self.model: ColumnTableModel[QueueMove] = ColumnTableModel(move_columns(), lambda move: move.queue_id, parent=self)
+        self.model: ColumnTableModel[QueueMove] = ColumnTableModel(
+            move_columns(self._low), lambda move: move.queue_id, parent=self
+        )
         self.grid = DataGrid(self.model, context.theme, row_height=Size.ROW - 2)
         self.own = QLineEdit()
         self._own_label = label(role="secondary")
@@ -121,7 +127,7 @@ class ResetDialog(ActionDialog):
         self.note.set("")
         self._fill(topic)
         self._lay_out()
-        self._drag = _PositionDrag(self.grid.view, self.model, self)
+        self._drag = _PositionDrag(self.grid.view, self.model, self._low, self)
         self._drag.moved.connect(self._set_own)
         self._connect()
         self._topic_changed()
@@ -284,6 +290,9 @@ class ResetDialog(ActionDialog):
             self.own.setText(str(own) if own is not None else "")
         self.own.setPlaceholderText(tr("as the others"))
 
+    def _low(self, move: QueueMove) -> int:
+        return self._lows.get(move.queue_id, max(0, move.min_offset))
+
     # ---- preview -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
@@ -295,6 +304,9 @@ class ResetDialog(ActionDialog):
             found=self._found,
             own=self._own,
         )
+        if not self._own:
+            # The scale stands still while single queues are dragged over it.
+            self._lows = {move.queue_id: scale_low(move) for move in self._moves}
         self.model.set_rows(self._moves)
         self._show_own()
         sums = sums_of(self._moves)
@@ -332,8 +344,11 @@ class _PositionDrag(QObject):
 
     moved = Signal(int, object)  # an int of Qt has 32 bits
 
-    def __init__(self, view: GridView, model: ColumnTableModel[QueueMove], parent: QObject) -> None:
+    def __init__(
+        self, view: GridView, model: ColumnTableModel[QueueMove], low: Callable[[QueueMove], int], parent: QObject
+    ) -> None:
         super().__init__(parent)
+        self._low = low
         self._view = view
         self._model = model
         self._queue: QueueMove | None = None
@@ -359,7 +374,7 @@ class _PositionDrag(QObject):
         left = self._view.columnViewportPosition(self._column)
         margin = 14  # the cell's padding and half the dot
         width = max(1, self._view.columnWidth(self._column) - 2 * margin)
-        self.moved.emit(self._queue.queue_id, offset_at(self._queue, (x - left - margin) / width))
+        self.moved.emit(self._queue.queue_id, offset_at(self._queue, self._low(self._queue), (x - left - margin) / width))
 
 
 def _whole(text: str) -> int | None:

@@ -303,6 +303,9 @@ class ConsumersView(PageView):
             self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
         else:
             self.positions.set_rows(position_rows(state, group.name))
+            # One topic is named in the header already.
+            self.position_grid.view.setColumnHidden(0, len({row.topic for row in self.positions.rows}) == 1)
+            self.position_grid.share_width()
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)

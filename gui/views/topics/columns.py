@@ -74,7 +74,7 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
-               tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=28),
+               tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=36),
         Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
                state=lambda row: type_state(sources.topic_type(row)), dim=True, width=88),
         Column(
