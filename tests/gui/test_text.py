@@ -108,7 +108,7 @@ def literal_texts() -> dict[str, str]:
     for path in sorted(GUI.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                places = {"tr": (0,), "Action": (1, 3), "PageEntry": (1, 3), "ChartSeries": (1,), "Column": (1,)}.get(
+                places = {"tr": (0,), "Action": (1, 3), "PageEntry": (1, 3), "ChartSeries": (1,), "Column": (1,), "FormField": (1, 3)}.get(
                     node.func.id, ()
                 )
                 for place in places:
