@@ -11,10 +11,11 @@ from PySide6.QtCore import QEvent
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import Members, WorkerError
+from broker_core.api import Members, WorkerError, emit
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
+    SubscriptionRow,
     by_urgency,
     group_health,
     group_rows,
@@ -24,11 +25,13 @@ from gui.models.consumers import (
     subscription_rows,
     topics_of,
 )
+from gui.operations.group_facts import GroupVersions
 from gui.text import UNKNOWN, CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import ConsumersView
+from monitoring.admin.clients import RunningInfo, read_running_info
 from monitoring.lag import Forecast, Outlook
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
@@ -129,11 +132,31 @@ def two_members(first: dict[str, str], second: dict[str, str]) -> Members:
     return Members(["a", "b"], ["x", "y"], ["JAVA"] * 2, ["V5"] * 2, [STATE.taken_ms] * 2, [first, second])
 
 
-def test_subscriptions_that_differ_are_marked_also_where_one_is_missing():
-    same = subscription_rows(member_rows(two_members({"t": "*"}, {"t": "*"}), [], 0))
-    other = subscription_rows(member_rows(two_members({"t": "A"}, {"t": "A || B", "u": "*"}), [], 0))
+def told(**said: dict[str, str]) -> dict[str, RunningInfo]:
+    """What clients tell of their subscriptions, by client id."""
+    infos = {}
+    for client, topics in said.items():
+        subscriptions = [{"topic": topic, "subString": expression} for topic, expression in topics.items()]
+        infos[client] = read_running_info(client, emit({"subscriptionSet": subscriptions}))
+    return infos
 
-    assert [row.differs for row in same] == [False, False]
+
+def rows_told(first: dict[str, str], second: dict[str, str]) -> list[SubscriptionRow]:
+    members = two_members({"t": "*"}, {"t": "*"})
+    return subscription_rows(member_rows(members, [], 0, told(a=first, b=second)))
+
+
+def test_what_the_broker_keeps_for_all_members_is_not_compared():
+    rows = subscription_rows(member_rows(two_members({"t": "A"}, {"t": "B"}), [], 0))
+
+    assert [(row.differs, row.told) for row in rows] == [(False, False)] * 2
+
+
+def test_subscriptions_that_differ_are_marked_also_where_one_is_missing():
+    other = rows_told({"t": "A"}, {"t": "A || B", "u": "*"})
+
+    assert [row.differs for row in rows_told({"t": "*"}, {"t": "*"})] == [False, False]
+    assert [row.differs for row in rows_told({"t": "A || B"}, {"t": "B||A"})] == [False, False]
     assert [(row.topic, row.client_id, row.expression, row.differs) for row in other] == [
         ("t", "a", "A", True), ("t", "b", "A || B", True), ("u", "a", "", True), ("u", "b", "*", True),
     ]  # fmt: skip
@@ -161,7 +184,7 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
 
     assert view.groups.row_at(view.groups.position_of("bi-export")).offline
     assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
-    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown"]
+    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown", UNKNOWN]
     assert view.member_grid.placeholder.text == "No client of this group is online."
 
 
@@ -199,7 +222,8 @@ def test_the_selected_group_stays_selected_when_the_order_changes(make_view):
     assert view.lag.facts["lag"].value.text() == "99,999"
 
 
-def test_members_are_asked_once_and_again_when_their_number_changes(make_view):
+def test_members_are_asked_once_and_again_when_their_number_changes(make_view, monkeypatch):
+    monkeypatch.setattr(GroupVersions, "tend", lambda _self: None)  # the list asks as well, for what it paints
     source = FakeSource()
     view = make_view(source)
     view.state_changed(STATE)
@@ -239,11 +263,15 @@ def test_members_that_cannot_be_read_are_an_error_in_place(make_view):
 def test_members_that_disagree_are_named_with_the_consequence(make_view):
     view = make_view(FakeSource())
 
-    view._members_read(two_members({"payments": "PAID"}, {"payments": "PAID || REFUND"}))
+    view.open({"group": "notify-sms", "tab": "subscriptions"})
 
-    assert view.disagreement.isVisible()
-    view._members_read(two_members({"payments": "*"}, {"payments": "*"}))
+    assert "notify-sms: Members filter differently: payments" in view.disagreement.text
+    assert "c2@10.23.4.12: PAID || REFUND" in view.findings[0].text
+    assert "messages are skipped" in view.findings[0].text
+    assert [notice.isHidden() for notice in view.findings] == [False, True, True, True]
+    view.open({"group": "payment-settle"})
     assert view.disagreement.isHidden()
+    assert view.findings[0].isHidden()
 
 
 def test_system_groups_are_folded(make_view):

@@ -102,15 +102,24 @@ def test_a_translation_has_the_fields_of_its_english_text():
     assert {english: chinese for english, chinese in load_catalogue("zh").items() if fields(english) != fields(chinese)} == {}
 
 
+TEXT_ARGUMENTS = {
+    "tr": (0,),
+    "Action": (1, 3),
+    "PageEntry": (1, 3),
+    "ChartSeries": (1,),
+    "Column": (1,),
+    "FormField": (1, 3),
+}
+"""Calls whose arguments at these places are shown through ``tr``."""
+
+
 def literal_texts() -> dict[str, str]:
     """Texts that go through ``tr`` as literals, with the file that says them."""
     found: dict[str, str] = {}
     for path in sorted(GUI.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                places = {"tr": (0,), "Action": (1, 3), "PageEntry": (1, 3), "ChartSeries": (1,), "Column": (1,), "FormField": (1, 3)}.get(
-                    node.func.id, ()
-                )
+                places = TEXT_ARGUMENTS.get(node.func.id, ())
                 for place in places:
                     argument = node.args[place] if place < len(node.args) else None
                     if isinstance(argument, ast.Constant) and argument.value:

@@ -1,0 +1,448 @@
+"""What the Consumers page does with one group: lag by queue, owners, resets, snapshots, settings, clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import BrokerAnswer, MessageQueue, RemoteError, RequestCode, ResponseCode, emit
+from gui.models.offset_moves import offset_at, scale_low, shares_of
+from gui.text import UNKNOWN
+from gui.theme.tokens import State
+from gui.views.consumers.client_dialog import stacks_text
+from gui.views.consumers.columns import members_text
+from gui.views.consumers.lag_panel import BY_QUEUE
+from gui.views.consumers.view import ConsumersView
+from monitoring.admin.offsets import QueueMove
+from tests.support.fake_broker import FOUND_OFFSET, JSTACK
+from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakePending, FakeSource, fake_state
+
+STATE = fake_state()
+END = 273_846
+"""Of most queues of payments."""
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, ConsumersView)
+
+
+def requests(source: FakeSource, code: RequestCode) -> list[dict[str, str]]:
+    asked = [arguments[0] for name, arguments in source.asked if name == "ask_broker"]
+    return [request.fields for request in asked if request.code == code]
+
+
+def reset(view: ConsumersView, kind: str, group: str = "payment-settle"):
+    view.open({"group": group})
+    dialog = view.dialogs.reset(view.group_grid.selected_row)
+    dialog.kind._buttons[kind].click()
+    return dialog
+
+
+def accept(dialog, typed: str = "payment-settle") -> None:
+    dialog.typed.setText(typed)
+    assert dialog.is_ready, dialog.go.toolTip()
+    dialog.go.click()
+
+
+def stats_of(offset: int) -> BrokerAnswer:
+    """GET_CONSUME_STATS: the group stands at ``offset`` in all queues of payments."""
+    wrapper = {"brokerOffset": END, "consumerOffset": offset, "lastTimestamp": 0}
+    return BrokerAnswer(body=emit({"offsetTable": {MessageQueue("payments", "broker-a", q): wrapper for q in range(8)}}))
+
+
+# ---- lag ----
+
+
+def test_lag_by_queue_has_a_line_for_each_of_the_worst_and_one_for_the_others(make_view):
+    view = make_view(FakeSource())
+
+    view.lag.parts._buttons[BY_QUEUE].click()
+
+    chart = view.lag.by_queue.chart
+    assert view.lag.by_queue.isVisible()
+    assert view.lag.chart.isHidden()
+    assert [series.title for series in chart.series] == ["Queue 6", "Queue 5", "Queue 2", "Queue 7", "Queue 4", "The others"]
+    assert chart.last_value("others") == pytest.approx(3 * chart.last_value("0"))
+
+
+def test_the_heat_map_has_a_row_for_each_queue(make_view):
+    view = make_view(FakeSource())
+
+    assert view.heat.heat.matrix.values.shape[0] == len(PAYMENT_SHARES)
+    view.heat.heat.row_chosen.emit(2)
+    assert view.position_grid.selected_row.queue_id == 2
+
+
+def test_a_stretch_is_chosen_with_the_mouse_and_left_by_a_double_click(make_view, qtbot):
+    view = make_view(FakeSource())
+    whole = view.lag.window_ms()
+    port = view.lag.chart.plot.viewport()
+    middle = port.height() // 2
+
+    qtbot.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 3, middle))
+    qtbot.mouseMove(port, QPoint(port.width() // 2, middle))
+    qtbot.mouseRelease(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
+
+    begin, end = view.lag.window_ms()
+    assert whole[0] < begin < end < whole[1]
+    assert view.lag.is_zoomed
+    assert view.heat.lags.matrix.from_ms <= begin
+    view.state_changed(fake_state(TAKEN_MS + 10_000))
+    assert view.lag.window_ms() == (begin, end), "a chosen stretch stands still"
+    qtbot.mouseDClick(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
+    assert not view.lag.is_zoomed
+
+
+def test_another_group_is_shown_whole(make_view):
+    view = make_view(FakeSource())
+    view.lag.zoom(TAKEN_MS / 1_000 - 300, TAKEN_MS / 1_000 - 100)
+
+    view.open({"group": "stock-worker"})
+
+    assert not view.lag.is_zoomed
+
+
+# ---- owners ----
+
+
+def test_owners_are_a_strip_with_the_rebalances(make_view):
+    view = make_view(FakeSource())
+
+    view.open({"tab": "ownership"})
+
+    picture = view.ownership.strip.picture
+    assert picture.rows == tuple(str(queue) for queue in range(8))
+    assert picture.clients == ["c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.13"]
+    assert len(picture.stretches) == 16
+    assert picture.marks == (TAKEN_MS - 300_000,)
+    assert "c3@10.23.4.13" in view.ownership.strip.stretch_text(picture.stretches[14])
+    assert [row.text for row in view.ownership.model.rows] == ["changed"]
+
+
+def test_owners_that_were_not_read_say_why(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("no history is kept", code=1)
+
+    view.open({"tab": "ownership"})
+
+    assert "no history is kept" in view.ownership.fault.text
+
+
+# ---- reset ----
+
+
+def test_a_reset_to_the_end_says_what_is_skipped_and_tells_the_members_once(make_view, window):
+    source = FakeSource()
+    view = make_view(source)
+    dialog = reset(view, "latest")
+
+    assert dialog.sums.text() == "0 messages are delivered again, 16,870 are skipped. Lag becomes 0."
+    assert dialog.go.text() == "Reset 8 queues"
+    assert not dialog.is_ready, "the name must be typed"
+    accept(dialog)
+
+    (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
+    assert sent == {"topic": "payments", "group": "payment-settle", "isForce": "true", "timestamp": "-1"}
+    assert window.notices[0][0].startswith("The members of payment-settle were told")
+
+
+def test_a_reset_to_a_time_shows_where_the_queues_stood_then(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    dialog = reset(view, "time")
+
+    dialog.time.setText("02:00")
+
+    asked = requests(source, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP)[-8:]
+    assert {fields["timestamp"] for fields in asked} == {str(TAKEN_MS - 15 * 60_000 - 2_640)}
+    assert {move.after for move in dialog.model.rows} == {FOUND_OFFSET}
+    repeated = sum(move.now - FOUND_OFFSET for move in dialog.model.rows)
+    assert dialog.sums.text().startswith(f"{repeated:,} messages are delivered again, 0 are skipped.")
+    accept(dialog)
+    (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
+    assert sent["timestamp"] == str(TAKEN_MS - 15 * 60_000 - 2_640)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "text"),
+    [("time", "time", "tomorrow evening"), ("shift", "shift", "some"), ("offset", "offset", "-1"), ("shift", "shift", "0")],
+)
+def test_a_choice_that_makes_no_sense_holds_the_button_back(make_view, kind, field, text):
+    dialog = reset(make_view(FakeSource()), kind)
+    getattr(dialog, field).setText(text)
+    dialog.typed.setText("payment-settle")
+
+    assert not dialog.is_ready
+    assert dialog.go.toolTip()
+    dialog.reject()
+
+
+def test_single_queues_go_their_own_way(make_view):
+    source = FakeSource()
+    dialog = reset(make_view(source), "shift")
+    dialog.shift.setText("0")
+    dialog.grid.select_key(6)
+
+    dialog.own.setText("1000")
+    dialog.own.textEdited.emit("1000")
+
+    assert [move.queue_id for move in dialog.model.rows if move.moves] == [6]
+    accept(dialog)
+    (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
+    assert (sent["queueId"], sent["offset"]) == ("6", "1000")
+
+
+def test_a_position_is_dragged(make_view, qtbot):
+    dialog = reset(make_view(FakeSource()), "latest")
+    column = len(dialog.model.columns) - 1
+    box = dialog.grid.view.visualRect(dialog.model.index(dialog.model.position_of(4), column))
+    port = dialog.grid.view.viewport()
+
+    qtbot.mousePress(port, Qt.MouseButton.LeftButton, pos=box.center())
+    qtbot.mouseRelease(port, Qt.MouseButton.LeftButton, pos=box.center())
+
+    move = next(one for one in dialog.model.rows if one.queue_id == 4)
+    low = scale_low(replace(move, after=END))
+    assert move.after == pytest.approx((low + END) / 2, rel=0.01)
+    dialog.reject()
+
+
+def test_the_line_of_a_move_ends_with_the_queue_and_a_place_on_it_is_an_offset():
+    move = QueueMove(0, 0, 100_000, now=99_000, after=98_000)
+    low = scale_low(move)
+    shares = shares_of(move, low)
+    assert (low, round(shares.after, 3)) == (94_000, round(4 / 6, 3))
+    assert offset_at(move, low, shares.now) == 99_000
+    assert offset_at(move, low, 7.0) == 100_000
+
+
+def test_the_offsets_of_another_group_are_taken_over(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"group": "stock-worker"})
+    dialog = view.dialogs.reset(view.group_grid.selected_row)
+    dialog.kind._buttons["group"].click()
+
+    assert [dialog.other.itemText(i) for i in range(dialog.other.count())] == ["risk-scan"]
+    assert all(move.lag_after == 0 for move in dialog.model.rows)
+    assert dialog.sums.text().startswith("0 messages are delivered again, 903 are skipped.")
+    dialog.reject()
+
+
+def test_a_group_without_members_is_moved_in_the_broker(make_view, window):
+    members = STATE.group_members.copy()
+    members[STATE.catalog.groups.index("payment-settle")] = -1
+    source = FakeSource(replace(STATE, group_members=members))
+    dialog = reset(make_view(source), "earliest")
+    accept(dialog)
+
+    sent = requests(source, RequestCode.UPDATE_CONSUMER_OFFSET)
+    assert [(fields["queueId"], fields["commitOffset"]) for fields in sent] == [(str(queue), "0") for queue in range(8)]
+    assert requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET) == []
+    assert window.notices[0][0] == "payment-settle starts at the new offsets when its next client comes"
+
+
+def test_when_the_last_member_left_meanwhile_the_broker_is_asked_itself(make_view, monkeypatch):
+    source = FakeSource()
+    dialog = reset(make_view(source), "latest")
+    answer = source.ask_broker
+
+    def refusing(request):
+        pending = answer(request)
+        if request.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+            return FakePending(error=RemoteError("not online", code=int(ResponseCode.CONSUMER_NOT_ONLINE)))
+        return pending
+
+    monkeypatch.setattr(source, "ask_broker", refusing)
+    accept(dialog)
+
+    assert len(requests(source, RequestCode.UPDATE_CONSUMER_OFFSET)) == 8
+
+
+def test_a_refusal_in_the_middle_says_how_many_were_done(make_view, monkeypatch):
+    members = STATE.group_members.copy()
+    members[STATE.catalog.groups.index("payment-settle")] = -1
+    source = FakeSource(replace(STATE, group_members=members))
+    dialog = reset(make_view(source), "earliest")
+    answer, refused = source.ask_broker, RemoteError("the disk is full", code=1)
+
+    def refusing(request):
+        pending = answer(request)
+        return FakePending(error=refused) if request.fields.get("queueId") == "3" else pending
+
+    monkeypatch.setattr(source, "ask_broker", refusing)
+    accept(dialog)
+
+    assert "3 of 8 were done before: the disk is full" in dialog.error.text
+    dialog.reject()
+
+
+# ---- snapshots ----
+
+
+def test_where_the_group_stood_is_kept_before_and_put_back_after(make_view, window, monkeypatch):
+    source = FakeSource()
+    answer = source.ask_broker
+
+    def standing(request):
+        pending = answer(request)
+        return FakePending(stats_of(270_000)) if request.code == RequestCode.GET_CONSUME_STATS else pending
+
+    monkeypatch.setattr(source, "ask_broker", standing)
+    view = make_view(source)
+    accept(reset(view, "latest"))
+    view.open({"tab": "offsets"})
+
+    (row,) = view.offsets.model.rows
+    assert row.snapshot.offsets == tuple((queue, 270_000) for queue in range(8))
+    action, undo = window.offers[-1]
+    assert action == "Undo…"
+    undo()
+    dialog = view.findChildren(type(view.dialogs.undo(view.group_grid.selected_row, row.snapshot)))[-1]
+    dialog.go.click()
+    sent = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)[1:]
+    assert {(fields["queueId"], fields["offset"]) for fields in sent} == {(str(queue), "270000") for queue in range(8)}
+    assert [one.snapshot.reason for one in view.offsets.model.rows] == ["undo", "latest"]
+
+
+def test_without_a_snapshot_the_tab_offers_a_reset(make_view):
+    view = make_view(FakeSource())
+    view.open({"tab": "offsets"})
+
+    assert view.offsets.grid.placeholder.text.startswith("Nothing was reset from here yet.")
+    assert view.offsets.newest is None
+
+
+# ---- settings, end ----
+
+
+def test_settings_of_a_group_are_changed_and_what_is_not_shown_stays(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"tab": "settings"})
+    view.settings.form.editor("retry_times_max").setValue(3)
+    dialog = view.settings.ask_apply()
+    dialog.go.click()
+
+    bodies = [
+        arguments[0].body
+        for name, arguments in source.asked
+        if name == "ask_broker" and arguments[0].code == RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+    ]
+    assert len(bodies) == 1
+    assert b'"retryMaxTimes":3' in bodies[0]
+    assert b'"groupRetryPolicy":{"type":"CUSTOMIZED"}' in bodies[0]
+
+
+def test_a_group_is_deleted_when_its_name_is_typed(make_view, window):
+    source = FakeSource()
+    view = make_view(source)
+    dialog = view.dialogs.delete(view.group_grid.selected_row)
+
+    accept(dialog)
+
+    (sent,) = requests(source, RequestCode.DELETE_SUBSCRIPTIONGROUP)
+    assert sent == {"groupName": "payment-settle", "removeOffset": "true", "cleanOffset": "true"}
+    assert window.notices == [("Group payment-settle is deleted", State.HEALTHY)]
+
+
+def test_a_group_of_the_broker_is_not_deleted(make_view, window):
+    view = make_view(FakeSource())
+
+    assert view.dialogs.delete(replace(view.group_grid.selected_row, is_system=True)) is None
+    assert window.notices == [("The broker needs this group itself.", State.WARNING)]
+
+
+# ---- clients ----
+
+
+def test_a_client_tells_its_threads_and_what_it_holds(make_view):
+    view = make_view(FakeSource())
+    view.open({"tab": "members"})
+
+    row = view.members.rows[0]
+    texts = {column.key: column.text(row) for column in view.members.columns}
+    assert (texts["threads"], texts["time"], texts["out"], texts["failed"], texts["held"]) == (
+        "20",
+        "21 ms",
+        "190",
+        "2.2",
+        "12",
+    )
+    assert texts["language"] == "JAVA 4.9.8"
+
+
+def test_a_client_that_does_not_answer_is_unknown_with_its_reason(make_view, monkeypatch):
+    source = FakeSource()
+    answer = source.ask_broker
+
+    def silent(request):
+        pending = answer(request)
+        asks = request.code == RequestCode.GET_CONSUMER_RUNNING_INFO
+        return FakePending(error=RemoteError("did not answer within 10,000 ms", code=1)) if asks else pending
+
+    monkeypatch.setattr(source, "ask_broker", silent)
+    view = make_view(source)
+
+    row = view.members.rows[0]
+    held = next(column for column in view.members.columns if column.key == "held")
+    assert held.text(row) == UNKNOWN
+    assert held.tip(row) == "did not answer within 10,000 ms"
+    assert view.disagreement.isHidden()
+
+
+def test_the_stacks_of_a_client_are_shown_equal_ones_once(make_view):
+    view = make_view(FakeSource())
+    dialog = view.dialogs.client("payment-settle", view.members.rows[0])
+
+    text = dialog.stacks.toPlainText()
+    assert text.startswith("2 × ConsumeMessageThread_1, ConsumeMessageThread_2  WAITING\n    sun.misc.Unsafe.park")
+    assert text.count("sun.misc.Unsafe.park") == 1
+    assert dict(dialog.facts.pairs())["Threads"] == "20"
+    assert len(dialog.queues.rows) == 1
+    assert stacks_text("") == "The client told no stacks."
+    assert stacks_text(JSTACK).count("\n\n") == 1
+    dialog.accept()
+
+
+def test_a_client_that_refuses_says_why_in_its_dialog(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("the consumer is not online", code=1)
+
+    dialog = view.dialogs.client("payment-settle", view.members.rows[0])
+
+    assert "the consumer is not online" in dialog.fault.text
+    assert dialog.refresh_button.isEnabled()
+    dialog.accept()
+
+
+def test_the_list_tells_clients_and_their_versions(make_view):
+    view = make_view(FakeSource())
+    for _ in range(2):
+        view.versions.of(view.groups.rows[0])
+        view.versions.tend()
+
+    row = view.groups.rows[0]
+    assert members_text(row, view.versions.of(row)) == "2 · 4.9.8"
+    assert members_text(row, ("V4_9_8", "V5_3_3")) == "2 · 5.3.3…"
+    assert members_text(view.groups.rows[-1], ()) == UNKNOWN
+
+
+def test_models_keep_qts_rules(make_view):
+    view = make_view(FakeSource())
+    for model in (view.offsets.model, view.ownership.model, view.members):
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    dialog = reset(view, "shift")
+    QAbstractItemModelTester(dialog.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    dialog.shift.setText("-5")
+
+    assert all(move.moves for move in dialog.model.rows)
+    dialog.reject()

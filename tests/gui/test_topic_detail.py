@@ -1,0 +1,368 @@
+"""The page of one topic, its settings, and what the list of topics asks of them; over a fake broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import RemoteError, RequestCode
+from gui.models.favourites import Favourites
+from gui.models.topic_queues import topic_queue_rows
+from gui.models.topics import groups_by_topic
+from gui.operations.topic_facts import MEASURED_FOR_MS
+from gui.text import UNKNOWN
+from gui.theme.tokens import State
+from gui.views.topics.columns import FAVOURITES, groups_text
+from gui.views.topics.settings import read_attributes
+from gui.views.topics.topic_view import TABS, TopicView
+from gui.views.topics.view import TopicsView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
+
+STATE = fake_state()
+
+
+@pytest.fixture
+def make_view(show_page):
+    def make(source: FakeSource, topic: str = "payments", tab: str = "queues") -> TopicView:
+        view = show_page(TopicView, source)
+        view.open({"topic": topic, "tab": tab})
+        return view
+
+    return make
+
+
+@pytest.fixture
+def make_list(show_page):
+    return partial(show_page, TopicsView)
+
+
+def requests(source: FakeSource, code: RequestCode) -> list[dict[str, str]]:
+    asked = [arguments[0] for name, arguments in source.asked if name == "ask_broker"]
+    return [request.fields for request in asked if request.code == code]
+
+
+def accept(dialog, typed: str = "") -> None:
+    dialog.typed.setText(typed)
+    assert dialog.is_ready
+    dialog.go.click()
+
+
+# ---- queues ----
+
+
+def test_the_queues_are_shown_with_span_size_and_the_position_of_a_group(make_view):
+    view = make_view(FakeSource())
+    view.state_changed(STATE)
+
+    row = view.queues.model.rows[6]
+    texts = {column.key: column.text(row) for column in view.queues.model.columns}
+    assert (texts["queue"], texts["messages"], texts["lag"], texts["owner"]) == ("6", "273,846", "5,092", "c2@10.23.4.12")
+    assert texts["span"] == "1 h 59 min"
+    assert texts["disk"] == "326 MiB"
+    assert view.header.title == view.tab_title() == "payments"
+    assert "2.5 GiB on disk" in view.header.facts
+
+
+def test_what_is_measured_by_a_part_says_so(make_view):
+    view = make_view(FakeSource(), "orders")
+    view.state_changed(STATE)
+
+    assert "≈ 7.9 GiB on disk" in view.header.facts
+
+
+def test_unknown_figures_of_a_queue_are_dashes(make_view):
+    source = FakeSource()
+    view = make_view(source, "audit-log")
+
+    (row, _) = topic_queue_rows(replace(STATE, queue_min_offset=STATE.queue_min_offset - 1), "audit-log", {}, "nobody")
+
+    shown = {column.key: column.text(row) for column in view.queues.model.columns}
+    assert {shown[key] for key in ("min", "messages", "span", "disk", "group", "lag", "owner")} == {UNKNOWN}
+
+
+def test_a_topic_without_groups_has_no_columns_of_one(make_view):
+    view = make_view(FakeSource(), "audit-log")
+
+    hidden = [c.key for i, c in enumerate(view.queues.model.columns) if view.queues.grid.view.isColumnHidden(i)]
+    assert hidden == ["group", "lag", "owner"]
+    assert view.queues.group.isHidden()
+
+
+def test_write_rates_are_a_row_a_queue(make_view):
+    view = make_view(FakeSource())
+
+    heat = view.queues.heat
+    assert heat.matrix.values.shape[0] == 8
+    assert "Queue 3" in heat.cell_text(3, 0)
+    heat.row_chosen.emit(3)
+    assert view.queues.grid.selected_key == 3
+
+
+def test_a_queue_opens_its_messages(make_view, window):
+    view = make_view(FakeSource())
+
+    view.queues.grid.activated.emit(view.queues.model.rows[2])
+
+    assert window.opened == [("messages", {"topic": "payments", "queue": 2})]
+
+
+def test_a_topic_that_is_not_there_says_so(make_view, window):
+    view = make_view(FakeSource(), "nothing-of-this-name")
+
+    assert view.nothing.text == "There is no topic nothing-of-this-name."
+    assert view.tabs.isHidden()
+    assert not view.send_button.isEnabled()
+
+
+def test_while_the_broker_starts_the_page_waits(show_page):
+    view = show_page(TopicView, FakeSource(status=SourceStatus.STARTING))
+
+    assert view.nothing.text == "Waiting for the broker…"
+
+
+# ---- consumers, route ----
+
+
+def test_consumers_stand_with_their_lag_on_the_topic(make_view, window):
+    view = make_view(FakeSource(), tab="consumers")
+
+    assert [row.name for row in view.consumers.rows] == ["payment-settle"]
+    texts = {column.key: column.text(view.consumers.rows[0]) for column in view.consumers.columns}
+    assert (texts["lag"], texts["members"], texts["state"]) == ("16,870", "2", "Draining")
+    view.consumer_grid.activated.emit(view.consumers.rows[0])
+    assert window.opened == [("consumers", {"group": "payment-settle"})]
+
+
+def test_the_route_is_asked_for_when_it_is_looked_at(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    assert requests(source, RequestCode.GET_ROUTEINFO_BY_TOPIC) == []
+
+    view.open({"tab": "route"})
+    view.state_changed(STATE)
+
+    assert requests(source, RequestCode.GET_ROUTEINFO_BY_TOPIC) == [{"topic": "payments"}]
+    assert [(row.broker_name, row.address, row.write_queues) for row in view.route.rows] == [("broker-a", "127.0.0.1:10911", 8)]
+
+
+def test_a_route_that_was_not_read_is_an_error_in_place(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("no route info of this topic", code=17)
+
+    view.open({"tab": "route"})
+
+    assert view.route_grid.placeholder.text == "The route of payments was not read."
+
+
+# ---- settings ----
+
+
+def test_settings_are_staged_shown_as_a_difference_and_applied(make_view, window):
+    source = FakeSource()
+    view = make_view(source, tab="settings")
+    panel = view.settings
+    assert not panel.apply_button.isEnabled()
+
+    panel.form.editor("write_queues").setValue(16)
+    panel.form.editor("permission").setCurrentIndex(1)
+
+    assert [(change.field.key, change.text) for change in panel.form.changes] == [
+        ("write_queues", "8 → 16"), ("permission", "Read and write (6) → Read only (4)"),
+    ]  # fmt: skip
+    assert "Producers are refused." in panel.note.text()
+    accept(panel.ask_apply())
+    (sent,) = requests(source, RequestCode.UPDATE_AND_CREATE_TOPIC)
+    assert (sent["topic"], sent["writeQueueNums"], sent["readQueueNums"], sent["perm"]) == ("payments", "16", "8", "4")
+    assert window.notices == [("The settings of payments are changed", State.HEALTHY)]
+
+
+def test_a_change_can_be_undone(make_view):
+    source = FakeSource()
+    panel = make_view(source, tab="settings").settings
+    panel.form.editor("order").setChecked(True)
+    panel.form.editor("message_type").setCurrentIndex(2)
+    accept(panel.ask_apply())
+    # The broker has the changed settings now.
+    panel._settings = replace(panel.settings, order=True, attributes={"message.type": "FIFO"})
+    assert panel.undo_button.isEnabled()
+
+    accept(panel.ask_undo())
+
+    applied, undone = requests(source, RequestCode.UPDATE_AND_CREATE_TOPIC)
+    assert (applied["order"], applied["attributes"]) == ("true", "+message.type=FIFO")
+    assert (undone["order"], undone["attributes"]) == ("false", "-message.type")
+    assert not panel.undo_button.isEnabled()
+
+
+def test_what_is_staged_can_be_reverted(make_view):
+    panel = make_view(FakeSource(), tab="settings").settings
+    panel.form.editor("read_queues").setValue(1)
+
+    panel.revert_button.click()
+
+    assert panel.form.changes == []
+    assert panel.form.values["read_queues"] == 8
+
+
+def test_attributes_that_are_none_hold_the_change_back(make_view):
+    panel = make_view(FakeSource(), tab="settings").settings
+
+    panel.form.editor("attributes").setText("a=1, b")
+
+    assert not panel.apply_button.isEnabled()
+    assert panel.note.text().startswith("“b” is no attribute.")
+    assert panel.ask_apply() is None
+    assert read_attributes(" a = 1 ,, b=2") == {"a": "1", "b": "2"}
+
+
+def test_settings_that_were_not_read_are_not_offered(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("No topic in this broker", code=17)
+
+    view.open({"tab": "settings"})
+
+    assert "The settings of payments were not read." in view.settings.fault.text
+    assert not view.settings.form.isEnabled()
+
+
+def test_a_refused_change_stays_in_the_dialog(make_view):
+    source = FakeSource()
+    panel = make_view(source, tab="settings").settings
+    panel.form.editor("write_queues").setValue(16)
+    dialog = panel.ask_apply()
+    source.fail_with = RemoteError("the disk is full", code=1)
+
+    accept(dialog)
+
+    assert dialog.isVisible()
+    assert "the disk is full" in dialog.error.text
+    assert not panel.undo_button.isEnabled()
+    dialog.reject()
+
+
+# ---- actions ----
+
+
+def test_a_topic_is_deleted_when_its_name_is_typed(make_view, window):
+    source = FakeSource()
+    view = make_view(source)
+    dialog = view.ask_delete()
+    dialog.typed.setText("payment")
+    assert not dialog.is_ready
+
+    accept(dialog, "payments")
+
+    assert requests(source, RequestCode.DELETE_TOPIC_IN_BROKER) == [{"topic": "payments"}]
+    assert requests(source, RequestCode.DELETE_TOPIC_IN_NAMESRV) == [{"topic": "payments"}]
+    assert window.notices == [("Topic payments is deleted", State.HEALTHY)]
+    assert window.opened == [("topics", {})]
+
+
+def test_a_topic_of_the_broker_is_not_deleted(make_view, window):
+    source = FakeSource()
+
+    assert make_view(source, "%DLQ%stock-worker").ask_delete() is None
+    assert window.notices == [("The broker needs this topic itself.", State.WARNING)]
+
+
+def test_sending_proposes_the_topic(make_view):
+    dialog = make_view(FakeSource()).ask_send()
+
+    assert dialog.draft.topic == "payments"
+    dialog.reject()
+
+
+def test_models_keep_qts_rules(make_view):
+    view = make_view(FakeSource())
+    for model in (view.queues.model, view.consumers, view.route):
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    for tab in TABS:
+        view.open({"topic": "orders", "tab": tab})
+        view.state_changed(fake_state(STATE.taken_ms + 1_000))
+
+    assert len(view.queues.model.rows) == 8
+
+
+# ---- the list ----
+
+
+def test_groups_stand_inline_by_their_lag():
+    groups = groups_by_topic(STATE)
+
+    assert groups_text(groups["inventory-reserve"]) == "stock-worker 903, risk-scan 0"
+    assert groups_text(groups["orders"]) == f"order-service 412, bi-export {UNKNOWN}"
+    assert groups_text([("a", 3.0), ("b", 2.0), ("c", 1.0)]) == "a 3, b 2 and 1 more"
+    assert "audit-log" not in groups
+
+
+def test_type_and_size_come_when_they_are_known(make_list):
+    source = FakeSource()
+    view = make_list(source)
+    row = next(row for row in view.model.rows if row.name == "inventory-reserve")
+    texts = {column.key: column for column in view.model.columns}
+
+    assert texts["type"].text(row) == "FIFO"
+    assert texts["disk"].text(row) in (UNKNOWN, "653 MiB")  # whether it was painted before
+    view.state_changed(STATE)
+    assert texts["disk"].text(row) == "653 MiB"
+
+
+def test_what_was_measured_is_measured_again_when_it_is_old(make_list):
+    source = FakeSource()
+    view = make_list(source)
+    view.facts.measure_of("payments")
+    view.state_changed(STATE)
+    measured = [one for one in source.asked if one[0] == "measure_topics"]
+    view.facts.measure_of("payments")
+    view.state_changed(STATE)
+    assert [one for one in source.asked if one[0] == "measure_topics"] == measured
+
+    later = fake_state(TAKEN_MS + MEASURED_FOR_MS)
+    view.facts.tend(later.catalog, later.taken_ms)
+    view.facts.measure_of("payments")
+    view.facts.tend(later.catalog, later.taken_ms)
+
+    assert len([one for one in source.asked if one[0] == "measure_topics"]) > len(measured)
+
+
+def test_a_favourite_stands_on_top_and_is_remembered(make_list, qtbot):
+    view = make_list(FakeSource())
+    view.grid.select_key("audit-log")
+
+    view.toggle_favourite()
+
+    assert view.model.section_at(0) == FAVOURITES
+    assert view.model.row_at(1).name == "audit-log"
+    assert view.filters._buttons["favourites"].text() == "Favourites 1"
+    view.filters._buttons["favourites"].click()
+    assert [row.name for row in view.model.shown_rows] == ["audit-log"]
+    assert "audit-log" in Favourites(view.context.settings, "topics/favourites")
+    view.toggle_favourite()
+    assert view.model.shown_rows == []
+
+
+def test_the_star_is_clicked(make_list, qtbot):
+    view = make_list(FakeSource())
+    place = view.model.position_of("payments")
+    column = next(i for i, one in enumerate(view.model.columns) if one.key == "favourite")
+
+    box = view.grid.view.visualRect(view.model.index(place, column))
+    qtbot.mouseClick(view.grid.view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
+
+    assert "payments" in view.favourites
+
+
+@pytest.mark.parametrize("kept", ["", "{", "{}", "7"])
+def test_favourites_that_cannot_be_read_are_none(tmp_path, kept):
+    settings = QSettings(str(tmp_path / "x.ini"), QSettings.Format.IniFormat)
+    settings.setValue("topics/favourites", kept)
+
+    assert len(Favourites(settings, "topics/favourites")) == 0
