@@ -53,9 +53,11 @@ from gui.views.staged_settings import StagedSettings
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
+from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.admin.clients import Finding, findings
+from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -116,9 +118,9 @@ class ConsumersView(PageView):
         self.subscription_grid = DataGrid(self.subscriptions, theme)
         self.heat = LagHeatPanel(context)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
-        self.ownership = OwnershipPanel(context)
-        self.offsets = OffsetsPanel(context, self.snapshots)
-        self.settings = StagedSettings(context, GROUP_SETTINGS)
+        self._ownership = LazyTab(lambda: OwnershipPanel(context))
+        self._offsets = LazyTab(self._make_offsets)
+        self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = QTabWidget()
         self._build()
         self._connect()
@@ -164,8 +166,9 @@ class ConsumersView(PageView):
     def refresh(self) -> None:
         self._asked_members = None
         self.clients.refresh()
-        if not self.settings.form.changes:
-            self.settings.reload()
+        settings = self._settings.made
+        if settings is not None and not settings.form.changes:
+            settings.reload()
         self._show_group()
 
     def focus_filter(self) -> None:
@@ -173,8 +176,9 @@ class ConsumersView(PageView):
         self.search.selectAll()
 
     def retranslate(self) -> None:
-        for part in (self.lag, self.heat, self.ownership, self.offsets, self.settings):
-            part.retranslate()
+        for part in (self.lag, self.heat, self._ownership.made, self._offsets.made, self._settings.made):
+            if part is not None:
+                part.retranslate()
         self.reset_button.setText(tr("Reset offsets…"))
         self.stacks_button.setText(tr("Client stacks…"))
         self.more_button.setToolTip(tr("More actions"))
@@ -206,9 +210,9 @@ class ConsumersView(PageView):
             self._lag_page(),
             _in_panel(self.member_grid),
             self._subscription_page(),
-            self.ownership,
-            self.offsets,
-            _at_top(self.settings),
+            self._ownership,
+            self._offsets,
+            self._settings,
         )
         for page in pages:
             self.tabs.addTab(page, "")
@@ -234,6 +238,27 @@ class ConsumersView(PageView):
         lines.addWidget(self.heat, 5)
         lines.addWidget(table, 6)
         return page
+
+    @property
+    def ownership(self) -> OwnershipPanel:
+        """Who owned which queue when."""
+        return self._ownership.widget
+
+    @property
+    def offsets(self) -> OffsetsPanel:
+        """Where the group stood before its resets."""
+        return self._offsets.widget
+
+    @property
+    def settings(self) -> StagedSettings[GroupSettings]:
+        """The settings of the group."""
+        return self._settings.widget
+
+    def _make_offsets(self) -> OffsetsPanel:
+        made = OffsetsPanel(self.context, self.snapshots)
+        made.reset_wanted.connect(self._reset_clicked)
+        made.undo_wanted.connect(lambda snapshot: self.dialogs.undo(self.group_grid.selected_row, snapshot))
+        return made
 
     def _subscription_page(self) -> QWidget:
         page = QWidget()
@@ -261,8 +286,6 @@ class ConsumersView(PageView):
         self.tabs.currentChanged.connect(lambda _tab: self._show_group())
         self.lag.zoomed.connect(self._show_group)
         self.heat.queue_chosen.connect(lambda topic, queue_id: self.position_grid.select_key((topic, queue_id)))
-        self.offsets.reset_wanted.connect(self._reset_clicked)
-        self.offsets.undo_wanted.connect(lambda snapshot: self.dialogs.undo(self.group_grid.selected_row, snapshot))
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
@@ -485,13 +508,4 @@ def _in_panel(widget: QWidget) -> QWidget:
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
     lines.addWidget(panel)
-    return page
-
-
-def _at_top(widget: QWidget) -> QWidget:
-    page = QWidget()
-    lines = QVBoxLayout(page)
-    lines.setContentsMargins(0, Size.GAP, 0, 0)
-    lines.addWidget(widget)
-    lines.addStretch(1)
     return page

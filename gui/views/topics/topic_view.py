@@ -31,9 +31,10 @@ from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from monitoring.admin.topics import ask_route, read_route
+from monitoring.admin.topics import TopicSettings, ask_route, read_route
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -77,7 +78,7 @@ class TopicView(PageView):
             route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self
         )
         self.route_grid = DataGrid(self.route, theme)
-        self.settings = StagedSettings(context, TOPIC_SETTINGS)
+        self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = QTabWidget()
         self.nothing = Placeholder(theme)
         self._build()
@@ -112,8 +113,9 @@ class TopicView(PageView):
     def refresh(self) -> None:
         self._route_of = ""
         self.facts.forget()
-        if not self.settings.form.changes:
-            self.settings.reload()
+        settings = self._settings.made
+        if settings is not None and not settings.form.changes:
+            settings.reload()
         self._show()
 
     def retranslate(self) -> None:
@@ -125,7 +127,8 @@ class TopicView(PageView):
         self.consumer_grid.set_empty(tr("No group has a position on this topic."))
         self.route_grid.set_empty(tr("The name server knows no broker with this topic."))
         self.queues.retranslate()
-        self.settings.retranslate()
+        if self._settings.made is not None:
+            self._settings.made.retranslate()
         for model in (self.consumers, self.route):
             model.all_texts_changed()
         self._show()
@@ -176,17 +179,22 @@ class TopicView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        settings = QWidget()
-        settings_lines = QVBoxLayout(settings)
-        settings_lines.setContentsMargins(0, Size.GAP, 0, 0)
-        settings_lines.addWidget(self.settings)
-        settings_lines.addStretch(1)
-        for page in (self.queues, _in_panel(self.consumer_grid), _in_panel(self.route_grid), settings):
+        for page in (self.queues, _in_panel(self.consumer_grid), _in_panel(self.route_grid), self._settings):
             self.tabs.addTab(page, "")
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setDocumentMode(True)
         self.content.addWidget(self.nothing, 1)
         self.content.addWidget(self.tabs, 1)
+
+    @property
+    def settings(self) -> StagedSettings[TopicSettings]:
+        """The settings of the topic."""
+        return self._settings.widget
+
+    def _make_settings(self) -> StagedSettings[TopicSettings]:
+        made = StagedSettings(self.context, TOPIC_SETTINGS)
+        made.applied.connect(lambda _name: self.facts.forget())
+        return made
 
     def _connect(self) -> None:
         self.facts.changed.connect(self._show)
@@ -195,7 +203,6 @@ class TopicView(PageView):
         self.queues.queue_wanted.connect(self.show_messages)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
-        self.settings.applied.connect(lambda _name: self.facts.forget())
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 

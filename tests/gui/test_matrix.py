@@ -1,0 +1,83 @@
+"""Grids of the history: put together from lines, asked for when they are due, drawn as a heat map."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QObject
+
+from broker_core.api import HistoryLines, RemoteError
+from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
+from gui.operations.matrix import REFRESH_MIN_MS, HistoryMatrix
+from gui.plots.heat_map import HeatMap
+from gui.text import TimeZoneChoice
+from gui.theme.tokens import State
+from tests.support.fake_source import TAKEN_MS, FakeSource
+
+
+def lines(*rows: dict[int, float], step_ms: int = 1_000) -> HistoryLines:
+    times = [np.array(list(row), np.int64).tobytes() for row in rows]
+    values = [np.array(list(row.values()), np.float64).tobytes() for row in rows]
+    return HistoryLines(step_ms, 0, times, values, values, values)
+
+
+def test_lines_of_different_times_stand_on_one_grid():
+    matrix = matrix_of(lines({10_000: 1.0, 11_000: 2.0}, {12_000: 5.0}), 10_500, 12_000)
+
+    assert (matrix.from_ms, matrix.to_ms) == (10_000, 13_000)
+    assert matrix.values[0][:2].tolist() == [1.0, 2.0]
+    assert np.isnan(matrix.values[0][2])
+    assert np.isnan(matrix.values[1][:2]).all()
+    assert matrix.top == 5.0
+    assert matrix.seconds.tolist() == [10.0, 11.0, 12.0]
+
+
+def test_nothing_recorded_is_an_unknown_grid():
+    assert NO_MATRIX.top == 0.0
+    assert np.isnan(matrix_of(lines({}), 0, 5_000).values).all()
+
+
+def test_a_grid_is_asked_for_again_when_it_is_another_or_old(qapp):
+    source, owner = FakeSource(), QObject()
+    grid = HistoryMatrix(source, owner)
+    for to_ms in (TAKEN_MS, TAKEN_MS + REFRESH_MIN_MS - 1):
+        grid.show(["a:b.c"], to_ms - 60_000, to_ms)
+    assert len(source.asked) == 1
+    grid.show(["a:b.c"], TAKEN_MS - 50_000, TAKEN_MS + 10_000)
+    grid.show(["a:b.c"], TAKEN_MS - 40_000, TAKEN_MS + 10_000)
+    grid.show(["d:e.f"], TAKEN_MS - 40_000, TAKEN_MS + 10_000)
+    assert len(source.asked) == 4
+    owner.deleteLater()
+
+
+def test_a_grid_that_was_not_read_is_empty_and_says_why(qapp):
+    source, owner = FakeSource(), QObject()
+    source.fail_with = RemoteError("no history is kept", code=1)
+    grid = HistoryMatrix(source, owner)
+    grid.show(["a:b.c"], TAKEN_MS - 60_000, TAKEN_MS)
+    assert (grid.matrix, grid.fault) == (NO_MATRIX, "no history is kept")
+    owner.deleteLater()
+
+
+@pytest.fixture
+def heat(qtbot, theme) -> HeatMap:
+    made = HeatMap(theme, TimeZoneChoice(utc=True), State.WARNING)
+    qtbot.addWidget(made)
+    made.resize(300, 100)
+    return made
+
+
+def test_the_largest_value_has_the_full_colour_and_zero_that_of_the_ground(heat, theme):
+    heat.set_matrix(["0", "1"], Matrix(0, 1_000, np.array([[0.0, 9.0], [np.nan, 9.0]])))
+    image = heat._image
+    colours = [[image.pixelColor(x, y).name().upper() for x in range(2)] for y in range(2)]
+    tokens = theme.tokens
+    assert colours == [[tokens.inset, tokens.warning], [tokens.panel, tokens.warning]]
+
+
+def test_a_cell_says_its_row_time_and_value(heat):
+    heat.set_matrix(["0"], Matrix(60_000, 1_000, np.array([[1_234.0, np.nan]])), ["Queue 0"])
+    assert heat.cell_text(0, 0) == "Queue 0\n00:01:00\n1,234"
+    assert heat.cell_text(0, 1) == "Queue 0\n00:01:01\nnot recorded"
+    assert heat.accessibleDescription() == "Queue 0: 1,234"
+    heat.grab()
