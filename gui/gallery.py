@@ -14,11 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QWidget
 
 from gui.app import Console, WindowOptions, make_application
 from gui.bridge.demo import DemoPace
 from gui.bridge.options import WorkerOptions
+from gui.views.consumers.view import TABS as GROUP_TABS
+from gui.views.consumers.view import ConsumersView
 from gui.views.registry import PAGES
+from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 
@@ -76,11 +80,27 @@ def _take(console: Console, out: Path) -> int:
         sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
     _run_report(console, source.ready.store_directory)
     for entry in PAGES:
-        if entry.page_id != "welcome":
+        if entry.page_id not in ("welcome", "topic"):
             _picture(console, entry.page_id, out)
     for page_id, show in PARTS:
         _picture(console, page_id, out, show)
+    _details(console, out)
     return 1 if console.errors.count else 0
+
+
+def _details(console: Console, out: Path) -> None:
+    """Topic and group in each of their tabs, and the dialog that resets offsets."""
+    for tab in TOPIC_TABS:
+        _picture(console, "topic", out, tab=tab, topic="orders")
+    for tab in GROUP_TABS:
+        _picture(console, "consumers", out, tab=tab, group="payment-settle")
+    page = console.window.area.page_of("consumers")
+    assert isinstance(page, ConsumersView)
+    dialog = page.dialogs.reset(page.group_grid.selected_row)
+    if dialog is not None:
+        _wait(lambda: False, PAGE_SETTLE_S)
+        _save(dialog, out / "consumers-reset.png")
+        dialog.reject()
 
 
 def _run_report(console: Console, store_directory: str) -> None:
@@ -94,11 +114,15 @@ def _run_report(console: Console, store_directory: str) -> None:
         sys.stderr.write(f"orbit: the report was not made: {runner.run.error}\n")
 
 
-def _picture(console: Console, page_id: str, out: Path, show: str = "") -> None:
-    console.window.navigate(page_id, **({"show": show} if show else {}))
+def _picture(console: Console, page_id: str, out: Path, show: str = "", *, tab: str = "", **place: str) -> None:
+    arguments = {name: value for name, value in (("show", show), ("tab", tab)) if value}
+    console.window.navigate(page_id, **arguments, **place)
     _wait(lambda: False, PAGE_SETTLE_S)
-    path = out / f"{'-'.join([page_id, *show.split()])}.png"
-    console.window.grab().save(str(path))
+    _save(console.window, out / f"{'-'.join([page_id, *show.split(), *tab.split()])}.png")
+
+
+def _save(widget: QWidget, path: Path) -> None:
+    widget.grab().save(str(path))
     sys.stdout.write(f"{path}\n")
 
 

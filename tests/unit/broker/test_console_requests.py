@@ -70,6 +70,17 @@ def test_an_action_that_is_refused_is_recorded_as_such_and_no_secret_is(tmp_path
     assert b"hidden" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
+def test_an_action_is_recorded_with_its_group_and_its_body(tmp_path: Path):
+    journal = ActionJournal(tmp_path, clock=lambda: 1)
+    config = RemotingCommand(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"billing","retryMaxTimes":3}')
+    deleted = RemotingCommand(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "audit"})
+    for command in (config, deleted):
+        asyncio.run(answer_console(lambda _peer, asked: asked.reply(), command, journal))
+    changed, gone = journal.last(9)
+    assert (changed.subject, changed.details["body"]) == ("billing", '{"groupName":"billing","retryMaxTimes":3}')
+    assert (gone.subject, gone.details) == ("audit", {"groupName": "audit"})
+
+
 def test_an_answer_may_come_later():
     async def run() -> bytes:
         peer = ConsolePeer()
