@@ -66,11 +66,12 @@ def _commands(window: MainWindow) -> list[PaletteEntry]:
 def _topics(state: ClusterState, window: MainWindow) -> list[PaletteEntry]:
     if not _has_page(window, "topics"):
         return []
+    page = "topic" if _has_page(window, "topic") else "topics"
     return [
         PaletteEntry(
             "topic",
             name,
-            partial(window.navigate, "topics", topic=name),
+            partial(window.navigate, page, topic=name),
             detail=tr("topic, {rate}", rate=rate_text(float(state.topic_put_rate[index]))),
             icon="stack",
         )

@@ -240,7 +240,7 @@ class MainWindow(QMainWindow):
         self._write_travel()
 
     def _page_shown(self, page: PageView) -> None:
-        self.side_bar.show_page(page.page_id)
+        self.side_bar.show_page(page.side_bar_id or page.page_id)
         current = self._places.current
         if not self._travelling and (current is None or current.page_id != page.page_id):
             self._visit(Place(page.page_id))

@@ -82,6 +82,8 @@ class PageView(QWidget):
     title: ClassVar[str]
     """English; shown through `tr`."""
     icon: ClassVar[str]
+    side_bar_id: ClassVar[str] = ""
+    """Which entry of the side bar is marked while the page is shown; empty: that of the page itself."""
     dims_when_lost: ClassVar[bool] = True
     """Whether the page is dimmed while the broker is gone, as its figures are old then."""
 

@@ -255,7 +255,7 @@ def test_a_click_on_a_stage_opens_it(make_view, window, qtbot):
     for key in ("topic:orders", "group:stock-worker", READY, PRODUCERS):
         qtbot.mouseClick(view.flow, Qt.MouseButton.LeftButton, pos=view.flow.card_rect(key).center().toPoint())
     assert window.opened == [
-        ("topics", {"topic": "orders"}),
+        ("topic", {"topic": "orders"}),
         ("consumers", {"group": "stock-worker"}),
         ("consumers", {}),
         ("topics", {}),

@@ -70,7 +70,7 @@ def group_columns(
             width=66,
         ),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=56
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=64
         ),
         Column(
             "trend",
@@ -170,7 +170,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
-        Column("language", "Client", lambda row: f"{row.language} {version_text(row.version)}".strip() or UNKNOWN, width=104),
+        Column("language", "Client", lambda row: f"{row.language} {version_text(row.version)}".strip() or UNKNOWN, width=118),
         Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=62),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=66),

@@ -266,7 +266,7 @@ class WaitingPanel(Panel):
         menu.addAction(tr("Cancel…"), lambda: self.ask(CANCEL))
         menu.addSeparator()
         menu.addAction(tr("Show message"), lambda: self._open(one))
-        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self._context.navigate("topics", topic=one.topic))
+        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self._context.navigate("topic", topic=one.topic))
         menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.popup(at)

@@ -54,7 +54,7 @@ def alert_place(alert: Alert) -> tuple[str, dict[str, object]] | None:
     places: dict[Rule, tuple[str, dict[str, object]]] = {
         Rule.LAG: ("consumers", {"group": alert.subject}),
         Rule.NOBODY_CONSUMES: ("consumers", {"group": alert.subject}),
-        Rule.DEAD_LETTERS: ("topics", {"topic": f"%DLQ%{alert.subject}"}),
+        Rule.DEAD_LETTERS: ("topic", {"topic": f"%DLQ%{alert.subject}"}),
         Rule.TRANSACTIONS_GIVEN_UP: ("transactions", {}),
         Rule.LATE_DELIVERY: ("delay", {}),
     }

@@ -162,7 +162,7 @@ class OverviewView(PageView):
 
     def _connect(self) -> None:
         self.flow.chosen.connect(self._open_stage)
-        self.topic_grid.activated.connect(lambda row: self.context.navigate("topics", topic=row.name))
+        self.topic_grid.activated.connect(lambda row: self.context.navigate("topic", topic=row.name))
         self.group_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)
         self.backlog.chart.hovered.connect(self.throughput.chart.show_crosshair)
@@ -247,7 +247,7 @@ class OverviewView(PageView):
 
     def _open_stage(self, key: str) -> None:
         if key.startswith(TOPIC_PREFIX):
-            self.context.navigate("topics", topic=key.removeprefix(TOPIC_PREFIX))
+            self.context.navigate("topic", topic=key.removeprefix(TOPIC_PREFIX))
         elif key.startswith(GROUP_PREFIX):
             self.context.navigate("consumers", group=key.removeprefix(GROUP_PREFIX))
         else:

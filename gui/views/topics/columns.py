@@ -92,7 +92,7 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             sort=lambda row: row.put_rate,
             kind=CellKind.STRONG,
             right=True,
-            width=70,
+            width=76,
         ),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
                value=sources.put_rates, width=84),
@@ -114,7 +114,7 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             width=108,
         ),
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
-               tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=176),
+               tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168),
         Column(
             "lag",
             "Lag",
@@ -126,7 +126,7 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         ),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
                sort=lambda row: _measured_bytes(sources.measure(row)), tip=lambda row: measure_tip(sources.measure(row)),
-               right=True, width=84),
+               right=True, width=100),
         Column(
             "last",
             "Last write",

@@ -49,6 +49,7 @@ class TopicView(PageView):
     """
 
     page_id = "topic"
+    side_bar_id = "topics"
     title = "Topic"
     icon = "stack"
 

@@ -534,7 +534,7 @@ class TransactionsView(PageView):
         elif one.state in LOST:
             menu.addAction(tr("Resume…"), lambda: self.ask(RESUME))
         menu.addSeparator()
-        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self.context.navigate("topics", topic=one.topic))
+        menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self.context.navigate("topic", topic=one.topic))
         menu.addAction(tr("Copy keys"), lambda: QGuiApplication.clipboard().setText(one.keys))
         menu.addAction(tr("Copy unique ID"), lambda: QGuiApplication.clipboard().setText(one.unique_key))
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
