@@ -73,7 +73,7 @@ from broker_core.worker.message_views import (
     read_batch,
     read_detail,
 )
-from broker_core.worker.queue_measures import MeasuredStore, measure_topics
+from broker_core.worker.queue_measures import MeasuredStore, QueueMeasures
 from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
@@ -127,6 +127,7 @@ class Queries:
         self._shut_down = shut_down
         self._history = history
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
+        self._measures = QueueMeasures(engine.store)
         self._searches = Searches(engine.store, clock=wall_clock_ms)
 
     def close(self) -> None:
@@ -192,7 +193,7 @@ class Queries:
                 _host, offset = parse_offset_message_id(message_id)
                 return await self._run(lambda: read_detail(store, offset))
             case MeasureTopics(topics):
-                return await self._run(partial(measure_topics, store, topics))
+                return await self._run(partial(self._measures.measure, topics))
 
     async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
         if isinstance(query, ListDelayed | ActOnDelayed):

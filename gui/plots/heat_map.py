@@ -26,7 +26,7 @@ CELL_GAP_FROM = 6
 
 
 class HeatMap(QWidget):
-    """Draws a `Matrix`; an unknown cell is hatched by leaving it in the colour of the panel.
+    """Draws a `Matrix`; an unknown cell has the colour of the panel.
 
     Signals:
         row_chosen: A row was clicked; carries its number.
@@ -51,6 +51,7 @@ class HeatMap(QWidget):
         self._names: list[str] = []
         self._matrix = NO_MATRIX
         self._image = QImage()
+        self._note = ""
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
         theme.changed.connect(self._restyle)
@@ -79,6 +80,13 @@ class HeatMap(QWidget):
         self._restyle()
         rows = [f"{name}: {self._value_text(_last_known(matrix, row))}" for row, name in enumerate(self._names[:40])]
         self.setAccessibleDescription("; ".join(rows))
+
+    def set_note(self, note: str) -> None:
+        """Say why there is nothing to show, while there is nothing."""
+        if note != self._note:
+            self._note = note
+            self.setAccessibleDescription(note)
+            self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(420, 24 + AXIS_HEIGHT + 14 * max(4, len(self._labels)))
@@ -150,7 +158,9 @@ class HeatMap(QWidget):
         tokens = self._theme.tokens
         cells = self._cells()
         if self._image.isNull():
-            painter.fillRect(cells, QColor(tokens.inset))
+            painter.fillRect(self.rect(), QColor(tokens.inset))
+            painter.setPen(QColor(tokens.text_3))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._note)
         else:
             painter.drawImage(cells, self._image)
             self._paint_gaps(painter, cells)

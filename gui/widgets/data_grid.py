@@ -7,7 +7,7 @@ Fixed row height, cells painted by one delegate, selection that follows the key 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -379,6 +379,15 @@ class DataGrid(QWidget, Generic[R]):
         for i, column in enumerate(self.model.columns):
             if column.width:
                 self.view.setColumnWidth(i, column.width)
+
+    def set_hidden(self, keys: Collection[str]) -> None:
+        """Leave out these columns and show the others; widths are shared anew only where that changes something."""
+        hidden = [column.key in keys for column in self.model.columns]
+        if hidden == [self.view.isColumnHidden(place) for place in range(len(hidden))]:
+            return
+        for place, is_hidden in enumerate(hidden):
+            self.view.setColumnHidden(place, is_hidden)
+        self.share_width()
 
     def share_width(self) -> None:
         """Give the columns without a width what the others leave, equally; the last of them takes the rest."""

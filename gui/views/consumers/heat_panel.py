@@ -62,7 +62,7 @@ class LagHeatPanel(Panel):
         labels = rows_of(self._places) if matrix.values.shape[0] == len(self._places) else ()
         self.heat.set_matrix(labels, matrix, [f"{topic}, {queue_id}" for topic, queue_id in self._places][: len(labels)])
         self.scale.set_top(short_count_text(matrix.top))
-        self.heat.setToolTip(self.lags.fault or "")
+        self.heat.set_note(self.lags.fault or tr("not recorded"))
 
     def _chosen(self, row: int) -> None:
         if row < len(self._places):

@@ -327,8 +327,7 @@ class ConsumersView(PageView):
         else:
             self.positions.set_rows(position_rows(state, group.name))
             # One topic is named in the header already.
-            self.position_grid.view.setColumnHidden(0, len({row.topic for row in self.positions.rows}) == 1)
-            self.position_grid.share_width()
+            self.position_grid.set_hidden({"topic"} if len({row.topic for row in self.positions.rows}) == 1 else set())
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)

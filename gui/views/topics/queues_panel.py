@@ -158,10 +158,7 @@ class QueuesPanel(QWidget):
         rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "")
         self.model.set_rows(rows)
         # Without a group its columns say nothing.
-        for place, column in enumerate(self.model.columns):
-            if column.key in ("group", "lag", "owner"):
-                self.grid.view.setColumnHidden(place, not group)
-        self.grid.share_width()
+        self.grid.set_hidden(set() if group else {"group", "lag", "owner"})
         even = percent_text(1 / len(rows)) if rows else ""
         self._table.set_subtitle(tr("{count} queues, an even share is {even}", count=len(rows), even=even) if rows else "")
 
@@ -180,6 +177,7 @@ class QueuesPanel(QWidget):
         matrix = self.rates.matrix
         if matrix.values.shape[0] in (0, len(ids)):
             self.heat.set_matrix(labels if matrix.values.size else [], matrix, names)
+        self.heat.set_note(self.rates.fault or tr("not recorded"))
         self.scale.set_top(rate_text(matrix.top))
 
     def _draw(self) -> None:

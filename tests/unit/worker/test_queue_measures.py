@@ -6,7 +6,7 @@ from broker_core.errors import UsageError
 from broker_core.ipc.codec import decode_worker_message, encode_message
 from broker_core.ipc.schema import MeasureTopics, Reply, TopicMeasures
 from broker_core.worker.queries import Queries
-from broker_core.worker.queue_measures import TOPICS_MAX, WHOLE_MAX, measure_topics
+from broker_core.worker.queue_measures import TOPICS_MAX, WHOLE_MAX, QueueMeasures
 from tests.support.engine import Engine
 
 FRAME_HEAD_BYTES = 4
@@ -19,7 +19,7 @@ def test_short_queues_are_measured_exactly(engine: Engine):
     written = engine.store.commit_log_max_offset - begin
     first_ms = engine.clock()
 
-    answer = measure_topics(engine.store, ["orders", "nothing"])
+    answer = QueueMeasures(engine.store).measure(["orders", "nothing"])
 
     assert (answer.topic, answer.queue_id) == (["orders", "orders"], [0, 1])
     assert sum(answer.log_bytes) == written
@@ -35,7 +35,7 @@ def test_long_queues_are_estimated_from_places_all_over_them(engine: Engine):
         engine.put("orders", 0, b"x" * (number // 10))
     written = engine.store.commit_log_max_offset - begin
 
-    answer = measure_topics(engine.store, ["orders"])
+    answer = QueueMeasures(engine.store).measure(["orders"])
 
     assert answer.is_estimate == [True]
     assert answer.queue_bytes == [count * 20]
@@ -44,12 +44,23 @@ def test_long_queues_are_estimated_from_places_all_over_them(engine: Engine):
 
 def test_a_topic_without_messages_has_nothing_to_measure(engine: Engine):
     engine.add_topic("orders", 4)
-    assert measure_topics(engine.store, ["orders"]) == TopicMeasures([], [], [], [], [], [])
+    assert QueueMeasures(engine.store).measure(["orders"]) == TopicMeasures([], [], [], [], [], [])
+
+
+def test_the_time_of_the_oldest_message_is_read_once(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    engine.put("orders", 0, b"x")
+    measures, read = QueueMeasures(engine.store), []
+    store_time = engine.store.store_time
+    monkeypatch.setattr(engine.store, "store_time", lambda *asked: read.append(asked) or store_time(*asked))
+    first = measures.measure(["orders"])
+    engine.put("orders", 0, b"y")
+    assert measures.measure(["orders"]).oldest_ms == first.oldest_ms == [engine.clock()]
+    assert read == [("orders", 0, 0)]
 
 
 def test_too_many_topics_are_refused(engine: Engine):
     with pytest.raises(UsageError, match="100 topics"):
-        measure_topics(engine.store, [str(number) for number in range(TOPICS_MAX + 1)])
+        QueueMeasures(engine.store).measure([str(number) for number in range(TOPICS_MAX + 1)])
 
 
 def test_the_worker_measures(engine: Engine):
