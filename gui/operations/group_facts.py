@@ -80,6 +80,11 @@ class ClientInfos(QObject):
         self.faults: dict[str, str] = {}
 
     @property
+    def group(self) -> str:
+        """Whose clients were asked last."""
+        return self._group
+
+    @property
     def is_complete(self) -> bool:
         """Whether all clients that are asked have told, or refused."""
         return not self._left and not self._query.waiting

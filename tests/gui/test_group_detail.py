@@ -368,14 +368,23 @@ def test_a_client_tells_its_threads_and_what_it_holds(make_view):
 
     row = view.members.rows[0]
     texts = {column.key: column.text(row) for column in view.members.columns}
-    assert (texts["threads"], texts["time"], texts["out"], texts["failed"], texts["held"]) == (
-        "20",
-        "21 ms",
-        "190",
-        "2.2",
-        "12",
-    )
+    keys = ("threads", "time", "out", "failed", "held")
+    assert [texts[key] for key in keys] == ["20", "20.8 ms", "190", "2.2", "12"]
     assert texts["language"] == "JAVA 4.9.8"
+
+
+def test_what_clients_of_another_group_told_is_no_finding_here(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"group": "notify-sms"})
+    assert view.disagreement.isVisible()
+    source.hold = True
+
+    view.open({"group": "stock-worker"})
+    view.clients.arrived.emit()  # the last client of notify-sms, late
+
+    assert view.clients.group == "notify-sms"
+    assert view.disagreement.isHidden()
 
 
 def test_a_client_that_does_not_answer_is_unknown_with_its_reason(make_view, monkeypatch):

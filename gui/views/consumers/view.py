@@ -380,6 +380,8 @@ class ConsumersView(PageView):
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:
+        if self.clients.group != self._shown_group:
+            return
         if self.clients.is_complete and self._state is not None:
             self._findings = findings(self.clients.told, self._state.taken_ms)
         self._show_members()
