@@ -67,7 +67,7 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=66,
+            width=64,
         ),
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=64
@@ -80,7 +80,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=52,
+            width=58,
         ),
         Column(
             "forecast",
@@ -91,7 +91,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=120,
+            width=128,
         ),
         Column(
             "members",
@@ -171,9 +171,9 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
         Column("language", "Client", lambda row: f"{row.language} {version_text(row.version)}".strip() or UNKNOWN, width=118),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=62),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
-               sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=66),
+               sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
         Column("time", "Consume", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
                sort=lambda row: row.info.consume_ms if row.info else None, tip=_told_tip, right=True, width=76),
         Column("out", "Out /s", lambda row: rate_number(row.info.consumed_rate) if row.info else UNKNOWN,

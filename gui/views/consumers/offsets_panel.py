@@ -32,12 +32,12 @@ def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
     """Columns of the list of snapshots."""
     return [
         Column("at", "Saved", lambda row: times.minutes(row.snapshot.taken_ms)[:11] + times.seconds(row.snapshot.taken_ms),
-               sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=170),
+               sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=166),
         Column("topic", "Topic", lambda row: row.snapshot.topic),
-        Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=120),
+        Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=96),
         Column("queues", "Queues", lambda row: str(len(row.snapshot.offsets)), sort=lambda row: len(row.snapshot.offsets),
-               right=True, width=80),
-        Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=300),
+               right=True, width=70),
+        Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=200),
     ]  # fmt: skip
 
 

@@ -63,7 +63,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 512
+GROUP_LIST_WIDTH = 524
+MEMBERS_WIDTH_OF_ALL = 720
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
 FINDINGS_SHOWN = 4
 
@@ -224,7 +225,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 692])
+        split.setSizes([GROUP_LIST_WIDTH, 680])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:
@@ -377,6 +378,8 @@ class ConsumersView(PageView):
         self.clients.show(self._shown_group, self._member_list.client_id, now_ms)
         rows = member_rows(self._member_list, self.positions.rows, now_ms, self.clients.infos, self.clients.faults)
         self.members.set_rows(rows)
+        # What a client holds is in its dialog too; its id needs the room more.
+        self.member_grid.set_hidden({"held"} if self.member_grid.width() < MEMBERS_WIDTH_OF_ALL else set())
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:
