@@ -15,11 +15,13 @@ from broker_core.ipc.schema import (
     ListMembers,
     ListTimers,
     ListTransactions,
+    MeasureTopics,
     Query,
     ReadEvents,
     ReadHistory,
     ReadMessage,
     ReadMessageById,
+    ReadOwnership,
     ReadTransactionHistory,
     Shutdown,
     StartSearch,
@@ -28,7 +30,8 @@ from broker_core.remoting.administration import READING
 
 _LOOKING = (
     BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListDelayed, ListMembers, ListTimers,
-    ListTransactions, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadTransactionHistory, Shutdown, StartSearch,
+    ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadOwnership,
+    ReadTransactionHistory, Shutdown, StartSearch,
 )  # fmt: skip
 """Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
 

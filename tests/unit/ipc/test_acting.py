@@ -15,6 +15,8 @@ from broker_core.ipc.schema import (
     EndTransaction,
     ListAtomic,
     ListTransactions,
+    MeasureTopics,
+    ReadOwnership,
     ResumeTransaction,
     SendMessage,
     Shutdown,
@@ -47,6 +49,8 @@ def test_looking_and_stopping_are_no_acts():
         BrowseQueue("T", 0, 0, 1),
         ListTransactions(0, 1),
         ListAtomic(0, 1),
+        MeasureTopics(["T"]),
+        ReadOwnership("g", 0, 1),
         Shutdown(),
         AskBroker(RequestCode.GET_BROKER_CONFIG),
     ]
