@@ -14,7 +14,7 @@ from broker_core.api import AskBroker, BrokerAnswer, JsonBodyError, OrbitError
 from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.notice import Notice
@@ -193,6 +193,7 @@ class StagedSettings(Panel, Generic[T]):
             start=lambda: source.ask_broker(self._subject.request(before, wanted)),
             facts=[(tr(change.field.title), change.text) for change in changes],
             enter_starts=True,
+            refusal=read_only_reason(source),
         )
         dialog = ActionDialog(plan, self._context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._applied(name, before, undoes=undoes))

@@ -283,6 +283,16 @@ def test_a_refusal_in_the_middle_says_how_many_were_done(make_view, monkeypatch)
     dialog.reject()
 
 
+def test_over_a_read_only_connection_nothing_is_reset_or_deleted(make_view):
+    source = FakeSource()
+    source.read_only = True
+    view = make_view(source)
+    for dialog in (reset(view, "latest"), view.dialogs.delete(view.group_grid.selected_row)):
+        dialog.typed.setText("payment-settle")
+        assert not dialog.is_ready
+        dialog.reject()
+
+
 # ---- snapshots ----
 
 

@@ -388,7 +388,7 @@ def test_over_a_read_only_connection_no_topic_is_made(make_view, qtbot):
     assert not made.create_button.isEnabled()
     assert "read-only" in made.error.text()
     qtbot.keyClick(made.name, Qt.Key.Key_Return)
-    assert source.asked == []
+    assert "create_topic" not in [name for name, _ in source.asked]
 
 
 def test_name_rules_are_said_while_typing(dialog):

@@ -13,7 +13,7 @@ from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult, re
 from gui.operations.snapshots import OffsetSnapshots
 from gui.text import tr
 from gui.theme.tokens import State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.consumers.client_dialog import ClientDialog
 from gui.views.consumers.group_settings import delete_group_dialog
 from gui.views.consumers.offsets_panel import UNDO, offsets_text
@@ -72,6 +72,7 @@ class GroupActions:
                 (tr("Offsets"), offsets_text(snapshot)),
             ],
             enter_starts=True,
+            refusal=read_only_reason(self._context.source),
         )
         dialog = ActionDialog(plan, self._context.theme, self._page)
         dialog.set_blocked("" if moves else tr("The group stands there already."))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from gui.models.consumers import GroupRow, topics_of
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
 from monitoring.admin.groups import (
@@ -107,6 +107,7 @@ def delete_group_dialog(
         warning="" if group.offline else tr("Its clients are online: the broker makes the group anew when they ask next."),
         typed=group.name,
         is_destructive=True,
+        refusal=read_only_reason(source),
     )
     dialog = ActionDialog(plan, theme, parent)
     dialog.extra.addWidget(with_offsets)

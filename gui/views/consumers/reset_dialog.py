@@ -20,7 +20,7 @@ from gui.operations.snapshots import OffsetSnapshots
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid, GridView
@@ -105,6 +105,7 @@ class ResetDialog(ActionDialog):
             warning=online_words(group),
             typed=group.name,
             is_destructive=True,
+            refusal=read_only_reason(context.source),
         )
         super().__init__(plan, context.theme, parent)
         self._offsets_query: LatestQuery[list[BrokerAnswer]] = LatestQuery(self)
@@ -232,7 +233,8 @@ class ResetDialog(ActionDialog):
         def fail(error: OrbitError) -> None:
             self.error.set(tr("Where the queues stood then was not read"), error.message, State.CRITICAL)
 
-        self.error.set("")
+        if not self._plan.refusal:
+            self.error.set("")
         self._offsets_query.ask(chain, take, fail)
 
     @property

@@ -8,7 +8,7 @@ from gui.models.topics import TopicRow, topic_group_rows
 from gui.operations.requests import RequestChain
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
@@ -46,6 +46,7 @@ def delete_dialog(
         warning=_warning(topic, online),
         typed=topic.name,
         is_destructive=True,
+        refusal=read_only_reason(source),
     )  # fmt: skip
     return ActionDialog(plan, theme, parent)
 
