@@ -1,7 +1,7 @@
 """Command line of `store`: verify a store, print what is in it, or delete what is too old. Only the last changes anything.
 
-    store verify DIR [--delay-levels TEXT]
-    store dump DIR [--topic T] [--kind messages|queues|index|config]
+    store verify DIR [--delay-levels TEXT] [--commit-log DIRS]
+    store dump DIR [--topic T] [--kind messages|queues|index|config] [--commit-log DIRS]
     store clean DIR [--reserved-hours N]
 
 Findings go to standard output (verify) or standard error (dump); standard output of a dump is JSON Lines.
@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from broker_core.config import StoreConfig
-from broker_core.errors import OrbitError
+from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.inspection.dump import Row, dump_config, dump_index, dump_messages, dump_queues
 from broker_core.store.inspection.finding import Finding
 from broker_core.store.inspection.verify import Verification
+from broker_core.store.log_places import paths_of
 from broker_core.store.message_store import MessageStore
 from broker_core.store.ownership import check_directory, open_failed
 
@@ -68,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
             default=StoreConfig().message_delay_level,
             help="messageDelayLevel of the store's broker (default: %(default)s)",
         )
+        command.add_argument(
+            "--commit-log",
+            metavar="DIRS",
+            default="",
+            help="directories of the commit log, separated by commas (storePathCommitLog; default: DIR/commitlog)",
+        )
     clean = commands.add_parser("clean", help="delete what is too old from a store that nobody has open; prints how much")
     clean.add_argument("directory", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
     clean.add_argument(
@@ -109,7 +116,7 @@ def _clean(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
-    run = Verification(root, DelayLevels(arguments.delay_levels))
+    run = Verification(root, DelayLevels(arguments.delay_levels), _log_directories(arguments))
     count = 0
     for finding in run.findings():
         count += 1
@@ -127,7 +134,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _dump(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
     levels = DelayLevels(arguments.delay_levels)
-    check_directory(root, read_only=True)
+    check_directory(root, read_only=True, logs=_log_directories(arguments))
     findings: list[Finding] = []
     left_out = 0
     for line in _lines(arguments, root, levels, findings):
@@ -136,6 +143,19 @@ def _dump(arguments: argparse.Namespace) -> int:
             left_out += _tell(findings)
     left_out += _tell(findings)
     return EXIT_UNSOUND if left_out else 0
+
+
+def _log_directories(arguments: argparse.Namespace) -> list[Path]:
+    """Directories of the commit log as given; none: the store's own.
+
+    Raises:
+        ForeignStoreError: One of them is not there.
+    """
+    found = paths_of(arguments.commit_log)
+    for path in found:
+        if not path.is_dir():
+            raise ForeignStoreError(f"there is no commit log directory {path}. Check --commit-log", path=str(path))
+    return found
 
 
 def _tell(findings: list[Finding]) -> int:
@@ -150,11 +170,11 @@ def _tell(findings: list[Finding]) -> int:
 def _lines(arguments: argparse.Namespace, root: Path, levels: DelayLevels, findings: list[Finding]) -> Iterator[str]:
     topic: str | None = arguments.topic
     if arguments.kind == "messages":
-        return dump_messages(root, topic, levels, findings)
+        return dump_messages(root, topic, levels, findings, _log_directories(arguments))
     if arguments.kind == "queues":
         return map(_line, dump_queues(root, topic))
     if arguments.kind == "index":
-        return map(_line, dump_index(root, topic, findings))
+        return map(_line, dump_index(root, topic, findings, _log_directories(arguments)))
     return map(_line, dump_config(root, topic, findings))
 
 

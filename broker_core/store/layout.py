@@ -12,6 +12,7 @@ Source: store specification §1.2, §2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ from broker_core.message.record import (
 )
 from broker_core.message.sys_flag import BORN_HOST_V6, HOST_V6_MASK, STORE_HOST_V6
 from broker_core.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
-from broker_core.store.paths import StorePaths, offset_files
+from broker_core.store.log_places import LogPlaces
+from broker_core.store.paths import StorePaths
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
@@ -127,9 +129,17 @@ class RecordHeads:
         return RecordHeads(**(values | columns))
 
 
-def commit_log_files(root: Path) -> list[tuple[Path, int]]:
-    """Commit log files of a store, by ascending base offset: path, base offset."""
-    return offset_files(StorePaths(root).commit_log)
+def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple[Path, int]]:
+    """Commit log files of a store, by ascending base offset: path, base offset.
+
+    Args:
+        root: Store directory.
+        directories: All directories of its commit log; by default the one in ``root``.
+
+    Raises:
+        CorruptStoreError: A file lies in two directories.
+    """
+    return LogPlaces(directories or [StorePaths(root).commit_log]).files()
 
 
 def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordHeads:  # noqa: ANN401  mmap has no type

@@ -42,8 +42,8 @@ class LogPlaces:
     @classmethod
     def of(cls, config: StoreConfig, default: Path, is_full: Callable[[Path], bool]) -> LogPlaces:
         """As the settings say; ``default`` is the directory of a store without these settings."""
-        directories = _paths(config.commit_log_paths) or [default]
-        return cls(directories, _paths(config.commit_log_paths_read_only), is_full)
+        directories = paths_of(config.commit_log_paths) or [default]
+        return cls(directories, paths_of(config.commit_log_paths_read_only), is_full)
 
     def files(self) -> list[tuple[Path, int]]:
         """All files, by ascending base offset.
@@ -83,8 +83,9 @@ class LogPlaces:
 
 def log_directories(config: StoreConfig, default: Path) -> list[Path]:
     """All directories of a store's commit log; ``default`` without settings."""
-    return [*(_paths(config.commit_log_paths) or [default]), *_paths(config.commit_log_paths_read_only)]
+    return [*(paths_of(config.commit_log_paths) or [default]), *paths_of(config.commit_log_paths_read_only)]
 
 
-def _paths(text: str) -> list[Path]:
+def paths_of(text: str) -> list[Path]:
+    """Directories as a setting names them, separated by commas."""
     return [Path(part.strip()).absolute() for part in text.split(SEPARATOR) if part.strip()]

@@ -86,6 +86,10 @@ class RecordColumns:
         )
         return found
 
+    def named(self, field: pa.Field) -> pa.Array:
+        """One column, see `batch`."""
+        return self._column(field)
+
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """The columns of an Arrow schema, in its order; a column this class does not know is null."""
         return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from broker_core.store.layout import map_file, scan_records
+from spark_reports.datasource.log_files import LogFile
 
 CLOCK_MARGIN_MS = 600_000
 """How far a clock may have been set back without a record being missed."""
@@ -18,25 +19,25 @@ _FIRST_BYTES = 8 << 20
 """How far into a file its first record ends: records have at most four MiB by default."""
 
 
-def outside(files: Sequence[tuple[Path, int, int]], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
+def outside(files: Sequence[LogFile], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
     """Paths of the files that hold nothing of a range.
 
     Args:
-        files: Path, base offset and size, oldest first; of one store.
+        files: Oldest first; of one store.
         from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
         to_ms: Exclusive; None: to the newest.
     """
     if from_ms is None and to_ms is None:
         return frozenset()
-    begins = [_first_store_ms(path, base) for path, base, _ in files]
+    begins = [_first_store_ms(file.path, file.base) for file in files]
     found = set()
-    for (path, _, _), (begin, following) in zip(files, itertools.pairwise(begins), strict=False):
+    for file, (begin, following) in zip(files, itertools.pairwise(begins), strict=False):
         if begin is None or following is None:
             continue
         too_old = from_ms is not None and following < from_ms - CLOCK_MARGIN_MS
         too_new = to_ms is not None and begin >= to_ms + CLOCK_MARGIN_MS
         if too_old or too_new:
-            found.add(str(path))
+            found.add(str(file.path))
     return frozenset(found)
 
 

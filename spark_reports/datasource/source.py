@@ -3,11 +3,17 @@
     spark.dataSource.register(RocketMQStoreDataSource)
     spark.read.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
 
-Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``from_ms`` and ``to_ms`` (store time, epoch milliseconds,
-from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting, half or retried
-message was first sent to); ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly
-outside the time range are not opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema
-of just the columns it needs, the reader makes no others. It does not decompress bodies and does not check their checksums.
+Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``commit_log`` (directories of the log of one store,
+separated by commas, where it does not lie in the store's own ``commitlog``); ``from_ms`` and ``to_ms`` (store time, epoch
+milliseconds, from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting,
+half or retried message was first sent to); ``by_queues`` (``true``: find the records of ``topics`` or of ``where("topic =
+…")`` by the consume queues where that is cheaper, see `spark_reports.datasource.queue_files` for what that leaves out);
+``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly outside the time range are not
+opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs,
+the reader makes no others. It does not decompress bodies and does not check their checksums.
+
+Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`; a session of one's own has to allow that:
+``spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")``. Spark refuses the read without it.
 
 ``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`.
 """
@@ -17,23 +23,29 @@ from __future__ import annotations
 import json
 import mmap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from broker_core.store.layout import RecordHeads, scan_records
+from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.plan import FileRange, ReadPlan, damage_reason, is_filler, mapped, plan_read
+from spark_reports.datasource.filters import Comparison, comparison_of, one_of, store_times
+from spark_reports.datasource.log_files import directories_of, mapped
+from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
+from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
 
 SCAN_BYTES = 16 << 20
 """Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
+
+_ARROW: pa.Schema = to_arrow_schema(ALL_COLUMNS, timezone="UTC")
 
 OUTSIDE_RANGE = "outside the time range"
 OTHER_TOPIC = "of another topic"
@@ -78,6 +90,22 @@ class Selection:
     to_ms: int | None = None
     topics: tuple[str, ...] = ()
     meant: bool = False
+    comparisons: tuple[Comparison, ...] = ()
+
+    def earliest_ms(self) -> int | None:
+        """Store time before which nothing is wanted."""
+        return max((one for one in (self.from_ms, store_times(self.comparisons)[0]) if one is not None), default=None)
+
+    def end_ms(self) -> int | None:
+        """Store time from which on nothing is wanted."""
+        return min((one for one in (self.to_ms, store_times(self.comparisons)[1]) if one is not None), default=None)
+
+    def stored_topics(self) -> frozenset[str] | None:
+        """The only topics, as stored, that can be wanted; None: any."""
+        pushed = one_of(self.comparisons, "topic")
+        if not self.topics or self.meant:
+            return pushed
+        return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
 
 
 class Skipped:
@@ -127,7 +155,22 @@ class StoreReader(DataSourceReader):
         self._schema = schema
         self._plan = options.get("plan")
         self._roots = roots_of(options)
+        self._directories = directories_of(options.get("commit_log", ""), self._roots)
         self._selection = selection_of(options)
+        self._by_queues = flag_of(options, "by_queues")
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Take over what the reader can decide; what is left goes back to Spark.
+
+        Beside accounting rows Spark looks at all filters again: those rows have to pass them too.
+        """
+        accounted = SKIPPED_REASON in self._schema.names
+        for one in filters:
+            comparison = comparison_of(one)
+            if comparison is not None:
+                self._selection = replace(self._selection, comparisons=(*self._selection.comparisons, comparison))
+            if comparison is None or accounted:
+                yield one
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each group of file ranges."""
@@ -135,7 +178,21 @@ class StoreReader(DataSourceReader):
         return [StorePartition(task) for task in plan.tasks] or [StorePartition(())]
 
     def _planned(self) -> ReadPlan:
-        return plan_read(self._roots, from_ms=self._selection.from_ms, to_ms=self._selection.to_ms)
+        stores = one_of(self._selection.comparisons, "store")
+        roots = [root for root in self._roots if stores is None or root in stores]
+        plan = plan_read(
+            roots, directories=self._directories, from_ms=self._selection.earliest_ms(), to_ms=self._selection.end_ms()
+        )
+        topics = self._selection.stored_topics()
+        if not self._by_queues or topics is None or SKIPPED_REASON in self._schema.names:
+            return plan
+        ranges = [part for task in plan.tasks for part in task]
+        kept: list[FileRange] = []
+        for root in roots:
+            own = [part for part in ranges if part.store == root]
+            found = narrowed(own, root, topics)
+            kept += own if found is None else found
+        return replace(plan, tasks=tuple(grouped(kept)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Batches of one partition."""
@@ -195,6 +252,18 @@ def selection_of(options: Mapping[str, str]) -> Selection:
     return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))), meant=topics_of == "meant")
 
 
+def flag_of(options: Mapping[str, str], name: str) -> bool:
+    """An option that is ``true`` or ``false``, which is the default.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name} is true or false, not “{text}”")
+    return text == "true"
+
+
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
     skipped = Skipped()
@@ -217,6 +286,10 @@ def _select(records: RecordColumns, selection: Selection, skipped: Skipped) -> R
         among = records.topic_among(selection.topics, meant=selection.meant)
         skipped.add(OTHER_TOPIC, records.choose(~among))
         records = records.choose(among)
+    for comparison in selection.comparisons:
+        if not len(records):
+            break
+        records = records.choose(comparison.holds(records.named(_ARROW.field(comparison.column))))
     return records
 
 

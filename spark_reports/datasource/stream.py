@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -20,7 +21,8 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
-from spark_reports.datasource.plan import FileRange, first_offset, ranges_from
+from spark_reports.datasource.log_files import directories_of, first_offset
+from spark_reports.datasource.plan import FileRange, ranges_from
 from spark_reports.datasource.source import StorePartition, check_columns, read_ranges, roots_of, selection_of
 
 BEGINNINGS = ("oldest", "newest")
@@ -44,20 +46,24 @@ class StoreStreamReader(DataSourceStreamReader):
             raise UsageError(f"option begin is {' or '.join(BEGINNINGS)}, not “{self._begin}”")
         self._schema = schema
         self._roots = roots_of(options)
+        self._directories = directories_of(options.get("commit_log", ""), self._roots)
         self._selection = selection_of(options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where a new query begins, by store."""
-        first = {root: first_offset(root) for root in self._roots}
-        return {root: ranges_from(root, start)[1] for root, start in first.items()} if self._begin == "newest" else first
+        first = {root: first_offset(root, self._directories) for root in self._roots}
+        return first if self._begin == BEGINNINGS[0] else {root: self._end(root, start) for root, start in first.items()}
+
+    def _end(self, root: str, start: int) -> int:
+        return ranges_from(root, start, directories=self._directories).end
 
     def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where the last whole record of each store ends now."""
-        return {root: ranges_from(root, offset)[1] for root, offset in start.items()}
+        return {root: self._end(root, offset) for root, offset in start.items()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """One partition for each range between the two."""
-        parts = [part for root, offset in start.items() for part in ranges_between(root, offset, end[root])]
+        parts = [part for root, offset in start.items() for part in ranges_between(root, offset, end[root], self._directories)]
         return [StorePartition((part,)) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -66,8 +72,8 @@ class StoreStreamReader(DataSourceStreamReader):
         yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
 
 
-def ranges_between(root: str, start: int, end: int) -> list[FileRange]:
+def ranges_between(root: str, start: int, end: int, directories: Sequence[Path] = ()) -> list[FileRange]:
     """What a store holds between two offsets that it was followed to; the same at every call."""
-    ranges, _ = ranges_from(root, start)
+    ranges = ranges_from(root, start, directories=directories).ranges
     before = [part for part in ranges if part.base_offset + part.start < end]
     return [replace(part, end=min(part.end, end - part.base_offset)) for part in before]

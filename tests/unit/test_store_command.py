@@ -57,6 +57,32 @@ def test_a_dump_says_what_it_leaves_out(root, capsys):
     assert output.err.startswith(f"commitlog/{path.name} at 0: the record's body of 1 bytes")
 
 
+def test_a_log_in_several_directories_is_verified_and_dumped(tmp_path, capsys):
+    bench = StoreBench(tmp_path / "store")
+    with bench.open() as store:
+        for number in range(200):
+            store.put(message(b"%d" % number * 40))
+    other = tmp_path / "other"
+    other.mkdir()
+    for path in sorted((bench.root / "commitlog").iterdir())[1::2]:
+        path.rename(other / path.name)
+    directories = ["--commit-log", f"{bench.root / 'commitlog'},{other}"]
+    assert main(["verify", str(bench.root)]) == 1
+    capsys.readouterr()
+    assert main(["verify", str(bench.root), *directories]) == 0
+    assert "200 records from 0 to" in capsys.readouterr().out
+    assert main(["dump", str(bench.root), *directories]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 200
+    first = min(other.iterdir())
+    data = bytearray(first.read_bytes())
+    data[88] ^= 1
+    first.write_bytes(data)
+    assert main(["verify", str(bench.root), *directories]) == 1
+    assert capsys.readouterr().out.startswith(f"{first} at 0: ")
+    assert main(["verify", str(bench.root), "--commit-log", str(tmp_path / "nowhere")]) != 0
+    assert "there is no commit log directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["verify", "dump"])
 def test_a_wrong_directory_is_an_error_in_words(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 3

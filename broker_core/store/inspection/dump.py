@@ -5,7 +5,7 @@ Takes no lock and changes nothing. Memory does not grow with the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from broker_core.store.record_columns import QueueGroup, queue_groups, unit_code
 Row = dict[str, Any]
 
 
-def dump_messages(root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding]) -> Iterator[str]:
+def dump_messages(
+    root: Path, topic: str | None, levels: DelayLevels, findings: list[Finding], log_directories: Sequence[Path] = ()
+) -> Iterator[str]:
     """Every record of the commit log in order of physical offset, as lines of JSON.
 
     Args:
@@ -34,8 +36,9 @@ def dump_messages(root: Path, topic: str | None, levels: DelayLevels, findings: 
         topic: Only records of this topic.
         levels: Delay levels, for the tags codes of records that have no unit.
         findings: Gets the places where there is no readable record.
+        log_directories: All directories of the commit log; by default the one in ``root``.
     """
-    log, readers, lines = LogReader(root), QueueReaders(root), MessageLines(findings)
+    log, readers, lines = LogReader(root, directories=log_directories), QueueReaders(root), MessageLines(findings)
     try:
         for window in log.windows():
             findings += log.findings
@@ -94,9 +97,9 @@ def _extension(reader: QueueReader, address: int) -> Row:
     return {"extTagsCode": unit.tags_code, "extStoreTimestamp": unit.store_ms, "extBitMap": unit.bitmap.hex()}
 
 
-def dump_index(root: Path, topic: str | None, findings: list[Finding]) -> Iterator[Row]:
+def dump_index(root: Path, topic: str | None, findings: list[Finding], log_directories: Sequence[Path] = ()) -> Iterator[Row]:
     """Every index item, by file and number; with ``topic``, those that point to its records."""
-    log = LogReader(root)
+    log = LogReader(root, directories=log_directories)
     for file in load_index(root):
         if file.header is None or (file.header.next_item > 1 and not file.slots):
             findings.append(file.find(0, "the file's header is damaged; its items cannot be told apart"))

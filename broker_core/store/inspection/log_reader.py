@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,10 +45,12 @@ class LogReader:
     Args:
         root: Store directory.
         window_bytes: How much is looked at in one go, but for larger records.
+        directories: All directories of the commit log; by default the one in ``root``.
     """
 
     root: Path
     window_bytes: int = _WINDOW_BYTES
+    directories: Sequence[Path] = ()
     findings: list[Finding] = field(default_factory=list)
     """Inconsistencies met by `windows` since they were last taken out."""
     notes: list[Finding] = field(default_factory=list)
@@ -62,7 +64,7 @@ class LogReader:
     _mapped: OrderedDict[int, mmap.mmap] = field(default_factory=OrderedDict, init=False)
 
     def __post_init__(self) -> None:
-        self.files = commit_log_files(self.root)
+        self.files = commit_log_files(self.root, self.directories)
         self.file_bytes = self.files[0][0].stat().st_size if self.files else 0
 
     @property
@@ -89,7 +91,7 @@ class LogReader:
         for path, base in files:
             mapped = self.mapped(base)
             if mapped is None and path == self.files[-1][0]:
-                self.notes.append(Finding(str(path.relative_to(self.root)), 0, "made and not used yet: it has no bytes"))
+                self.notes.append(Finding(self._name(path), 0, "made and not used yet: it has no bytes"))
             elif mapped is None:
                 self._find(path, 0, f"the file is gone or has no bytes; others have {self.file_bytes:,}")
             else:
@@ -97,8 +99,12 @@ class LogReader:
                 yield from self._windows_of(path, base, mapped, max(0, start - base), limit, check_bodies=check_bodies)
                 _let_go(mapped, 0, len(mapped))
 
+    def _name(self, path: Path) -> str:
+        """A file as findings name it: within the store, or with its directory where the log lies elsewhere."""
+        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
     def _find(self, path: Path, position: int, text: str) -> None:
-        self.findings.append(Finding(str(path.relative_to(self.root)), position, text))
+        self.findings.append(Finding(self._name(path), position, text))
 
     def _is_begun(self, base: int) -> bool:
         head = self.record(base, FILLER.size)
@@ -180,7 +186,7 @@ class LogReader:
             self._find(path, end, f"the last {rest:,} bytes hold neither a record nor a filler, and another file follows")
         elif (first := _first_not_zero(mapped, end, limit)) < limit:
             text = f"behind the end of the log at {end:,} the file is not empty: left-overs that a broker writes over"
-            self.notes.append(Finding(str(path.relative_to(self.root)), first, text))
+            self.notes.append(Finding(self._name(path), first, text))
 
     # ---- single records ------------------------------------------------------------------------------------------------
 

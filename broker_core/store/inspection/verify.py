@@ -6,7 +6,7 @@ batch queues of 5.x, RocksDB databases, and what a recovery cut off; all are nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,10 +31,12 @@ class Verification:
     Args:
         root: Store directory.
         levels: Delay levels of its broker.
+        log_directories: All directories of its commit log; by default the one in ``root``.
     """
 
     root: Path
     levels: DelayLevels
+    log_directories: Sequence[Path] = ()
     records: int = 0
     queues: int = 0
     index_files: int = 0
@@ -51,8 +53,8 @@ class Verification:
             StorePermissionError: It cannot be read.
             OSError: A file cannot be read.
         """
-        check_directory(self.root, read_only=True)
-        log, readers = LogReader(self.root), QueueReaders(self.root)
+        check_directory(self.root, read_only=True, logs=self.log_directories)
+        log, readers = LogReader(self.root, directories=self.log_directories), QueueReaders(self.root)
         try:
             yield from self._run(log, readers)
         finally:

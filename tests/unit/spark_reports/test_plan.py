@@ -1,9 +1,12 @@
+import shutil
 import struct
+from pathlib import Path
 
 import pytest
 
-from broker_core.errors import ForeignStoreError
-from spark_reports.datasource import plan
+from broker_core.errors import CorruptStoreError, ForeignStoreError, UsageError
+from spark_reports.datasource import chain
+from spark_reports.datasource.log_files import directories_of
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from tests.support.store_writer import StoreWriter
 
@@ -108,6 +111,34 @@ def test_a_directory_that_is_no_store_is_refused(tmp_path, name, said):
         plan_read([tmp_path / name])
 
 
+def test_a_log_in_several_directories_is_one(tmp_path):
+    """As storePathCommitLog with two directories lays it out: every second file in the other one."""
+    _, offsets = write(tmp_path / "store", 60, file_bytes=2048)
+    whole = plan_read([tmp_path / "store"])
+    other = tmp_path / "other disk"
+    other.mkdir()
+    for path in sorted((tmp_path / "store" / "commitlog").iterdir())[1::2]:
+        path.rename(other / path.name)
+    directories = (tmp_path / "store" / "commitlog", other)
+    spread = plan_read([tmp_path / "store"], directories=directories)
+    assert [(part.base_offset, part.start, part.end) for part in ranges(spread)] == [
+        (part.base_offset, part.start, part.end) for part in ranges(whole)
+    ]
+    assert len({part.path.rpartition("/")[0] for part in ranges(spread)}) == 2
+    shutil.copy(next(other.iterdir()), tmp_path / "store" / "commitlog")
+    with pytest.raises(CorruptStoreError, match="each file once"):
+        plan_read([tmp_path / "store"], directories=directories)
+    with pytest.raises(ForeignStoreError, match="there is no commit log directory"):
+        plan_read([tmp_path / "store"], directories=[tmp_path / "nowhere"])
+    assert len(offsets) == 60
+
+
+def test_directories_belong_to_one_store(tmp_path):
+    assert directories_of("/a, /b", ["/store"]) == (Path("/a"), Path("/b"))
+    with pytest.raises(UsageError, match="belong to one store, and 2 are read"):
+        directories_of("/a", ["/one", "/two"])
+
+
 def test_a_put_that_is_under_way_is_no_damage(tmp_path, monkeypatch):
     """The head of a record is there before its body; a moment later both are, and records behind it."""
     writer, offsets = write(tmp_path, 5)
@@ -121,6 +152,6 @@ def test_a_put_that_is_under_way_is_no_damage(tmp_path, monkeypatch):
         writer.append("orders", b"z")
         writer.flush()
 
-    monkeypatch.setattr(plan.time, "sleep", complete_meanwhile)
+    monkeypatch.setattr(chain.time, "sleep", complete_meanwhile)
     assert [(part.start, part.end, part.damage) for part in ranges(plan_read([tmp_path]))] == [(0, last, None)]
     assert (len(looks), len(offsets)) == (1, 5)

@@ -1,0 +1,139 @@
+"""The chain of records in one mapped log file: where it leads, where it is broken, and whether its end is still being written.
+
+Source: store specification §2.1, §2.3.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from zlib import crc32
+
+from broker_core.store.layout import scan_records
+
+RESYNC_BYTES = 8 << 20
+"""How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+TAIL_LOOKS = 3
+TAIL_PAUSE_S = 0.02
+
+_MAGICS = (-626843481, -626843477)
+_BLANK_MAGIC = -875286124
+_RECORD_BYTES_MIN = 91
+
+# TOTALSIZE i32 | MAGICCODE i32 | BODYCRC, QUEUEID, FLAG, QUEUEOFFSET 20 bytes | PHYSICALOFFSET i64
+_LINK = struct.Struct(">ii20xq")
+assert _LINK.size == 36
+LINK_BYTES = _LINK.size
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+
+
+def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
+    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
+    borders = [start]
+    next_border = start + split_bytes
+    position, last = start, limit - _LINK.size
+    unpack = _LINK.unpack_from
+    while position <= last:
+        size, magic, own_offset = unpack(buffer, position)
+        if magic not in _MAGICS or own_offset != base_offset + position or size < _RECORD_BYTES_MIN or position + size > limit:
+            break
+        if position >= next_border:
+            borders.append(position)
+            next_border = position + split_bytes
+        position += size
+    return borders, position
+
+
+def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
+    """Start of the last record of a followed chain before ``end``, None for an empty chain."""
+    position = max((border for border in borders if border < end), default=None)
+    if position is None:
+        return None
+    while True:
+        (size,) = struct.unpack_from(">i", buffer, position)
+        if position + size >= end:
+            return position
+        position += size
+
+
+def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:
+    """``end``, or the start of the last record if its parts or its body are not whole (yet)."""
+    start = _last_start(buffer, borders, end)
+    if start is None:
+        return end
+    base_offset = struct.unpack_from(">q", buffer, start + 28)[0] - start
+    heads = scan_records(buffer, base_offset, start, end)
+    if len(heads) != 1:
+        return start
+    body_start = int(heads.body_position[0])
+    body = buffer[body_start : body_start + int(heads.body_bytes[0])]
+    return end if not body or crc32(body) & 0x7FFFFFFF == int(heads.body_crc[0]) else start
+
+
+def record_behind(buffer: mmap.mmap, base_offset: int, borders: list[int], position: int) -> int | None:
+    """Where the log goes on behind a broken place of the last file, None if it ends there.
+
+    Records behind it count only if they were stored after the one before it: a log that was cut by recovery and written
+    again can have whole old records behind its end.
+    """
+    if position + _SIZE_AND_MAGIC.size > len(buffer):
+        return None
+    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
+    if magic == _BLANK_MAGIC or not (size or magic):
+        return None
+    window = scan_records(buffer, base_offset, position + 1, min(len(buffer), position + RESYNC_BYTES))
+    if not len(window):
+        return None
+    last_start = _last_start(buffer, borders, position)
+    if last_start is not None:
+        before = scan_records(buffer, base_offset, last_start, position)
+        if len(before) and int(before.store_ms[-1]) > int(window.store_ms[0]):
+            return None
+    return int(window.position[0])
+
+
+def becomes_a_record(buffer: mmap.mmap, base_offset: int, end: int, limit: int) -> bool:
+    """Whether the bytes behind the end become a whole record within a moment: a broker was seen in the middle of a put."""
+    for _ in range(TAIL_LOOKS):
+        time.sleep(TAIL_PAUSE_S)  # a put under way takes microseconds; what is still incomplete then is torn
+        if is_filler(buffer, end):
+            return True
+        _, now = follow(buffer, base_offset, end, limit, limit)
+        if now > end and before_torn_body(buffer, [end], _first_end(buffer, end)) > end:
+            return True
+    return False
+
+
+def _first_end(buffer: mmap.mmap, start: int) -> int:
+    size: int = struct.unpack_from(">i", buffer, start)[0]
+    return start + size
+
+
+def tail_bytes(buffer: mmap.mmap, end: int) -> int:
+    """Bytes behind the end up to the last one that is not zero, looking one largest record ahead."""
+    if end + _SIZE_AND_MAGIC.size > len(buffer):
+        return 0
+    if _SIZE_AND_MAGIC.unpack_from(buffer, end)[1] == _BLANK_MAGIC:
+        return 0
+    return len(buffer[end : end + RESYNC_BYTES // 2].rstrip(b"\0"))
+
+
+def damage_reason(buffer: mmap.mmap, position: int) -> str:
+    """Why no record could be read at a position, in words."""
+    if position + _SIZE_AND_MAGIC.size > len(buffer):
+        return "too few bytes for a record"
+    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
+    if not size and not magic:
+        return "zeros where a record should be"
+    if magic not in _MAGICS:
+        return "no magic code of a record"
+    return "record whose lengths or own offset do not fit"
+
+
+def is_filler(buffer: mmap.mmap, position: int) -> bool:
+    """Whether an end-of-file filler stands at a position."""
+    if position + _SIZE_AND_MAGIC.size > len(buffer):
+        return False
+    size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, position)
+    return bool(magic == _BLANK_MAGIC and size == len(buffer) - position)

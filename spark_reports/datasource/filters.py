@@ -1,0 +1,133 @@
+"""What of a query's WHERE the reader decides itself, before it makes any other column of a record.
+
+Spark hands over comparisons that are joined by AND. Taken are those of the columns in `PUSHED`: equality and lists, for texts
+also beginnings, ends and parts, for numbers and times also order; each of them negated too. As in SQL nothing that is null
+fulfils any of them. Times also leave out whole log files, and the topic may leave out most of the log, see `queue_files`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+PUSHED = (
+    "store", "topic", "real_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time", "body_bytes",
+    "store_bytes", "tag", "unique_key", "kind", "delay_level", "reconsume_times", "producer_group",
+)  # fmt: skip
+"""Columns whose comparisons the reader takes over."""
+
+Value = str | int | datetime
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+_OPERATIONS: dict[type[Filter], str] = {
+    EqualTo: "equal",
+    GreaterThan: "greater",
+    GreaterThanOrEqual: "greater_equal",
+    LessThan: "less",
+    LessThanOrEqual: "less_equal",
+    In: "in",
+    StringStartsWith: "starts",
+    StringEndsWith: "ends",
+    StringContains: "contains",
+}
+_TESTS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
+    "equal": pc.equal,
+    "greater": pc.greater,
+    "greater_equal": pc.greater_equal,
+    "less": pc.less,
+    "less_equal": pc.less_equal,
+    "starts": lambda column, value: pc.starts_with(column, value.as_py()),
+    "ends": lambda column, value: pc.ends_with(column, value.as_py()),
+    "contains": lambda column, value: pc.match_substring(column, value.as_py()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One condition on one column.
+
+    Args:
+        column: One of `PUSHED`.
+        operation: A key of the tests above, or ``in``.
+        values: What is compared with; one value, or the list of ``in``.
+        is_negated: It must not hold.
+    """
+
+    column: str
+    operation: str
+    values: tuple[Value, ...]
+    is_negated: bool = False
+
+    def holds(self, column: pa.Array) -> npt.NDArray[np.bool_]:
+        """For each value of the column whether the condition holds; never for null."""
+        values = pa.array(self.values, column.type)
+        if self.operation == "in":
+            found = pc.if_else(pc.is_valid(column), pc.is_in(column, value_set=values), pa.scalar(None, pa.bool_()))
+        else:
+            found = _TESTS[self.operation](column, values[0])
+        found = pc.fill_null(pc.invert(found) if self.is_negated else found, fill_value=False)
+        wanted: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+        return wanted
+
+
+def comparison_of(pushed: Filter) -> Comparison | None:
+    """The condition that a filter of Spark states; None if it is left to Spark."""
+    is_negated = isinstance(pushed, Not)
+    inner = pushed.child if isinstance(pushed, Not) else pushed
+    operation = _OPERATIONS.get(type(inner))
+    if operation is None:
+        return None
+    column: Sequence[str] = getattr(inner, "attribute", ())
+    value: Any = getattr(inner, "value", None)
+    values = tuple(value) if operation == "in" else (value,)
+    known = all(isinstance(one, (str, int, datetime)) and not isinstance(one, bool) for one in values)
+    if len(column) != 1 or column[0] not in PUSHED or not values or not known:
+        return None
+    return Comparison(column[0], operation, values, is_negated)
+
+
+def store_times(comparisons: Iterable[Comparison]) -> tuple[int | None, int | None]:
+    """Store times that fulfil all comparisons lie within these: from ≤ time < to, epoch milliseconds; None is open."""
+    from_ms: int | None = None
+    to_ms: int | None = None
+    for one in comparisons:
+        (value, *_) = one.values
+        if one.column != "store_time" or one.is_negated or not isinstance(value, datetime):
+            continue
+        at_ms = (value - _EPOCH) // _MILLISECOND
+        if one.operation in ("equal", "greater", "greater_equal"):
+            from_ms = at_ms if from_ms is None else max(from_ms, at_ms)
+        if one.operation in ("equal", "less", "less_equal"):
+            to_ms = at_ms + 1 if to_ms is None else min(to_ms, at_ms + 1)
+    return from_ms, to_ms
+
+
+def one_of(comparisons: Iterable[Comparison], column: str) -> frozenset[str] | None:
+    """The only values of a text column that can fulfil all comparisons; None: any."""
+    found: frozenset[str] | None = None
+    for one in comparisons:
+        if one.column == column and one.operation in ("equal", "in") and not one.is_negated:
+            values = frozenset(str(value) for value in one.values)
+            found = values if found is None else found & values
+    return found

@@ -1,0 +1,108 @@
+"""The log files of a store as they are found on the disk: in ``commitlog`` of its directory, or in several directories.
+
+A broker whose storePathCommitLog names several directories spreads its files over them; which they are stands in its settings
+only, so they have to be named.
+
+Source: store specification §1.2.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError, UsageError
+from broker_core.store.layout import commit_log_files, map_file
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One log file: its path, physical offset of its first byte, and size in bytes."""
+
+    path: Path
+    base: int
+    size: int
+
+
+def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
+    """Log files of one store that hold bytes, oldest first.
+
+    Args:
+        root: Store directory.
+        directories: All directories of its commit log; by default ``commitlog`` in ``root``.
+
+    Raises:
+        ForeignStoreError: A directory is missing or is no RocketMQ store.
+        StorePermissionError: It cannot be read.
+        CorruptStoreError: A file lies in two directories.
+    """
+    if not root.is_dir():
+        raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
+    try:
+        _check(root, directories)
+        found = [LogFile(path, base, path.stat().st_size) for path, base in commit_log_files(root, directories)]
+        for file in found[-1:]:
+            file.path.open("rb").close()
+    except PermissionError as error:
+        raise StorePermissionError(
+            f"{error.filename or root} cannot be read by this user. Run the report as the broker's user, "
+            "or give this user read access.",
+            path=str(root),
+        ) from error
+    return [file for file in found if file.size > 0]
+
+
+def _check(root: Path, directories: Sequence[Path]) -> None:
+    for directory in directories:
+        if not directory.is_dir():
+            raise ForeignStoreError(
+                f"there is no commit log directory {directory}. Name those of the broker's storePathCommitLog.",
+                path=str(directory),
+            )
+    if not directories and not (root / "commitlog").is_dir():
+        raise ForeignStoreError(
+            f"{root} is not a RocketMQ store: it has no folder “commitlog”. "
+            "Name the storePathRootDir of a broker, the folder that holds commitlog and consumequeue; "
+            "if its log lies elsewhere (storePathCommitLog), name that with --commit-log DIR.",
+            path=str(root),
+        )
+
+
+def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
+    """Directories of a commit log from text, separated by commas as storePathCommitLog has them.
+
+    Args:
+        text: The directories; empty for those of the store itself.
+        roots: Stores that are read.
+
+    Raises:
+        UsageError: There are several stores, and nothing says which of them they belong to.
+    """
+    found = tuple(Path(part.strip()) for part in text.split(",") if part.strip())
+    if found and len(roots) != 1:
+        raise UsageError(f"commit log directories belong to one store, and {len(roots)} are read. Read the stores one by one.")
+    return found
+
+
+def first_offset(root: str | Path, directories: Sequence[Path] = ()) -> int:
+    """Physical offset where the log of a store begins.
+
+    Raises:
+        ForeignStoreError, StorePermissionError, CorruptStoreError: As for `log_files`.
+    """
+    files = log_files(Path(root), directories)
+    return files[0].base if files else 0
+
+
+def mapped(path: str) -> mmap.mmap:
+    """The file as read-only memory."""
+    try:
+        return map_file(Path(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{path} could not be read: {error.strerror}. Check the disk and the permissions.", path=path
+        ) from error
