@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.api import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership, UsageError
-from monitoring.history.database import layouts_of, open_for_reading, retained_from_ms, rolled_until_ms
+from monitoring.history.database import layouts_of, open_for_reading
 from monitoring.history.figures import split_name
 from monitoring.history.ownership import client_names, owned_stretches, positions_of
 from monitoring.history.recorder import Recorder
-from monitoring.history.rows import RowReader, Runs, subject_number
+from monitoring.history.rows import FOREVER, RowReader, Runs, plan_tiers, subject_number
 from monitoring.history.tiers import GAP_MS, TIERS, Tier
 from monitoring.series import Floats, Ints
 
 SERIES_MAX = 200
 POINTS_MAX = 20_000
 EVENTS_MAX = 10_000
-_FOREVER = 1 << 62
 
 
 class HistoryQueries:
@@ -118,11 +117,11 @@ class HistoryQueries:
     ) -> HistoryLines:
         reader = RowReader(self._connection, layouts_of(self._connection), runs)
         step_ms = max(TIERS[0].step_ms, -(-(query.to_ms - query.from_ms) // query.points))
-        segments = self._plan(query.from_ms, query.to_ms, step_ms)
+        segments = plan_tiers(self._connection, query.from_ms, query.to_ms, step_ms)
         answer = HistoryLines(step_ms, runs.begin_ms, [], [], [], [])
         for figure, subject, part in zip(figures, subjects, open_parts, strict=True):
             line = _Line()
-            open_ms = part[0] * TIERS[0].step_ms if part is not None else _FOREVER
+            open_ms = part[0] * TIERS[0].step_ms if part is not None else FOREVER
             for tier, begin_ms, end_ms in segments:
                 if subject is None:
                     break
@@ -137,30 +136,6 @@ class HistoryQueries:
             ):
                 column.append(values.tobytes())
         return answer
-
-    def _plan(self, from_ms: int, to_ms: int, step_ms: int) -> list[tuple[Tier, int, int]]:
-        """Which tier to read for which part.
-
-        It is the coarsest that is fine enough; a finer one for what is newer than it reaches, a coarser one for what is older.
-        """
-        wanted = max((tier.number for tier in TIERS if tier.step_ms <= step_ms), default=0)
-        kept = {tier.number: self._extent(tier) for tier in TIERS}
-        parts: list[tuple[Tier, int, int]] = []
-        at_ms = from_ms
-        for number in [*range(len(TIERS) - 1, wanted, -1), *range(wanted, -1, -1)]:
-            begin_ms, end_ms = kept[number]
-            if number > wanted:
-                # Only as far as no finer tier has it.
-                end_ms = min(end_ms, *(kept[finer][0] for finer in range(wanted, number)))
-            begin_ms, end_ms = max(at_ms, begin_ms), min(to_ms, end_ms)
-            if begin_ms < end_ms:
-                parts.append((TIERS[number], begin_ms, end_ms))
-                at_ms = end_ms
-        return parts
-
-    def _extent(self, tier: Tier) -> tuple[int, int]:
-        end_ms = _FOREVER if tier.is_raw else rolled_until_ms(self._connection, tier.number)
-        return retained_from_ms(self._connection, tier.number), end_ms
 
 
 class _Line:

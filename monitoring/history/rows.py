@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitoring.history.tiers import Tier, decode
+from monitoring.history.database import retained_from_ms, rolled_until_ms
+from monitoring.history.tiers import TIERS, Tier, decode
 from monitoring.series import Floats, Ints
+
+FOREVER = 1 << 62
+"""Later than any time, in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,38 @@ def _chosen(values: Floats, have: list[str], want: list[str]) -> Floats:
         if figure in have:
             made[:, :, place] = values[:, :, have.index(figure)]
     return made
+
+
+def plan_tiers(connection: sqlite3.Connection, from_ms: int, to_ms: int, step_ms: int) -> list[tuple[Tier, int, int]]:
+    """Which tier to read for which part of ``[from_ms, to_ms)``.
+
+    It is the coarsest that is fine enough; a finer one for what is newer than it reaches, a coarser one for what is older.
+
+    Args:
+        connection: Any; the caller keeps a transaction around what belongs together.
+        from_ms: Begin.
+        to_ms: End.
+        step_ms: How fine.
+    """
+    wanted = max((tier.number for tier in TIERS if tier.step_ms <= step_ms), default=0)
+    kept = {tier.number: _extent(connection, tier) for tier in TIERS}
+    parts: list[tuple[Tier, int, int]] = []
+    at_ms = from_ms
+    for number in [*range(len(TIERS) - 1, wanted, -1), *range(wanted, -1, -1)]:
+        begin_ms, end_ms = kept[number]
+        if number > wanted:
+            # Only as far as no finer tier has it.
+            end_ms = min(end_ms, *(kept[finer][0] for finer in range(wanted, number)))
+        begin_ms, end_ms = max(at_ms, begin_ms), min(to_ms, end_ms)
+        if begin_ms < end_ms:
+            parts.append((TIERS[number], begin_ms, end_ms))
+            at_ms = end_ms
+    return parts
+
+
+def _extent(connection: sqlite3.Connection, tier: Tier) -> tuple[int, int]:
+    end_ms = FOREVER if tier.is_raw else rolled_until_ms(connection, tier.number)
+    return retained_from_ms(connection, tier.number), end_ms
 
 
 _ROWS = """

@@ -68,7 +68,7 @@ class Comparison:
     """One condition on one column.
 
     Args:
-        column: One of `PUSHED`.
+        column: Its name.
         operation: A key of the tests above, or ``in``.
         values: What is compared with; one value, or the list of ``in``.
         is_negated: It must not hold.
@@ -91,8 +91,8 @@ class Comparison:
         return wanted
 
 
-def comparison_of(pushed: Filter) -> Comparison | None:
-    """The condition that a filter of Spark states; None if it is left to Spark."""
+def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> Comparison | None:
+    """The condition that a filter of Spark states on one of some columns; None if it is left to Spark."""
     is_negated = isinstance(pushed, Not)
     inner = pushed.child if isinstance(pushed, Not) else pushed
     operation = _OPERATIONS.get(type(inner))
@@ -102,18 +102,18 @@ def comparison_of(pushed: Filter) -> Comparison | None:
     value: Any = getattr(inner, "value", None)
     values = tuple(value) if operation == "in" else (value,)
     known = all(isinstance(one, (str, int, datetime)) and not isinstance(one, bool) for one in values)
-    if len(column) != 1 or column[0] not in PUSHED or not values or not known:
+    if len(column) != 1 or column[0] not in columns or not values or not known:
         return None
     return Comparison(column[0], operation, values, is_negated)
 
 
-def store_times(comparisons: Iterable[Comparison]) -> tuple[int | None, int | None]:
-    """Store times that fulfil all comparisons lie within these: from ≤ time < to, epoch milliseconds; None is open."""
+def times_of(comparisons: Iterable[Comparison], column: str) -> tuple[int | None, int | None]:
+    """Times of a column that fulfil all comparisons lie within these: from ≤ time < to, epoch milliseconds; None is open."""
     from_ms: int | None = None
     to_ms: int | None = None
     for one in comparisons:
         (value, *_) = one.values
-        if one.column != "store_time" or one.is_negated or not isinstance(value, datetime):
+        if one.column != column or one.is_negated or not isinstance(value, datetime):
             continue
         at_ms = (value - _EPOCH) // _MILLISECOND
         if one.operation in ("equal", "greater", "greater_equal"):

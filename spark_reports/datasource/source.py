@@ -20,7 +20,6 @@ Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`;
 
 from __future__ import annotations
 
-import json
 import mmap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,8 +35,9 @@ from broker_core.errors import UsageError
 from broker_core.store.layout import RecordHeads, scan_records
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.filters import Comparison, comparison_of, one_of, store_times
+from spark_reports.datasource.filters import comparison_of, one_of
 from spark_reports.datasource.log_files import directories_of, mapped
+from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
@@ -80,32 +80,6 @@ class StorePartition(InputPartition):
     """What one task reads."""
 
     ranges: tuple[FileRange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all; see the module."""
-
-    from_ms: int | None = None
-    to_ms: int | None = None
-    topics: tuple[str, ...] = ()
-    meant: bool = False
-    comparisons: tuple[Comparison, ...] = ()
-
-    def earliest_ms(self) -> int | None:
-        """Store time before which nothing is wanted."""
-        return max((one for one in (self.from_ms, store_times(self.comparisons)[0]) if one is not None), default=None)
-
-    def end_ms(self) -> int | None:
-        """Store time from which on nothing is wanted."""
-        return min((one for one in (self.to_ms, store_times(self.comparisons)[1]) if one is not None), default=None)
-
-    def stored_topics(self) -> frozenset[str] | None:
-        """The only topics, as stored, that can be wanted; None: any."""
-        pushed = one_of(self.comparisons, "topic")
-        if not self.topics or self.meant:
-            return pushed
-        return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
 
 
 class Skipped:
@@ -213,55 +187,6 @@ def check_columns(schema: StructType) -> None:
             f"the store has no column {', '.join(unknown)}. Columns: {', '.join(ALL_COLUMNS.names)}",
             columns=", ".join(unknown),
         )
-
-
-def roots_of(options: Mapping[str, str]) -> list[str]:
-    """The store directories that a read's options name.
-
-    Raises:
-        UsageError: None.
-    """
-    if "paths" in options:
-        return [str(path) for path in json.loads(options["paths"])]
-    if "path" in options:
-        return [options["path"]]
-    if "plan" in options:
-        return []
-    raise UsageError("name the store to read: load(DIR), or option “paths” with a JSON list of directories")
-
-
-def selection_of(options: Mapping[str, str]) -> Selection:
-    """The selection that a read's options describe.
-
-    Raises:
-        UsageError: A time is no whole number, the range is empty, or an option has no such value.
-    """
-    bounds: dict[str, int | None] = {}
-    for name in ("from_ms", "to_ms"):
-        text = options.get(name)
-        try:
-            bounds[name] = int(text) if text is not None else None
-        except ValueError as error:
-            raise UsageError(f"option {name} takes epoch milliseconds, not “{text}”") from error
-    from_ms, to_ms = bounds["from_ms"], bounds["to_ms"]
-    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
-        raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
-    topics_of = options.get("topics_of", "stored")
-    if topics_of not in ("stored", "meant"):
-        raise UsageError(f"option topics_of is stored or meant, not “{topics_of}”")
-    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))), meant=topics_of == "meant")
-
-
-def flag_of(options: Mapping[str, str], name: str) -> bool:
-    """An option that is ``true`` or ``false``, which is the default.
-
-    Raises:
-        UsageError: It is neither.
-    """
-    text = options.get(name, "false").lower()
-    if text not in ("true", "false"):
-        raise UsageError(f"option {name} is true or false, not “{text}”")
-    return text == "true"
 
 
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

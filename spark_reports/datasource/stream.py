@@ -22,8 +22,9 @@ from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.log_files import directories_of, first_offset
+from spark_reports.datasource.options import roots_of, selection_of
 from spark_reports.datasource.plan import FileRange, ranges_from
-from spark_reports.datasource.source import StorePartition, check_columns, read_ranges, roots_of, selection_of
+from spark_reports.datasource.source import StorePartition, check_columns, read_ranges
 
 BEGINNINGS = ("oldest", "newest")
 

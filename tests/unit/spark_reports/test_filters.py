@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNull, LessThan, Not, StringContains, StringStartsWith
 
-from spark_reports.datasource.filters import comparison_of, one_of, store_times
+from spark_reports.datasource.filters import comparison_of, one_of, times_of
 from spark_reports.datasource.schema import SKIPPED_REASON, columns
 from spark_reports.datasource.source import StoreReader
 from tests.support.store_writer import StoreWriter
@@ -78,8 +78,8 @@ def test_a_time_filter_passes_over_log_files(store):
     _, _, everything = read(store, [], "topic")
     sizes = [sum(part.byte_count for task in one.partitions() for part in task.ranges) for one in (reader, everything)]
     assert sizes[0] < sizes[1] * 0.7
-    assert store_times([comparison_of(EqualTo(("store_time",), at(5)))]) == (5, 6)
-    assert store_times([comparison_of(Not(EqualTo(("store_time",), at(5))))]) == (None, None)
+    assert times_of([comparison_of(EqualTo(("store_time",), at(5)))], "store_time") == (5, 6)
+    assert times_of([comparison_of(Not(EqualTo(("store_time",), at(5))))], "store_time") == (None, None)
 
 
 def test_a_store_filter_leaves_out_stores(store, tmp_path):

@@ -1,0 +1,103 @@
+"""What the options and filters of a read say: which stores, and which of their records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from broker_core.errors import UsageError
+from spark_reports.datasource.filters import Comparison, one_of, times_of
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all; see the module."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+    topics: tuple[str, ...] = ()
+    meant: bool = False
+    comparisons: tuple[Comparison, ...] = ()
+
+    def earliest_ms(self) -> int | None:
+        """Store time before which nothing is wanted."""
+        return max(
+            (one for one in (self.from_ms, times_of(self.comparisons, "store_time")[0]) if one is not None), default=None
+        )
+
+    def end_ms(self) -> int | None:
+        """Store time from which on nothing is wanted."""
+        return min((one for one in (self.to_ms, times_of(self.comparisons, "store_time")[1]) if one is not None), default=None)
+
+    def stored_topics(self) -> frozenset[str] | None:
+        """The only topics, as stored, that can be wanted; None: any."""
+        pushed = one_of(self.comparisons, "topic")
+        if not self.topics or self.meant:
+            return pushed
+        return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
+
+
+def roots_of(options: Mapping[str, str]) -> list[str]:
+    """The store directories that a read's options name.
+
+    Raises:
+        UsageError: None.
+    """
+    if "paths" in options:
+        return [str(path) for path in json.loads(options["paths"])]
+    if "path" in options:
+        return [options["path"]]
+    if "plan" in options:
+        return []
+    raise UsageError("name the store to read: load(DIR), or option “paths” with a JSON list of directories")
+
+
+def selection_of(options: Mapping[str, str]) -> Selection:
+    """The selection that a read's options describe.
+
+    Raises:
+        UsageError: As `range_of`, or an option has no such value.
+    """
+    from_ms, to_ms = range_of(options)
+    topics_of = options.get("topics_of", "stored")
+    if topics_of not in ("stored", "meant"):
+        raise UsageError(f"option topics_of is stored or meant, not “{topics_of}”")
+    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))), meant=topics_of == "meant")
+
+
+def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Options ``from_ms`` and ``to_ms``; None is open.
+
+    Raises:
+        UsageError: A time is no whole number, or the range is empty.
+    """
+    from_ms, to_ms = number_of(options, "from_ms"), number_of(options, "to_ms")
+    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
+        raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
+    return from_ms, to_ms
+
+
+def number_of(options: Mapping[str, str], name: str) -> int | None:
+    """An option in milliseconds; None if it is not given.
+
+    Raises:
+        UsageError: It is no whole number.
+    """
+    text = options.get(name)
+    try:
+        return int(text) if text is not None else None
+    except ValueError as error:
+        raise UsageError(f"option {name} takes milliseconds, not “{text}”") from error
+
+
+def flag_of(options: Mapping[str, str], name: str) -> bool:
+    """An option that is ``true`` or ``false``, which is the default.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name} is true or false, not “{text}”")
+    return text == "true"

@@ -1,0 +1,131 @@
+"""The ``orbit-samples`` data source: the monitoring history of a store as tables.
+
+    spark.dataSource.register(OrbitSamplesDataSource)
+    spark.read.format("orbit-samples").option("table", "lag").load("/data/store")
+
+Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``table`` (see `spark_reports.samples.tables`, ``lag`` by
+default); ``from_ms`` and ``to_ms`` (epoch milliseconds, from ≤ time < to); ``step_ms`` (length of a stretch, a minute by
+default; the history keeps a day by seconds, a week by ten seconds, a year by minutes). Filters of ``where()`` on ``time``
+bound the read too.
+
+The database is opened read-only, also while Orbit's worker writes to it; the running minute is not in it yet. SQLite cannot
+share it between machines: read it where it lies, or a copy of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from broker_core.errors import UsageError
+from spark_reports.datasource.filters import comparison_of, times_of
+from spark_reports.datasource.options import number_of, range_of, roots_of
+from spark_reports.samples.database import extent, reading, subjects
+from spark_reports.samples.rows import Wanted, batches
+from spark_reports.samples.tables import SAMPLES_FORMAT, TABLES, kind_of, table_schema
+
+STEP_MS = 60_000
+OWNERSHIP_STEP_MS = 1_000
+SUBJECTS_IN_TASK = 50
+_FOREVER_MS = 253_402_300_799_999  # the end of year 9999, the last that dates can show
+
+
+@dataclass(frozen=True)
+class SamplesPartition(InputPartition):
+    """What one task reads."""
+
+    wanted: Wanted
+
+
+class OrbitSamplesDataSource(DataSource):
+    """Spark's entry to the source; see the module for its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Format name."""
+        return SAMPLES_FORMAT
+
+    def schema(self) -> StructType:
+        """Columns of the table that the options name."""
+        return table_schema(table_of(dict(self.options)))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reader for the columns of ``schema``."""
+        return SamplesReader(dict(self.options), schema)
+
+
+def table_of(options: Mapping[str, str]) -> str:
+    """The table that a read's options name.
+
+    Raises:
+        UsageError: There is no such table.
+    """
+    name = options.get("table", TABLES[0])
+    if name not in TABLES:
+        raise UsageError(f"the history has no table “{name}”. Tables: {', '.join(TABLES)}", table=name)
+    return name
+
+
+class SamplesReader(DataSourceReader):
+    """Plans the tasks and reads one; pickled to the workers.
+
+    Args:
+        options: The read's options, see the module.
+        schema: Columns to give, by their names in the table.
+
+    Raises:
+        UsageError: An option or a column is not known or does not fit.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._table = table_of(options)
+        known = table_schema(self._table).names
+        strange = [name for name in schema.names if name not in known]
+        if strange:
+            raise UsageError(f"table {self._table} has no column {strange[0]}. Columns: {', '.join(known)}", column=strange[0])
+        self._schema = schema
+        self._roots = roots_of(options)
+        self._from_ms, self._to_ms = range_of(options)
+        usual = OWNERSHIP_STEP_MS if self._table == "ownership" else STEP_MS
+        self._step_ms = number_of(options, "step_ms") or usual
+        if not 1_000 <= self._step_ms <= 86_400_000:
+            raise UsageError(f"step_ms is from 1,000 (a second) to 86,400,000 (a day), not {self._step_ms:,}")
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Bound the read by the times of the query; Spark looks at all filters again."""
+        columns = ("time",) if self._table != "ownership" else ()
+        found = [comparison for one in filters if (comparison := comparison_of(one, columns)) is not None]
+        from_ms, to_ms = times_of(found, "time")
+        # A stretch is wanted for its beginning; one that began before the bound is Spark's to leave out.
+        self._from_ms = max((one for one in (self._from_ms, from_ms) if one is not None), default=None)
+        self._to_ms = min((one for one in (self._to_ms, to_ms) if one is not None), default=None)
+        return filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition for some subjects of each store; for what has no subjects, one for each store."""
+        return [SamplesPartition(wanted) for root in self._roots for wanted in self._wanted(root)]
+
+    def _wanted(self, root: str) -> Iterator[Wanted]:
+        from_ms = 0 if self._from_ms is None else self._from_ms
+        to_ms = _FOREVER_MS if self._to_ms is None else self._to_ms
+        kind = kind_of(self._table)
+        if kind is None:
+            yield Wanted(root, self._table, from_ms, to_ms, self._step_ms)
+            return
+        with reading(root) as connection:
+            begin_ms, end_ms = extent(connection)
+            numbered = subjects(connection, kind)
+        # The end is fixed here, so that all tasks see the same; the begin is that of a stretch.
+        from_ms, to_ms = max(begin_ms, from_ms) // self._step_ms * self._step_ms, min(end_ms, to_ms)
+        for at in range(0, max(1, len(numbered)), SUBJECTS_IN_TASK):
+            yield Wanted(root, self._table, from_ms, to_ms, self._step_ms, tuple(numbered[at : at + SUBJECTS_IN_TASK]))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Batches of one partition."""
+        assert isinstance(partition, SamplesPartition)
+        yield from batches(partition.wanted, to_arrow_schema(self._schema, timezone="UTC"))
