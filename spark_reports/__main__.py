@@ -27,6 +27,10 @@ DESCRIPTION = (
 )
 _VALUE_OPTIONS = ("--from", "--to")
 EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
+PREPARATION = catalog.ReportSpec(
+    "parquet", "Prepared messages", "", "", "", "", (), tuple(one for one in catalog.STAGES if one[0] == "java")
+)
+"""A run that only continues a folder of prepared messages."""
 LOW_PRIORITY = 10
 """Added to the niceness, which goes from -20 to 19."""
 
@@ -52,6 +56,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="list the reports and leave")
     parser.add_argument("--prepare", action="store_true", help="prepare Java's classes once, so that reports start faster")
     parser.add_argument("--store", action="append", default=[], metavar="DIR", help="store directory; several are read as one")
+    parser.add_argument(
+        "--commit-log", default="", metavar="DIRS",
+        help="directories of the store's commit log, separated by commas (storePathCommitLog)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--parquet", type=Path, metavar="DIR",
+        help="prepared messages: continued from --store if that is given, and read instead of the log; no NAME: only continued",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bodies", action=argparse.BooleanOptionalAction, default=None, help="prepare bodies too (a new folder: without)"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the result; an earlier result there is replaced")
     parser.add_argument("--from", dest="from_time", metavar="T", help="stored at or after: 2026-03-01T08:00, epoch ms, -2h")
     parser.add_argument("--to", dest="to_time", metavar="T", help="stored before; default: the newest message")
@@ -60,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{parameter.name}", dest=f"own_{parameter.name}", metavar="V", help=parameter.help)
     parser.add_argument("--params", type=Path, metavar="FILE", help="JSON object of parameters; options given here win")
     parser.add_argument("--also", action="append", default=[], choices=EXTRA_FORMATS, help="write the tables in this form too")
-    parser.add_argument("--master", default="local[*]", help="Spark master; default local[*], this machine")
+    parser.add_argument("--master", default="local[*]", help="Spark master, or sc://HOST:PORT; default local[*], this machine")
+    parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument("--driver-host", metavar="ADDRESS", help="where the workers of a cluster reach this machine")
     parser.add_argument("--memory-mib", type=int, metavar="N", help="heap of Java in MiB; default a third of the free memory")
     parser.add_argument("--java-home", type=Path, metavar="DIR", help="use this Java (17 or newer) instead of the packaged one")
     parser.add_argument("--progress", choices=("text", "json"), default="text", help="progress lines for people or programs")
@@ -112,18 +129,25 @@ def _print_list() -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    if not arguments.name:
-        raise UsageError("name a report, for example: report throughput --store DIR --out DIR. See --list.")
-    spec = catalog.find(arguments.name)
-    if not arguments.store or arguments.out is None:
-        raise UsageError(f"report {spec.name} needs --store DIR (what to read) and --out DIR (where the result goes)")
+    if not arguments.name and not (arguments.parquet and arguments.store):
+        raise UsageError(
+            "name a report, for example: report throughput --store DIR --out DIR (see --list); or prepare messages: report "
+            "--parquet DIR --store DIR."
+        )
+    spec = catalog.find(arguments.name) if arguments.name else PREPARATION
+    if arguments.name and (not (arguments.store or arguments.parquet) or arguments.out is None):
+        raise UsageError(
+            f"report {spec.name} needs --store DIR (what to read; or --parquet DIR) and --out DIR (where the result goes)"
+        )
     progress = Progress(spec, json_lines=arguments.progress == "json")
     cancellation = Cancellation()
     cancellation.install()
     if arguments.parent_pipe:
         cancellation.watch_parent()
+    if arguments.low_priority and sys.platform != "win32":
+        os.nice(LOW_PRIORITY)
     try:
-        manifest = _run(arguments, spec, progress, cancellation)
+        fields, text = _run(arguments, spec, progress, cancellation)
     except (KeyboardInterrupt, Exception) as error:
         if cancellation.requested or isinstance(error, KeyboardInterrupt):
             progress.end("cancelled", {}, "")
@@ -132,23 +156,49 @@ def _report(arguments: argparse.Namespace) -> int:
         raise
     finally:
         cancellation.uninstall()
-    page = arguments.out / str(manifest["page"])
-    fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
-    progress.end("done", fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}")  # type: ignore[index]
+    progress.end("done", fields, text)
     return 0
 
 
 def _run(
     arguments: argparse.Namespace, spec: catalog.ReportSpec, progress: Progress, cancellation: Cancellation
-) -> dict[str, object]:
-    from spark_reports.run import ReportRun, run_report  # noqa: PLC0415  a refused command line should not wait for numpy
+) -> tuple[dict[str, object], str]:
+    """Run; return what the last line of progress says, for programs and for people."""
+    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
+    from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
     from spark_reports.session import SparkOptions  # noqa: PLC0415  as above
 
     parameters = _with_file(arguments, spec)
     heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
-    spark = SparkOptions(arguments.master, heap_bytes, arguments.java_home, cache_folder())
-    run = ReportRun(spec, tuple(arguments.store), arguments.out, parameters, spark, tuple(dict.fromkeys(arguments.also)))
-    return run_report(run, progress, cancellation)
+    spark = SparkOptions(
+        arguments.master, heap_bytes, arguments.java_home, cache_folder(), conf=_settings(arguments.spark_conf),
+        driver_host=arguments.driver_host,
+    )  # fmt: skip
+    run = ReportRun(
+        spec, tuple(arguments.store), arguments.out or Path(), parameters, spark, tuple(dict.fromkeys(arguments.also)),
+        directories_of(arguments.commit_log, arguments.store), arguments.parquet, arguments.bodies,
+    )  # fmt: skip
+    if spec is PREPARATION:
+        folder = prepare_messages(run, progress, cancellation)
+        rows = sum(part.rows for part in folder.parts)
+        fields: dict[str, object] = {"state": "complete", "out": str(folder.path), "rows": rows, "seconds": progress.seconds}
+        return fields, f"{folder.path}: {rows:,} messages in {len(folder.parts):,} files"
+    manifest = run_report(run, progress, cancellation)
+    page = arguments.out / str(manifest["page"])
+    fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
+    return fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}"  # type: ignore[index]
+
+
+def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Spark settings from ``KEY=VALUE``.
+
+    Raises:
+        UsageError: One is not written like that.
+    """
+    for text in texts:
+        if not text.startswith("spark.") or "=" not in text:
+            raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)
+    return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
 
 
 def _prepare(arguments: argparse.Namespace) -> int:

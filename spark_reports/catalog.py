@@ -130,6 +130,8 @@ STAGES = (
     ("read", "Read and group the messages"),
     ("write", "Write the result"),
 )
+PREPARING = ("prepare", "Write new messages to Parquet")
+"""Key and title of the stage that runs that continue a folder of prepared messages have too."""
 
 
 def _report(  # noqa: PLR0917  a row of the table below

@@ -172,12 +172,14 @@ class JavaMachine:
             "SPARK_HOME": str(home),
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_CONNECT_MODE": "0",
-            "SPARK_LOCAL_IP": "127.0.0.1",
             "JAVA_HOME": str(java.parent.parent),
             "PYSPARK_PYTHON": sys.executable,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection_path),
             "PYTHONPATH": python_path(environment.get("PYTHONPATH", "")),
         }
+        environment.pop("SPARK_LOCAL_IP", None)
+        if "spark.driver.bindAddress" in conf:
+            environment["SPARK_LOCAL_IP"] = conf["spark.driver.bindAddress"]
         if environment.pop("PYTHONDONTWRITEBYTECODE", None):
             # Each of Spark's Python processes would compile pandas and pyarrow anew: 1.3 s of processor time each.
             environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from spark_reports.catalog import ReportSpec
+from spark_reports.catalog import PREPARING, ReportSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Progress:
     """
 
     def __init__(self, spec: ReportSpec, *, json_lines: bool, out: TextIO | None = None) -> None:
-        self._titles = dict(spec.stages)
+        self._titles = dict([PREPARING, *spec.stages])
         self._json = json_lines
         self._out = out or sys.stdout
         self._lock = threading.Lock()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
+from spark_reports.parquet.bounds import Bounds
+from spark_reports.parquet.folder import PreparedFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,11 +26,15 @@ class Reading:
         spark: Session with the data source registered.
         plan: The bytes; the same for all reads of a run.
         parameters: What the report covers.
+        prepared: Read these messages instead of the log.
+        stores: Store directories, for the samples that lie in them.
     """
 
     spark: SparkSession
     plan: ReadPlan
     parameters: ReportParameters
+    prepared: PreparedFolder | None = None
+    stores: tuple[str, ...] = ()
 
     def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
         """Rows of the range, with accounting rows if their columns are among ``columns``.
@@ -43,6 +49,12 @@ class Reading:
         from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  as above
 
         start = self.parameters.from_ms if from_ms is None else from_ms
+        if self.prepared is not None:
+            from spark_reports.parquet.records import records  # noqa: PLC0415  as above
+
+            topics = () if topics_of == "all" else self.parameters.topics
+            bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
+            return records(self.spark, self.prepared, columns, bounds)
         reader = self.spark.read.format(FORMAT).schema(schema_of(*columns)).option("plan", self.plan.to_json())
         if start is not None:
             reader = reader.option("from_ms", str(start))
@@ -51,3 +63,14 @@ class Reading:
         topics = () if topics_of == "all" else self.parameters.topics
         reader = reader.option("topics_of", "stored" if topics_of == "all" else topics_of)
         return reader.option("topics", json.dumps(topics)).load()
+
+    def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
+        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`."""
+        from spark_reports.samples.tables import SAMPLES_FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+
+        bounds = {"from_ms": self.parameters.from_ms, "to_ms": self.parameters.to_ms, "step_ms": step_ms}
+        reader = self.spark.read.format(SAMPLES_FORMAT).option("table", table).option("paths", json.dumps(self.stores))
+        for name, value in bounds.items():
+            if value is not None:
+                reader = reader.option(name, str(value))
+        return reader.load()

@@ -15,13 +15,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
-from spark_reports.catalog import EARLIER, ReportSpec
+from spark_reports.catalog import EARLIER, PREPARING, ReportSpec
+from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
 from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
+from spark_reports.parquet.bounds import Bounds, plan_of
+from spark_reports.parquet.folder import PreparedFolder, open_folder
 from spark_reports.progress import Progress
 from spark_reports.reading import Reading
+from spark_reports.samples.database import history_of
 from spark_reports.session import ReportSession, SparkOptions
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
 
+Session = ReportSession | ConnectSession
 WATCH_INTERVAL_S = 0.3
 DAY_MS = 86_400_000
 
@@ -45,6 +50,9 @@ class ReportRun:
         parameters: What it covers.
         spark: How to run Spark.
         also: Further forms of the result: jsonl, xlsx, pdf.
+        directories: All directories of the commit log of the only store; by default its own.
+        parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
+        bodies: Whether bodies are prepared too; None: as the folder has it.
     """
 
     spec: ReportSpec
@@ -53,6 +61,9 @@ class ReportRun:
     parameters: ReportParameters
     spark: SparkOptions
     also: tuple[str, ...] = ()
+    directories: tuple[Path, ...] = ()
+    parquet: Path | None = None
+    bodies: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,7 @@ class _Gathered:
     report: ModuleType
     found: Found
     java_version: str
+    stores: tuple[str, ...]
 
 
 def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -> dict[str, object]:
@@ -74,17 +86,8 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
     """
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
-    session = ReportSession(run.spark)
-    cancellation.on_request(session.kill)
-    try:
+    with _session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation)
-    except Exception as error:
-        explained = session.explain(error)
-        session.kill()
-        raise explained from error
-    except BaseException:
-        session.kill()
-        raise
     closing = threading.Thread(
         target=session.close, name="spark-end"
     )  # Java takes a second to end; the page is written meanwhile
@@ -95,17 +98,69 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
         closing.join()
 
 
-def _gather(session: ReportSession, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
+def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellation) -> PreparedFolder:
+    """Continue the folder of prepared messages, and nothing else.
+
+    Raises:
+        OrbitError, KeyboardInterrupt: As `run_report`.
+    """
+    assert run.parquet is not None
+    with _session(run.spark, cancellation) as session:
+        progress.begin("java")
+        spark = session.connect()
+        cancellation.install()
+        folder = _continued(spark, run, run.parquet, progress)
+        progress.finish()
+    session.close()
+    return folder
+
+
+@contextlib.contextmanager
+def _session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Session]:
+    """A session that is ended at once if the block fails; the caller closes it if not."""
+    session = open_session(options)
+    cancellation.on_request(session.kill)
+    try:
+        yield session
+    except Exception as error:
+        explained = session.explain(error)
+        session.kill()
+        raise explained from error
+    except BaseException:
+        session.kill()
+        raise
+
+
+def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
     progress.begin("plan")
-    plan = plan_read(run.stores, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
+    prepared = open_folder(run.parquet) if run.parquet is not None and not run.stores else None
+    plan = None if run.parquet is not None else _plan(run)
     progress.begin("java")
     report = _report(run.spec, run.parameters)
     spark = session.connect()
     cancellation.install()
+    if run.parquet is not None:
+        prepared = prepared or _continued(spark, run, run.parquet, progress)
+        plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
+    assert plan is not None
+    stores = tuple(one.store for one in prepared.stores) if prepared is not None else run.stores
     progress.begin("read", total=len(plan.tasks))
-    found = gather(Reading(spark, plan, run.parameters), report, progress)
-    java_version = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
-    return _Gathered(plan, report, found, java_version)
+    found = gather(Reading(spark, plan, run.parameters, prepared, stores), report, progress, session)
+    return _Gathered(plan, report, found, session.java_version, stores)
+
+
+def _plan(run: ReportRun) -> ReadPlan:
+    """What is read: the log, or the histories for a report that needs nothing else."""
+    if run.spec.needs_samples:
+        return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
+    return plan_read(run.stores, directories=run.directories, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
+
+
+def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Progress) -> PreparedFolder:
+    from spark_reports.parquet.advance import Addition, advance  # noqa: PLC0415  Spark's modules load while Java starts
+
+    addition = Addition(run.stores, run.directories, run.bodies)
+    return advance(spark, path, addition, lambda tasks: progress.begin(PREPARING[0], total=tasks))
 
 
 def _earliest(run: ReportRun) -> int | None:
@@ -126,14 +181,16 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
     return module
 
 
-def gather(reading: Reading, report: ModuleType, progress: Progress | None = None) -> Found:
+def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, session: Session | None = None) -> Found:
     """Run the queries of a report."""
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.reports.common import Found  # noqa: PLC0415  as above
+    from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
+    reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
-    with _watching(reading.spark, progress, len(reading.plan.tasks)) if progress else contextlib.nullcontext():
+    with _watching(session, progress, len(reading.plan.tasks)) if progress and session else contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}
     reading.spark.catalog.clearCache()
     return Found(tables, reading.parameters)
@@ -148,7 +205,7 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Pat
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")
-    source = manifests.Source(run.stores, gathered.plan, run.spark.master, gathered.java_version)
+    source = manifests.Source(gathered.stores, gathered.plan, run.spark.master, gathered.java_version)
     facts = manifests.manifest(run.spec, run.parameters, source, result, now=datetime.now(UTC))
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}
@@ -165,10 +222,10 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Pat
 
 
 @contextlib.contextmanager
-def _watching(spark: SparkSession, progress: Progress, total: int) -> Iterator[None]:
+def _watching(session: Session, progress: Progress, total: int) -> Iterator[None]:
     """Report tasks and rows of the running query while the block runs."""
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark, progress, total, done), name="spark-progress")
+    watcher = threading.Thread(target=_watch, args=(session, progress, total, done), name="spark-progress")
     watcher.start()
     try:
         yield
@@ -177,9 +234,8 @@ def _watching(spark: SparkSession, progress: Progress, total: int) -> Iterator[N
         watcher.join()
 
 
-def _watch(spark: SparkSession, progress: Progress, total: int, done: threading.Event) -> None:
-    store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
+def _watch(session: Session, progress: Progress, total: int, done: threading.Event) -> None:
     while not done.wait(WATCH_INTERVAL_S):
-        with contextlib.suppress(Exception):  # the stage has not begun, or the machine was ended; the query then says why
-            stage = store.lastStageAttempt(0)
-            progress.step(min(stage.numCompleteTasks(), total), total, rows=stage.inputRecords())
+        state = session.progress()
+        if state is not None:
+            progress.step(min(state[0], total), total, rows=state[1])

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
@@ -18,14 +20,16 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from broker_core.errors import OrbitError, ReportError
+from broker_core.errors import OrbitError, ReportError, UsageError
 from spark_reports.class_cache import ClassCache
 from spark_reports.java import JavaMachine, find_java, heap_bytes_for, python_path
+from spark_reports.packages import packages_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+LOOPBACK = "127.0.0.1"
 _LOCAL_PARTITIONS_MAX = 8
 
 
@@ -34,11 +38,13 @@ class SparkOptions:
     """How to run Spark.
 
     Args:
-        master: Spark master; ``local[*]`` runs inside this machine.
+        master: Spark master; ``local[*]`` runs inside this machine; ``sc://…`` is a Spark Connect server.
         heap_bytes: Largest heap of the Java machine; chosen from free memory if None.
         java_home: A Java of the user's choice; the packaged one if None.
         class_cache: Where prepared Java classes are kept; None to do without.
         java_options: More options for Java.
+        conf: More settings of Spark; they go before Orbit's own.
+        driver_host: Address at which the workers of a cluster reach this machine; found out if None.
     """
 
     master: str = LOCAL
@@ -46,6 +52,8 @@ class SparkOptions:
     java_home: Path | None = None
     class_cache: Path | None = None
     java_options: tuple[str, ...] = ()
+    conf: tuple[tuple[str, str], ...] = ()
+    driver_host: str | None = None
 
 
 class ReportSession:
@@ -66,10 +74,11 @@ class ReportSession:
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         cache = ClassCache(options.class_cache, java).options() if options.class_cache else []
         self._spark: SparkSession | None = None
+        self._options = options
         try:
             self._machine = JavaMachine(
                 java,
-                settings(options.master, self._folder),
+                settings(options, self._folder),
                 heap_bytes=heap_bytes,
                 folder=self._folder,
                 extra_options=[*cache, *options.java_options],
@@ -88,14 +97,34 @@ class ReportSession:
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
             from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
         gateway = self._machine.gateway()
-        os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers are the first python3 on PATH
+        # Without it workers are the first python3 on PATH.
+        os.environ["PYSPARK_PYTHON"] = dict(self._options.conf).get("spark.pyspark.python", sys.executable)
         os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.secret
         try:
             self._spark = SparkSession.builder.getOrCreate()
+            if not is_local(self._options.master):
+                self._spark.sparkContext.addPyFile(str(packages_zip(self._folder)))
         except Exception as error:
             raise self.explain(error) from error
         return self._spark
+
+    @property
+    def java_version(self) -> str:
+        """Version of the Java that runs Spark's driver; to be asked while the session is open."""
+        assert self._spark is not None
+        return str(self._spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
+
+    def progress(self) -> tuple[int, int] | None:
+        """Tasks finished and rows read of the first running stage; None while nothing is known."""
+        spark = self._spark
+        if spark is None:
+            return None
+        store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
+        with contextlib.suppress(Exception):  # the stage has not begun, or the machine was ended; the query then says why
+            stage = store.lastStageAttempt(0)
+            return int(stage.numCompleteTasks()), int(stage.inputRecords())
+        return None
 
     def explain(self, error: Exception) -> Exception:
         """The error to show for one that was raised while the session was at work.
@@ -136,38 +165,78 @@ class ReportSession:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def settings(master: str, folder: Path) -> dict[str, str]:
+def is_local(master: str) -> bool:
+    """Whether a master runs Spark inside this machine's Java."""
+    return master.startswith("local")
+
+
+def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
     """Spark settings of a report.
 
     Args:
-        master: Spark master.
+        options: How to run Spark.
         folder: Private folder of this process, for shuffle files and Spark's own folders.
     """
-    local = master.startswith("local")
     common = {
-        "spark.master": master,
+        "spark.master": options.master,
         "spark.app.name": "Orbit report",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.python.filterPushdown.enabled": "true",
+        **SESSION_SETTINGS,
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.executorEnv.PYTHONPATH": python_path(""),
     }
-    if not local:
-        return common
-    return common | {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+    more = _local_settings() if is_local(options.master) else _cluster_settings(options)
+    return common | more | dict(options.conf)
+
+
+SESSION_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+"""What every session needs, whoever started it."""
+
+
+def _local_settings() -> dict[str, str]:
+    return {
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.authenticate": "true",  # with a secret that Spark makes up; other users of this machine can connect, but not in
+        "spark.executorEnv.PYTHONPATH": python_path(""),
         "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 1, _LOCAL_PARTITIONS_MAX)),
         "spark.sql.adaptive.enabled": "false",  # its extra jobs cost more than they save on one machine
         "spark.executor.heartbeatInterval": "1s",  # row counts of running tasks come with it
     }
+
+
+def _cluster_settings(options: SparkOptions) -> dict[str, str]:
+    host = options.driver_host or own_address(options.master)
+    if host is None:
+        return {}
+    return {"spark.driver.host": host, "spark.driver.bindAddress": host}
+
+
+def own_address(master: str) -> str | None:
+    """Address by which this machine reaches a standalone master; None for other clusters, which Spark finds itself.
+
+    Raises:
+        UsageError: The master's name is not known.
+    """
+    found = re.fullmatch(r"spark://([^,:]+):(\d+)(,.*)?", master)
+    if not found:
+        return None
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((found[1], int(found[2])))  # a datagram socket; nothing is sent
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise UsageError(
+            f"the Spark master {master} cannot be reached: {error.strerror}. Check its name.", master=master
+        ) from error
 
 
 def _forget_gateway() -> None:

@@ -88,7 +88,7 @@ def number_of(options: Mapping[str, str], name: str) -> int | None:
     try:
         return int(text) if text is not None else None
     except ValueError as error:
-        raise UsageError(f"option {name} takes milliseconds, not “{text}”") from error
+        raise UsageError(f"option {name} takes a whole number of milliseconds, not “{text}”") from error
 
 
 def flag_of(options: Mapping[str, str], name: str) -> bool:

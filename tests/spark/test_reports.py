@@ -1,6 +1,5 @@
 """Every report over a store whose totals are known by construction; over real stores; and whatever the partitioning."""
 
-import importlib
 import json
 import shutil
 import subprocess
@@ -15,9 +14,8 @@ from spark_reports.datasource.plan import plan_read
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
-from spark_reports.parameters import ReportParameters, read_values
-from spark_reports.reading import Reading
-from spark_reports.run import gather
+from spark_reports.parameters import ReportParameters
+from tests.spark.support import only, rows, run
 from tests.support import known_store as known
 from tests.support.golden import GOLDEN_NAMES, golden_store
 
@@ -40,23 +38,6 @@ def keys_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("keys") / "keys.csv"
     path.write_text("order,amount\norder-1,5\norder-2,6\norder-2,6\nsame-0,7\nnever,1\ninvoice-19,1\n007,1\n", encoding="utf-8")
     return path
-
-
-def run(spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, **own):
-    spec = catalog.find(name)
-    values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
-    parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
-    report = importlib.import_module(f"spark_reports.reports.{spec.module}")
-    return report.result(gather(Reading(spark, plan_read([root], split_bytes=split_bytes), parameters), report))
-
-
-def rows(result, name):
-    return next(table for table in result.tables if table.name == name).data.to_pylist()
-
-
-def only(result, name, **wanted):
-    (row,) = [row for row in rows(result, name) if all(row[key] == value for key, value in wanted.items())]
-    return row
 
 
 def whole(result, store):

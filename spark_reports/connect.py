@@ -1,0 +1,121 @@
+"""A session on a Spark Connect server: no Java here, Spark runs where the server is.
+
+The server's machines read the stores, so their paths are those of the server; Orbit's packages are sent to it, Python with
+numpy and pyarrow has to be there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_core.errors import OrbitError, ReportError
+from spark_reports.packages import packages_zip
+from spark_reports.session import SESSION_SETTINGS, ReportSession, SparkOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PREFIX = "sc://"
+_NEEDED = ("grpc", "grpc_status", "google.rpc")
+_AT_SERVER = "at the Spark Connect server"
+
+
+def open_session(options: SparkOptions) -> ReportSession | ConnectSession:
+    """A session as the options want it.
+
+    Raises:
+        JavaError: As `ReportSession`.
+        ReportError: A Spark Connect server is wanted, and what speaks to one is not installed.
+    """
+    return ConnectSession(options) if options.master.startswith(PREFIX) else ReportSession(options)
+
+
+class ConnectSession:
+    """A session on a server; the same interface as `ReportSession`.
+
+    Args:
+        options: The master is the server's address, ``sc://HOST:PORT``.
+
+    Raises:
+        ReportError: The client's packages are not installed.
+    """
+
+    java_version = _AT_SERVER
+
+    def __init__(self, options: SparkOptions) -> None:
+        missing = [name for name in _NEEDED if not _is_there(name)]
+        if missing:
+            raise ReportError(
+                f"to use a Spark Connect server the Python package {missing[0]} is needed, and it is not installed. Install "
+                "pyspark[connect] into Orbit's environment, or use another --master."
+            )
+        self._options = options
+        self._spark: SparkSession | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
+
+    def connect(self) -> SparkSession:
+        """Connect to the server.
+
+        Raises:
+            ReportError: It is not there, or refuses.
+        """
+        os.environ.pop("SPARK_REMOTE", None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
+            from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import
+        try:
+            builder = SparkSession.builder.remote(self._options.master)
+            spark = builder.config(map={**SESSION_SETTINGS, **dict(self._options.conf)}).getOrCreate()
+            spark.addArtifacts(str(packages_zip(self._folder)), pyfile=True)
+        except Exception as error:
+            raise self.explain(error) from error
+        self._spark = spark
+        return spark
+
+    def explain(self, error: Exception) -> Exception:
+        """The error to show for one that was raised while the session was at work."""
+        if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "grpc")):
+            return error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = lines[0] if lines else type(error).__name__
+        return ReportError(
+            f"the Spark Connect server {self._options.master} could not do it. It says: {said}",
+            master=self._options.master,
+        )
+
+    def progress(self) -> tuple[int, int] | None:
+        """A server does not tell how far it is."""
+        return None
+
+    def close(self) -> None:
+        """Leave the server. May be called again."""
+        spark, self._spark = self._spark, None
+        if spark is not None:
+            with contextlib.suppress(Exception):  # it may be gone
+                spark.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End what runs there at once. May be called from a signal handler."""
+        spark, self._spark = self._spark, None
+        if spark is not None:
+            with contextlib.suppress(Exception):
+                spark.interruptAll()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _is_there(name: str) -> bool:
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

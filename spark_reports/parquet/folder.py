@@ -1,0 +1,223 @@
+"""A folder of messages as Parquet, which is continued by reading only what is new.
+
+    DIR/orbit-parquet.json        what is in it, see below; replaced as a whole when all new parts are on the disk
+    DIR/orbit-parquet.lock        held by the run that continues it
+    DIR/parts/….parquet           parts of the logs, in the columns of `spark_reports.datasource.schema`
+
+    format        1
+    columns       names of the columns; the body among them only if that was asked for at the beginning
+    stores        of each store: its directory; begin and end, physical offsets between which it was read; last, the last record
+                  read (offset, bytes, store_ms, body_crc), by which a log is known again; damage (offset, reason, bytes);
+                  tail_bytes of an incomplete record at the end, 0: none
+    parts         file, store, bytes, rows, store_bytes, first_ms and last_ms (store times)
+
+A part that the manifest does not name is left over from a run that was cancelled, and removed by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from broker_core.errors import CorruptStoreError, ForeignStoreError, ReportError, UsageError
+
+FORMAT = 1
+MANIFEST = "orbit-parquet.json"
+LOCK = "orbit-parquet.lock"
+PARTS = "parts"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecord:
+    """The last record that was read of a log, by which it is known again."""
+
+    offset: int
+    bytes: int
+    store_ms: int
+    body_crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A place of a log that could not be read."""
+
+    offset: int
+    reason: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStore:
+    """How far one store was read."""
+
+    store: str
+    begin: int
+    end: int
+    last: LastRecord | None = None
+    damage: tuple[Damage, ...] = ()
+    tail_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file; times are store times in epoch milliseconds."""
+
+    file: str
+    store: str
+    bytes: int
+    rows: int
+    store_bytes: int
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedFolder:
+    """What a folder holds.
+
+    Args:
+        path: The folder.
+        columns: Names of the columns.
+        stores: How far each was read.
+        parts: In the order of the logs.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    stores: tuple[PreparedStore, ...] = ()
+    parts: tuple[Part, ...] = field(default=())
+
+    def file(self, part: Part) -> Path:
+        """Path of a part."""
+        return self.path / PARTS / part.file
+
+    def store(self, name: str) -> PreparedStore | None:
+        """How far a store was read, None if it was not."""
+        return next((one for one in self.stores if one.store == name), None)
+
+    def save(self) -> None:
+        """Write the manifest.
+
+        Raises:
+            ReportError: It cannot be written.
+        """
+        data = {"format": FORMAT, "columns": self.columns, "stores": [asdict(one) for one in self.stores],
+                "parts": [asdict(one) for one in self.parts]}  # fmt: skip
+        text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+        temporary = self.path / f".{MANIFEST}.new"
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path / MANIFEST)
+            _sync(self.path)
+        except OSError as error:
+            raise ReportError(
+                f"{self.path / MANIFEST} cannot be written: {error.strerror}. What was prepared before is untouched.",
+                path=str(self.path),
+            ) from error
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_folder(path: Path) -> PreparedFolder:
+    """What a folder holds; its parts are there and as long as they should be.
+
+    Raises:
+        ForeignStoreError: It is no folder of prepared messages, or one of another Orbit.
+        CorruptStoreError: Its manifest or a part is damaged.
+    """
+    manifest = path / MANIFEST
+    if not manifest.is_file():
+        raise ForeignStoreError(
+            f"{path} holds no prepared messages: there is no {MANIFEST}. Prepare some with "
+            "report --parquet DIR --store STORE, or check the path.",
+            path=str(path),
+        )
+    try:
+        found = _read(path, json.loads(manifest.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptStoreError(
+            f"{manifest} is damaged: {error!r}. Remove {path} and prepare the messages anew.", file=str(manifest), position=0
+        ) from error
+    for part in found.parts:
+        file = found.file(part)
+        there = file.stat().st_size if file.is_file() else None
+        if there != part.bytes:
+            what = "is missing" if there is None else f"has {there:,} bytes"
+            raise CorruptStoreError(
+                f"{file} {what}; the manifest names {part.bytes:,} bytes with {part.rows:,} messages. Put it back, or remove "
+                f"{path} and prepare the messages anew.",
+                file=str(file),
+                position=there or 0,
+            )
+    return found
+
+
+def _read(path: Path, data: Mapping[str, Any]) -> PreparedFolder:
+    if data["format"] != FORMAT:
+        raise ForeignStoreError(
+            f"{path} was prepared by another Orbit: its format is {data['format']}, this one knows {FORMAT}. "
+            "Prepare the messages into another folder.",
+            path=str(path),
+        )
+    stores = [
+        PreparedStore(
+            str(one["store"]), int(one["begin"]), int(one["end"]), LastRecord(**one["last"]) if one["last"] else None,
+            tuple(Damage(**place) for place in one["damage"]), int(one["tail_bytes"]),
+        )
+        for one in data["stores"]
+    ]  # fmt: skip
+    parts = tuple(Part(**one) for one in data["parts"])
+    for part in parts:
+        if Path(part.file).name != part.file:
+            raise ValueError(f"a part is called {part.file}")
+    return PreparedFolder(path, tuple(map(str, data["columns"])), tuple(stores), parts)
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep others from continuing a folder while the block runs; makes the folder.
+
+    Raises:
+        UsageError: Another run does, or something else lies there.
+        ReportError: The folder cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        names = {entry.name for entry in path.iterdir()}
+        if names and not names & {MANIFEST, LOCK}:
+            raise UsageError(f"{path} holds other files and no {MANIFEST}. Name a new or empty folder.", path=str(path))
+        lock = (path / LOCK).open("w")
+    except OSError as error:
+        raise ReportError(
+            f"messages cannot be prepared in {path}: {error.strerror}. Choose another folder.", path=str(path)
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"another run continues {path} at this moment. Wait for its end.", path=str(path)) from error
+        (path / PARTS).mkdir(exist_ok=True)
+        yield
+
+
+def clean(folder: PreparedFolder) -> None:
+    """Remove parts that the manifest does not name."""
+    named = {part.file for part in folder.parts}
+    for file in (folder.path / PARTS).iterdir():
+        if file.name not in named:
+            file.unlink()

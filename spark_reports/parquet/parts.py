@@ -1,0 +1,136 @@
+"""Writing parts: a data source whose tasks read ranges of a log, write them to Parquet, and give one row about that.
+
+So Spark spreads the work over its tasks, on one machine or many, and no message passes through Java. A task that is tried again
+writes another file; the manifest names the one that was told.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from spark_reports.datasource.options import Selection
+from spark_reports.datasource.plan import FileRange, ReadPlan
+from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
+from spark_reports.datasource.source import StorePartition, read_ranges
+from spark_reports.parquet.folder import Damage, LastRecord, Part
+
+PARTS_FORMAT = "orbit-parquet-parts"
+LAST_COLUMNS = ("physical_offset", "store_bytes", "store_time", "body_crc")
+"""Columns that a part needs for its description."""
+
+
+class ParquetPartsDataSource(DataSource):
+    """Options: ``plan``, ``folder`` (where the files go) and ``columns`` (JSON list)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Format name."""
+        return PARTS_FORMAT
+
+    def schema(self) -> StructType:
+        """One row for each task."""
+        texts = [StructField(name, StringType()) for name in ("part", "last", "damage")]
+        return StructType([StructField("task", IntegerType()), *texts])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Writer of the parts."""
+        return PartsWriter(dict(self.options), schema)
+
+
+class _Task(StorePartition):
+    """A task with its number; a plain attribute, as partitions travel pickled."""
+
+    def __init__(self, ranges: tuple[FileRange, ...], number: int) -> None:
+        super().__init__(ranges)
+        object.__setattr__(self, "number", number)
+
+
+class PartsWriter(DataSourceReader):
+    """Writes the parts of a plan; pickled to the workers."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._plan = options["plan"]
+        self._folder = options["folder"]
+        self._columns = tuple(json.loads(options["columns"]))
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each task of the plan."""
+        return [_Task(task, number) for number, task in enumerate(ReadPlan.from_json(self._plan).tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Write one part, tell what it holds."""
+        assert isinstance(partition, _Task)
+        part, last, damage = write_part(partition.ranges, self._columns, Path(self._folder))
+        row = {
+            "task": partition.number,  # type: ignore[attr-defined]  set at construction
+            "part": json.dumps(asdict(part)) if part else None,
+            "last": json.dumps(asdict(last)) if last else None,
+            "damage": json.dumps([asdict(place) for place in damage]),
+        }
+        yield pa.RecordBatch.from_pylist([row], schema=to_arrow_schema(self._schema))
+
+
+def write_part(
+    ranges: Sequence[FileRange], names: Sequence[str], folder: Path
+) -> tuple[Part | None, LastRecord | None, list[Damage]]:
+    """Write the records of some ranges of one store.
+
+    Returns:
+        The part and its last record, None without records; and what could not be read.
+    """
+    whole = to_arrow_schema(columns(*names, *SKIPPED_COLUMNS), timezone="UTC")
+    schema = pa.schema([field for field in whole if field.name not in SKIPPED_COLUMNS])
+    damage: list[Damage] = []
+    summary = _Summary()
+    file = folder / f"{ranges[0].base_offset + ranges[0].start:016d}-{uuid.uuid4().hex[:8]}.parquet"
+    writer: pq.ParquetWriter | None = None
+    for batch in read_ranges(ranges, Selection(), whole):
+        if batch.column(SKIPPED_REASON).null_count < len(batch):
+            damage += [Damage(row["physical_offset"], row[SKIPPED_REASON], row["skipped_bytes"]) for row in batch.to_pylist()]
+            continue
+        writer = writer or pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
+        writer.write_batch(batch.select(names))
+        summary.add(batch)
+    if writer is None:
+        return None, None, damage
+    writer.close()
+    part = Part(
+        file.name, ranges[0].store, file.stat().st_size, summary.rows, summary.store_bytes, summary.first_ms, summary.last_ms
+    )
+    return part, summary.last, damage
+
+
+class _Summary:
+    """What a part's description says of its records."""
+
+    def __init__(self) -> None:
+        self.rows = self.store_bytes = self.first_ms = self.last_ms = 0
+        self.last: LastRecord | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        times = batch.column("store_time")
+        first_ms, last_ms = (_milliseconds(bound) for bound in (pc.min(times), pc.max(times)))
+        self.first_ms = min(self.first_ms, first_ms) if self.rows else first_ms
+        self.last_ms = max(self.last_ms, last_ms) if self.rows else last_ms
+        self.rows += len(batch)
+        self.store_bytes += int(pc.sum(batch.column("store_bytes")).as_py())
+        row: dict[str, Any] = batch.select(LAST_COLUMNS).slice(len(batch) - 1).to_pylist()[0]
+        at_ms = _milliseconds(times[len(batch) - 1])
+        self.last = LastRecord(row["physical_offset"], row["store_bytes"], at_ms, row["body_crc"])
+
+
+def _milliseconds(moment: pa.Scalar) -> int:
+    return int(moment.cast(pa.timestamp("us", tz="UTC")).value) // 1000

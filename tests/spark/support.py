@@ -1,0 +1,29 @@
+"""Running one report inside a session, without a command line."""
+
+import importlib
+
+from spark_reports import catalog
+from spark_reports.datasource.plan import plan_read
+from spark_reports.parameters import ReportParameters, read_values
+from spark_reports.parquet.bounds import Bounds, plan_of
+from spark_reports.reading import Reading
+from spark_reports.run import gather
+from tests.support import known_store as known
+
+
+def run(spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, prepared=None, **own):
+    spec = catalog.find(name)
+    values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
+    parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
+    report = importlib.import_module(f"spark_reports.reports.{spec.module}")
+    plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
+    return report.result(gather(Reading(spark, plan, parameters, prepared, (str(root),)), report))
+
+
+def rows(result, name):
+    return next(table for table in result.tables if table.name == name).data.to_pylist()
+
+
+def only(result, name, **wanted):
+    (row,) = [row for row in rows(result, name) if all(row[key] == value for key, value in wanted.items())]
+    return row
