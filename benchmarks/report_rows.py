@@ -1,0 +1,158 @@
+"""Group by queue and minute over the store, over Parquet of the same rows, and by a row-tuple data source, side by side.
+
+    python -m benchmarks.report_rows [MESSAGES] [TURNS]
+
+All three run in one session, in turn; printed are medians of wall and of processor time (this process, Java and its Python
+workers) and their ratios. The row-tuple way would take minutes: it reads two parts of the log, 400,000 and 200,000 messages or
+so, and the line through them is drawn to the end of the log.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from benchmarks.spark_report import write_store
+from broker_core.store.layout import scan_records
+from spark_reports.datasource.log_files import mapped
+from spark_reports.datasource.plan import ReadPlan, plan_read
+from spark_reports.datasource.schema import FORMAT, columns
+from spark_reports.datasource.source import RocketMQStoreDataSource
+from spark_reports.session import ReportSession, SparkOptions
+
+TURNS = 3
+ROW_TUPLES = (200_000, 400_000)
+NAMES = ("topic", "queue_id", "store_time", "body_bytes")
+
+
+class RowTupleSource(DataSource):
+    """What a data source looks like that yields a tuple for each record."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "row-tuples"
+
+    def schema(self) -> StructType:
+        return columns(*NAMES)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  Spark gives it
+        return RowTupleReader(self.options["plan"])
+
+
+class RowTupleReader(DataSourceReader):
+    def __init__(self, plan: str) -> None:
+        self._plan = plan
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(task) for task in ReadPlan.from_json(self._plan).tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, datetime, int]]:
+        for part in partition.value:
+            buffer = mapped(part.path)
+            heads = scan_records(buffer, part.base_offset, part.start, part.end)
+            for row in range(len(heads)):
+                start = int(heads.topic_position[row])
+                topic = buffer[start : start + int(heads.topic_bytes[row])].decode()
+                at = datetime.fromtimestamp(int(heads.store_ms[row]) / 1000, UTC)
+                yield topic, int(heads.queue_id[row]), at, int(heads.body_bytes[row])
+
+
+def grouped(rows: DataFrame) -> int:
+    """Groups of the query, which all of them must agree on."""
+    keys = (F.col("topic"), F.col("queue_id"), F.date_trunc("minute", F.col("store_time")).alias("minute"))
+    sums = rows.groupBy(*keys).agg(F.count("*").alias("messages"), F.sum("body_bytes").alias("bytes"))
+    return int(sums.toArrow().num_rows)
+
+
+def processor_seconds() -> float:
+    """Of this process and all that descend from it."""
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    total = 0.0
+    for process in family:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def head_of(plan: ReadPlan, byte_count: int) -> ReadPlan:
+    """The first tasks of a plan."""
+    kept = []
+    for task in plan.tasks:
+        kept.append(task)
+        byte_count -= sum(part.byte_count for part in task)
+        if byte_count <= 0:
+            break
+    return ReadPlan(tuple(kept))
+
+
+def main() -> None:
+    """Measure and print."""
+    messages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    turns = int(sys.argv[2]) if len(sys.argv) > 2 else TURNS
+    with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
+        store, parquet = Path(folder, "store"), Path(folder, "rows.parquet")
+        store_bytes = write_store(store, messages)
+        print(f"{messages:,} messages, {store_bytes / 2**20:,.0f} MiB")
+        session = ReportSession(SparkOptions())
+        spark = session.connect()
+        spark.dataSource.register(RocketMQStoreDataSource)
+        spark.dataSource.register(RowTupleSource)
+        plan = plan_read([store])
+        heads = [head_of(plan, int(store_bytes * min(1.0, count / messages))) for count in ROW_TUPLES]
+        shares = [head.byte_count / plan.byte_count for head in heads]
+        read = spark.read.format(FORMAT).schema(columns(*NAMES)).option("plan", plan.to_json())
+        pq.write_table(read.load().toArrow(), parquet)
+        ways: dict[str, Callable[[], int]] = {
+            "store": lambda: grouped(read.load()),
+            "parquet": lambda: grouped(spark.read.parquet(str(parquet))),
+            "some tuples": lambda: grouped(spark.read.format("row-tuples").option("plan", heads[0].to_json()).load()),
+            "more tuples": lambda: grouped(spark.read.format("row-tuples").option("plan", heads[1].to_json()).load()),
+        }
+        wall: dict[str, list[float]] = {name: [] for name in ways}
+        work: dict[str, list[float]] = {name: [] for name in ways}
+        groups: dict[str, int] = {}
+        for turn in range(turns + 1):  # the first warms up
+            for name, way in ways.items():
+                began, worked = time.perf_counter(), processor_seconds()
+                groups[name] = way()
+                if turn:
+                    wall[name].append(time.perf_counter() - began)
+                    work[name].append(processor_seconds() - worked)
+        session.close()
+        assert groups["store"] == groups["parquet"]
+        for label, times in (("wall", wall), ("processor", work)):
+            medians = {name: statistics.median(values) for name, values in times.items()}
+            tuples = extended(shares, medians["some tuples"], medians["more tuples"])
+            print(
+                f"{label}: store {medians['store']:.2f} s, parquet {medians['parquet']:.2f} s, row tuples {tuples:.2f} s; "
+                f"parquet ÷ store {medians['parquet'] / medians['store']:.2f}, "
+                f"row tuples ÷ store {tuples / medians['store']:.1f}"
+            )
+        print(f"row tuples were read of {shares[0]:.1%} and {shares[1]:.1%} of the log")
+
+
+def extended(shares: list[float], some: float, more: float) -> float:
+    """Time for the whole log from those for two parts of it."""
+    if shares[1] <= shares[0]:
+        return more / shares[1]
+    slope = max(0.0, (more - some) / (shares[1] - shares[0]))
+    return more + slope * (1 - shares[1])
+
+
+if __name__ == "__main__":
+    main()
