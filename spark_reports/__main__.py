@@ -19,6 +19,7 @@ from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
 from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
 from spark_reports.progress import Progress
+from spark_reports.saved_queries import names
 
 DESCRIPTION = (
     "Make a report on the messages of a store, also while a broker is writing to it. The result is a folder with a page "
@@ -126,6 +127,8 @@ def _print_list() -> None:
     for spec in catalog.reports():
         print(f"{spec.name:<14} {spec.title}. {spec.summary}.")
         print(f"{'':<14} {spec.question}")
+    if saved := names():
+        print(f"Saved queries: {', '.join(saved)}")
 
 
 def _report(arguments: argparse.Namespace) -> int:

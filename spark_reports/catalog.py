@@ -120,7 +120,18 @@ KEYS_FILE = Parameter("keys-file", "CSV file", ParameterKind.FILE, "CSV with a h
 COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
 MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
                   choices=("keys", "unique-key"))  # fmt: skip
-QUERY = Parameter("query", "SQL", ParameterKind.TEXT, "A query over the table messages.", required=True)
+QUERY = Parameter("query", "SQL", ParameterKind.TEXT, "A query over the tables messages, lag, ownership and so on.")
+SAVED = Parameter("saved", "Saved query", ParameterKind.TEXT, "Name of a saved query to run instead.")
+SAVE_AS = Parameter("save-as", "Save as", ParameterKind.TEXT, "Keep the query under this name.")
+GROUP = Parameter("group", "Group", ParameterKind.TEXT, "Only this consumer group; all if not given.")
+LAG_MAX = Parameter("lag-max", "Late above (messages)", ParameterKind.NUMBER, "A group is late with more messages waiting.",
+                    default="10000")  # fmt: skip
+BEHIND = Parameter("behind-s", "Late above (s)", ParameterKind.NUMBER, "A group is late when one waits longer than this.",
+                   default="60")  # fmt: skip
+TARGET = Parameter("target-percent", "Service level (%)", ParameterKind.NUMBER,
+                   "Part of the sampled time in which no group should be late.", default="99", maximum=100)  # fmt: skip
+BEFORE = Parameter("before-min", "Time before (min)", ParameterKind.NUMBER, "The window is compared with so much time before.",
+                   default="60", minimum=1, maximum=1440)  # fmt: skip
 SQL_ROWS = Parameter("rows", "Rows at most", ParameterKind.NUMBER, "The result is cut behind so many rows.", default="10000",
                      minimum=1, maximum=1_000_000)  # fmt: skip
 
@@ -132,6 +143,15 @@ STAGES = (
 )
 PREPARING = ("prepare", "Write new messages to Parquet")
 """Key and title of the stage that runs that continue a folder of prepared messages have too."""
+
+
+SAMPLED_BOUNDS = (FROM, TO)
+
+
+def _sampled(  # noqa: PLR0917  as `_report`
+    group: str, name: str, icon: str, title: str, summary: str, question: str, *parameters: Parameter
+) -> ReportSpec:
+    return ReportSpec(name, title, summary, question, group, icon, (*SAMPLED_BOUNDS, *parameters), STAGES, needs_samples=True)
 
 
 def _report(  # noqa: PLR0917  a row of the table below
@@ -153,6 +173,8 @@ _REPORTS = (
             "Is the network, the broker or a clock slow."),
     _report("Timing", "delay", "hourglass", "Delayed delivery", "Planned against real, by level and for timers",
             "Are delayed messages delivered on time.", LEVELS, LATE),
+    _sampled("Timing", "lag", "timer", "Consumer lag", "Service level of each group, and when it was missed",
+             "How long were consumers late, and in which hours.", GROUP, LAG_MAX, BEHIND, TARGET),
     _report("Outcomes", "transactions", "circle-half", "Transactions", "Outcomes, checks and time to decision",
             "How many commit, roll back, hang or are given up, and how long do they take."),
     _report("Outcomes", "retries", "repeat", "Retries and dead letters", "How far failing messages get",
@@ -167,14 +189,20 @@ _REPORTS = (
             "Which tags and properties are in use, and which are not any more.", SILENT),
     _report("Shape", "producers", "users-three", "Producers", "Hosts, first and last seen, what they send",
             "Who sends here, and since when."),
+    _sampled("Shape", "ownership", "arrows-left-right", "Ownership and rebalances", "Which client had which queue when",
+             "How often did queues move, and when had they nobody.", GROUP),
     _report("Audit", "duplicates", "copy", "Duplicates", "The same unique key, business key or body again",
             "What was stored twice.", WITHIN, TOP),
     _report("Audit", "reconcile", "check-circle", "Reconciliation", "A list of keys against what is stored",
             "Is everything that was sent stored, and nothing twice.", KEYS_FILE, COLUMN, MATCH),
     _report("Audit", "story", "list", "Story of a message", "Every record of one message or key, in order",
             "What happened to this message.", KEY),
-    _report("Audit", "sql", "code", "Spark SQL", "A query of your own over the messages",
-            "Whatever you ask, in SQL.", QUERY, SQL_ROWS),
+    _report("Audit", "incident", "lightning", "Incident window", "A window of time on one page, beside the time before it",
+            "What happened between these two times.", BEFORE),
+    _sampled("Audit", "operations", "terminal-window", "Operations", "Recorded actions of the console, events of the broker",
+             "Who reset, cancelled, deleted or resent what."),
+    _report("Audit", "sql", "code", "Spark SQL", "A query of your own over messages and samples",
+            "Whatever you ask, in SQL.", QUERY, SAVED, SAVE_AS, SQL_ROWS),
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds
 from spark_reports.parquet.folder import PreparedFolder
+from spark_reports.samples.database import history_of, require_history
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,10 +65,21 @@ class Reading:
         reader = reader.option("topics_of", "stored" if topics_of == "all" else topics_of)
         return reader.option("topics", json.dumps(topics)).load()
 
-    def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
-        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`."""
-        from spark_reports.samples.tables import SAMPLES_FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+    @property
+    def has_history(self) -> bool:
+        """Whether every store has a monitoring history."""
+        return bool(self.stores) and all(history_of(store).is_file() for store in self.stores)
 
+    def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
+        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`.
+
+        Raises:
+            ForeignStoreError: A store has no history.
+        """
+        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+
+        for store in self.stores if table != JOURNAL else ():
+            require_history(store)
         bounds = {"from_ms": self.parameters.from_ms, "to_ms": self.parameters.to_ms, "step_ms": step_ms}
         reader = self.spark.read.format(SAMPLES_FORMAT).option("table", table).option("paths", json.dumps(self.stores))
         for name, value in bounds.items():

@@ -15,8 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
-from spark_reports.catalog import EARLIER, PREPARING, ReportSpec
+from spark_reports.catalog import BEFORE, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import ConnectSession, open_session
+from spark_reports.datasource.log_files import require_store
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
 from spark_reports.output.pdf import find_browser, print_page
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 Session = ReportSession | ConnectSession
 WATCH_INTERVAL_S = 0.3
-DAY_MS = 86_400_000
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: 
 def _plan(run: ReportRun) -> ReadPlan:
     """What is read: the log, or the histories for a report that needs nothing else."""
     if run.spec.needs_samples:
+        for store in run.stores:
+            require_store(Path(store))
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     return plan_read(run.stores, directories=run.directories, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
 
@@ -167,7 +170,8 @@ def _earliest(run: ReportRun) -> int | None:
     """Store time from which the log is needed; a report that looks further back has a parameter for how much."""
     if run.parameters.from_ms is None:
         return None
-    return run.parameters.from_ms - int(run.parameters.values.get(EARLIER.name, 0)) * DAY_MS
+    values = run.parameters.values
+    return run.parameters.from_ms - int(values.get(EARLIER.name, 0)) * DAY_MS - int(values.get(BEFORE.name, 0)) * MINUTE_MS
 
 
 def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:

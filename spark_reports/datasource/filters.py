@@ -22,6 +22,7 @@ from pyspark.sql.datasource import (
     GreaterThan,
     GreaterThanOrEqual,
     In,
+    IsNotNull,
     LessThan,
     LessThanOrEqual,
     Not,
@@ -35,6 +36,9 @@ PUSHED = (
     "store_bytes", "tag", "unique_key", "kind", "delay_level", "reconsume_times", "producer_group",
 )  # fmt: skip
 """Columns whose comparisons the reader takes over."""
+
+NEVER_NULL = frozenset(PUSHED) - {"tag", "unique_key", "delay_level", "producer_group"}
+"""Those of them that every record has."""
 
 Value = str | int | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,6 +93,11 @@ class Comparison:
         found = pc.fill_null(pc.invert(found) if self.is_negated else found, fill_value=False)
         wanted: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
         return wanted
+
+
+def always_holds(pushed: Filter) -> bool:
+    """Whether a filter asks only that a column is known which every record has; Spark sends it with each comparison."""
+    return isinstance(pushed, IsNotNull) and len(pushed.attribute) == 1 and pushed.attribute[0] in NEVER_NULL
 
 
 def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> Comparison | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker_core.errors import ForeignStoreError, StoreError, StorePermissionError, UsageError
-from broker_core.store.layout import commit_log_files, map_file
+from broker_core.store.layout import commit_log_files, map_file, scan_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,7 @@ def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
         StorePermissionError: It cannot be read.
         CorruptStoreError: A file lies in two directories.
     """
-    if not root.is_dir():
-        raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
+    require_store(root)
     try:
         _check(root, directories)
         found = [LogFile(path, base, path.stat().st_size) for path, base in commit_log_files(root, directories)]
@@ -52,6 +51,16 @@ def log_files(root: Path, directories: Sequence[Path] = ()) -> list[LogFile]:
             path=str(root),
         ) from error
     return [file for file in found if file.size > 0]
+
+
+def require_store(root: Path) -> None:
+    """Refuse a store directory that is not there.
+
+    Raises:
+        ForeignStoreError: It is not.
+    """
+    if not root.is_dir():
+        raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
 
 
 def _check(root: Path, directories: Sequence[Path]) -> None:
@@ -106,3 +115,19 @@ def mapped(path: str) -> mmap.mmap:
         raise StoreError(
             f"{path} could not be read: {error.strerror}. Check the disk and the permissions.", path=path
         ) from error
+
+
+def head_at(file: LogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
+    """Bytes, store time (epoch milliseconds) and checksum of the body of the record at an offset; None if there is none.
+
+    Args:
+        file: The file that the offset lies in.
+        offset: Physical offset.
+        byte_count: Bytes that the record has.
+    """
+    position = offset - file.base
+    with mapped(str(file.path)) as buffer:
+        heads = scan_records(buffer, file.base, position, min(len(buffer), position + byte_count))
+        found = list(zip(heads.size.tolist(), heads.store_ms.tolist(), heads.body_crc.tolist(), strict=True))
+        del heads  # the mapping closes only when nothing looks into it
+    return found[0] if len(found) == 1 else None

@@ -35,7 +35,7 @@ from broker_core.errors import UsageError
 from broker_core.store.layout import RecordHeads, scan_records
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.filters import comparison_of, one_of
+from spark_reports.datasource.filters import always_holds, comparison_of, one_of
 from spark_reports.datasource.log_files import directories_of, mapped
 from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
@@ -143,7 +143,7 @@ class StoreReader(DataSourceReader):
             comparison = comparison_of(one)
             if comparison is not None:
                 self._selection = replace(self._selection, comparisons=(*self._selection.comparisons, comparison))
-            if comparison is None or accounted:
+            if accounted or (comparison is None and not always_holds(one)):
                 yield one
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -8,8 +8,9 @@ parameters          topics and times as asked for; values: the report's own para
 source              stores, log files, bytes covered by the plan; passed_over: log files wholly outside the time range
 range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
 rows                looked_at = read + skipped; damaged_places; damaged_bytes
+rows_are            "messages" or "samples"
 skipped             reason, rows, bytes, damaged, store, first_offset
-headlines, findings as on the page; notes: what one must know to read them rightly
+headlines, findings as on the page; findings_zh: these in Chinese; notes: what one must know to read them rightly
 tables              name, title, rows, files; columns: name, title, unit of each
 page                file name of the HTML page; workbook, pdf: of those, if they were asked for
 stages, seconds     time by stage, and of the whole run up to the writing of this file
@@ -26,6 +27,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from spark_reports.catalog import ReportSpec
+from spark_reports.chinese import all_in_chinese
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import PAGE
 from spark_reports.parameters import ReportParameters, time_text
@@ -86,9 +88,11 @@ def manifest(
             "damaged_places": sum(skip.rows for skip in damaged),
             "damaged_bytes": sum(skip.bytes for skip in damaged),
         },
+        "rows_are": "samples" if spec.needs_samples else "messages",
         "skipped": [asdict(skip) for skip in result.skipped],
         "headlines": [_headline(headline) for headline in result.headlines],
         "findings": list(result.findings),
+        "findings_zh": all_in_chinese(result.findings),
         "notes": list(result.notes),
         "page": PAGE,
         "master": source.master,

@@ -10,8 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from broker_core.errors import ForeignStoreError, UsageError
-from broker_core.store.layout import scan_records
-from spark_reports.datasource.log_files import first_offset, log_files, mapped
+from spark_reports.datasource.log_files import first_offset, head_at, log_files
 from spark_reports.datasource.plan import Continued, FileRange, ReadPlan, grouped, ranges_from
 from spark_reports.datasource.schema import MESSAGES
 from spark_reports.parquet.folder import (
@@ -125,14 +124,7 @@ def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
     holder = next((file for file in files if last and file.base <= last.offset < file.base + file.size), None)
     if last is None or holder is None:
         return  # nothing was read, or the broker has cleaned it away since
-    position = last.offset - holder.base
-    with mapped(str(holder.path)) as buffer:
-        heads = scan_records(buffer, holder.base, position, min(len(buffer), position + last.bytes))
-        there = [
-            (int(size), int(at), int(crc)) for size, at, crc in zip(heads.size, heads.store_ms, heads.body_crc, strict=True)
-        ]
-        del heads
-    if there != [(last.bytes, last.store_ms, last.body_crc)]:
+    if head_at(holder, last.offset, last.bytes) != (last.bytes, last.store_ms, last.body_crc):
         raise ForeignStoreError(
             f"the log of {known.store} is not the one that was read before: its record at {last.offset:,} is another one. "
             "Prepare it into another folder.",

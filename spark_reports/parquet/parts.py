@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
-from spark_reports.datasource.source import StorePartition, read_ranges
+from spark_reports.datasource.source import read_ranges
 from spark_reports.parquet.folder import Damage, LastRecord, Part
 
 PARTS_FORMAT = "orbit-parquet-parts"
@@ -49,12 +49,12 @@ class ParquetPartsDataSource(DataSource):
         return PartsWriter(dict(self.options), schema)
 
 
-class _Task(StorePartition):
-    """A task with its number; a plain attribute, as partitions travel pickled."""
+@dataclass(frozen=True)
+class PartTask(InputPartition):
+    """What one task writes, and its place among the tasks."""
 
-    def __init__(self, ranges: tuple[FileRange, ...], number: int) -> None:
-        super().__init__(ranges)
-        object.__setattr__(self, "number", number)
+    number: int
+    ranges: tuple[FileRange, ...]
 
 
 class PartsWriter(DataSourceReader):
@@ -68,14 +68,14 @@ class PartsWriter(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task of the plan."""
-        return [_Task(task, number) for number, task in enumerate(ReadPlan.from_json(self._plan).tasks)]
+        return [PartTask(number, task) for number, task in enumerate(ReadPlan.from_json(self._plan).tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Write one part, tell what it holds."""
-        assert isinstance(partition, _Task)
+        assert isinstance(partition, PartTask)
         part, last, damage = write_part(partition.ranges, self._columns, Path(self._folder))
         row = {
-            "task": partition.number,  # type: ignore[attr-defined]  set at construction
+            "task": partition.number,
             "part": json.dumps(asdict(part)) if part else None,
             "last": json.dumps(asdict(last)) if last else None,
             "damage": json.dumps([asdict(place) for place in damage]),

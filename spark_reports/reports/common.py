@@ -8,6 +8,7 @@ A report is a module of `spark_reports.reports` with two functions:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +22,15 @@ from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading, TopicsOf
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
+from spark_reports.reports.wording import say
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit, title_of, unit_of
 
-NOTHING = "No message is stored in this range."
+NOTHING = say("No message is stored in this range.")
+NO_SAMPLE = say("No sample was taken in this range: nobody looked.")
 CHART_BARS_MAX = 15
+CHART_POINTS_MAX = 400
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
 ACCOUNTING = "accounting"
 
 
@@ -81,8 +86,9 @@ class Found:
         tables: Sequence[Table],
         charts: Sequence[Chart] = (),
         notes: Sequence[str] = (),
+        nothing: str = NOTHING,
     ) -> ReportResult:
-        """The report; what was read and left out is taken from the accounting rows."""
+        """The report; what was read and left out is taken from the accounting rows. Without any row ``nothing`` is found."""
         rows = self._read_rows()
         return ReportResult(
             rows=self.messages,
@@ -90,7 +96,7 @@ class Found:
             found_to_ms=milliseconds(pc.max(rows["last_time"])),
             skipped=skips(self.tables[ACCOUNTING]),
             headlines=tuple(headlines),
-            findings=tuple(findings) if self.messages else (NOTHING,),
+            findings=tuple(findings) if self.messages else (nothing,),
             charts=tuple(charts) if self.messages else (),
             tables=tuple(tables),
             notes=tuple(notes),
@@ -151,6 +157,39 @@ def bars(name: str, title: str, labels: Sequence[object], values: Sequence[float
     note = f"The first {CHART_BARS_MAX} of {len(labels):,}." if more > 0 else ""
     series = Series(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
     return Chart(name, title, "bars", unit, (series,), note)
+
+
+def lines(name: str, title: str, data: pa.Table, *, by: str, value: str, unit: Unit, note: str = "") -> Chart:
+    """Lines over time, one for each name in a column.
+
+    Args:
+        name: Key of the chart.
+        title: Heading.
+        data: With the column bucket_ms, in its order.
+        by: Column with the names of the lines.
+        value: Column with the values.
+        unit: Of the values.
+        note: Sentence under the chart.
+    """
+    found: dict[str, tuple[list[object], list[float]]] = {}
+    for row in data.select([by, "bucket_ms", value]).to_pylist():
+        at, values = found.setdefault(str(row[by]), ([], []))
+        at.append(row["bucket_ms"])
+        values.append(float(row[value]) if row[value] is not None else math.nan)
+    series = tuple(Series(one, at, values) for one, (at, values) in sorted(found.items()))
+    return Chart(name, title, "lines", unit, series, note)
+
+
+def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
+    """Width of the points of a chart over the range of a report, in whole minutes.
+
+    Args:
+        parameters: The range; its end is when the report was asked for, if it has none.
+        span_ms: Length of the range if it has no beginning.
+    """
+    if parameters.from_ms is not None:
+        span_ms = (parameters.now_ms if parameters.to_ms is None else parameters.to_ms) - parameters.from_ms
+    return max(1, -(-span_ms // CHART_POINTS_MAX // MINUTE_MS)) * MINUTE_MS
 
 
 # ---- figures -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Report ``sql``: a query of the user's own over the table ``messages``.
+"""Report ``sql``: a query of the user's own over messages and samples.
 
-The table has the columns of the data source (`spark_reports.datasource.schema`), the body among them if the query names it;
-columns that the query does not name are not read.
+Table ``messages`` has the columns of the data source (`spark_reports.datasource.schema`), the body among them if the query
+names it; columns that the query does not name are not read. The tables of samples (`spark_reports.samples.tables`) are there
+under their names where the store has a history. Queries can be kept under a name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, table
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import number
+from spark_reports.reports.wording import number, say
+from spark_reports.samples.tables import JOURNAL, TABLES
+from spark_reports.saved_queries import load, save
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit
 
@@ -32,13 +35,24 @@ def check(parameters: ReportParameters) -> None:
     """Refuse what is no query.
 
     Raises:
-        UsageError: It would change something.
+        UsageError: There is none or two, it would change something, or it asks for a query that is not saved.
     """
-    query = _TEXT.sub("''", parameters.text("query"))
+    text = query_of(parameters)
+    query = _TEXT.sub("''", text)
     if not _QUERY.match(query) or _CHANGE.search(query):
-        raise UsageError(
-            "only queries run here: begin with SELECT or WITH, and change nothing.", query=parameters.text("query")
-        )
+        raise UsageError("only queries run here: begin with SELECT or WITH, and change nothing.", query=text)
+
+
+def query_of(parameters: ReportParameters) -> str:
+    """The query, given or saved before.
+
+    Raises:
+        UsageError: There is none or two, or none is saved under the name.
+    """
+    given, saved = parameters.text("query"), parameters.text("saved")
+    if bool(given) == bool(saved):
+        raise UsageError("sql needs one query: name it with --query, or one that was saved with --saved.")
+    return given or load(saved)
 
 
 def wanted_columns(query: str) -> list[str]:
@@ -52,7 +66,11 @@ def wanted_columns(query: str) -> list[str]:
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """The result of the query, one row more than wanted."""
     check(reading.parameters)
-    query = reading.parameters.text("query").strip().rstrip(";")
+    query = query_of(reading.parameters).strip().rstrip(";")
+    words = {word.lower() for word in re.findall(r"\w+", query)}
+    for table_name in TABLES:
+        if table_name in words and (reading.has_history or table_name == JOURNAL):
+            reading.samples(table_name).createOrReplaceTempView(table_name)
     names = list(dict.fromkeys((*wanted_columns(query), *ACCOUNTED)))
     rows = reading.records(names)
     messages_of(rows).select(*wanted_columns(query)).createOrReplaceTempView(VIEW)
@@ -63,6 +81,9 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
 def result(found: Found) -> ReportResult:
     """The rows."""
     limit = found.parameters.number("rows")
+    query = query_of(found.parameters)
+    if found.parameters.text("save-as"):
+        save(found.parameters.text("save-as"), query)  # it ran, so it is worth keeping
     rows = found["rows"]
     twice = [name for name in rows.column_names if rows.column_names.count(name) > 1]
     if twice:
@@ -75,9 +96,9 @@ def result(found: Found) -> ReportResult:
             Headline(found.messages, Unit.COUNT, "messages read"),
         ),
         findings=(
-            f"{number(shown.num_rows, 'row')} of {number(found.messages, 'message')}"
-            + (f"; the result is cut behind {limit:,} rows." if cut else "."),
-            f"The query: {found.parameters.text('query')}",
+            say("{rows} of {messages}.", rows=number(shown.num_rows, "row"), messages=number(found.messages, "message")),
+            *([say("The result is cut behind {limit:,} rows.", limit=limit)] if cut else []),
+            say("The query: {query}", query=query),
         ),
         tables=(table("rows", "Rows", shown, note=f"Cut behind {limit:,} rows." if cut else ""),),
         notes=("Without ORDER BY the rows come in no order of meaning.",),

@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
+def say(template: str, **values: object) -> str:
+    """A sentence with its values in place; the template is its name in the Chinese catalogue."""
+    return template.format(**values)
+
+
 def number(value: int, noun: str) -> str:
     """``1 message``, ``2,000 messages``; a noun that ends in y gets ies."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:] not in ("ay", "ey", "oy") else f"{noun}s"

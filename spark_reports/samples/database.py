@@ -36,13 +36,11 @@ def history_of(store: str | Path) -> Path:
     return Path(store) / FOLDER / FILE_NAME
 
 
-@contextlib.contextmanager
-def reading(store: str | Path) -> Iterator[sqlite3.Connection]:
-    """A read-only connection on one state of a store's history.
+def require_history(store: str | Path) -> Path:
+    """The history database of a store.
 
     Raises:
-        ForeignStoreError: The store has none.
-        StoreError: It cannot be read.
+        ForeignStoreError: There is none.
     """
     path = history_of(store)
     if not path.is_file():
@@ -51,6 +49,18 @@ def reading(store: str | Path) -> Iterator[sqlite3.Connection]:
             "what nobody sampled cannot be found out later.",
             path=str(path),
         )
+    return path
+
+
+@contextlib.contextmanager
+def reading(store: str | Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection on one state of a store's history.
+
+    Raises:
+        ForeignStoreError: The store has none.
+        StoreError: It cannot be read.
+    """
+    path = require_history(store)
     try:
         connection = _connect(path)
         try:

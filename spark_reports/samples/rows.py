@@ -15,7 +15,7 @@ import pyarrow as pa
 from monitoring.history.tiers import GAP_MS
 from monitoring.series import Floats, Ints
 from spark_reports.samples.database import Series, SeriesReader, figures_of, reading, runs
-from spark_reports.samples.tables import FIGURE_TABLES, SampleTable
+from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SampleTable
 
 JOURNAL_FILES = ("orbitActions.log.1", "orbitActions.log")
 UNREADABLE = "(a line that cannot be read)"
@@ -51,7 +51,7 @@ def batches(wanted: Wanted, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         ForeignStoreError: The store has no history.
         StoreError: It cannot be read.
     """
-    if wanted.table == "actions":
+    if wanted.table == JOURNAL:
         yield _batch(wanted, actions(wanted), schema)
         return
     with reading(wanted.store) as connection:

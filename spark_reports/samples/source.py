@@ -101,7 +101,8 @@ class SamplesReader(DataSourceReader):
         columns = ("time",) if self._table != "ownership" else ()
         found = [comparison for one in filters if (comparison := comparison_of(one, columns)) is not None]
         from_ms, to_ms = times_of(found, "time")
-        # A stretch is wanted for its beginning; one that began before the bound is Spark's to leave out.
+        # A stretch that has begun is read to its end: its figures must not depend on how it is asked for.
+        to_ms = None if to_ms is None else -(-to_ms // self._step_ms) * self._step_ms
         self._from_ms = max((one for one in (self._from_ms, from_ms) if one is not None), default=None)
         self._to_ms = min((one for one in (self._to_ms, to_ms) if one is not None), default=None)
         return filters

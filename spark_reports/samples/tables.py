@@ -92,6 +92,8 @@ _OTHER_TABLES: dict[str, tuple[tuple[str, DataType], ...]] = {
     "actions": (("time", Timestamp()), ("action", _TEXT), ("subject", _TEXT), ("details", _TEXT)),
 }  # fmt: skip
 
+JOURNAL = "actions"
+"""The table that comes from the journal of actions and not from the history."""
 TABLES = (*FIGURE_TABLES, *_OTHER_TABLES)
 """Names of all tables."""
 

@@ -10,7 +10,7 @@ from spark_reports.transforms.traffic import by_minute_topic_tag
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 @pytest.fixture
@@ -87,3 +87,18 @@ def test_a_stream_goes_on_where_its_checkpoint_ends(spark, tmp_path):
     writer.flush()
     run_once()
     assert seen == places
+
+
+def test_filters_of_where_reach_the_reader(spark, store):
+    messages = spark.read.format(FORMAT).schema(columns("topic", "store_time", "queue_id")).load(str(store))
+    query = "topic = 'topic-1' and store_time < timestamp_millis(1700000120000) and queue_id in (0, 5)"
+    assert messages.where(query).count() == 10
+    physical = messages.where(query)._jdf.queryExecution().executedPlan().toString()
+    assert "Filter (" not in physical  # the reader decides all of it
+
+
+def test_filters_beside_accounting_rows_keep_them_apart(spark, store):
+    names = ("topic", "store", "skipped_reason", "skipped_rows", "skipped_bytes", "physical_offset")
+    rows = spark.read.format(FORMAT).schema(columns(*names)).option("topics", '["topic-0", "topic-1"]').load(str(store))
+    assert rows.where("topic = 'topic-1'").count() == 20
+    assert rows.where("skipped_reason is not null").select("skipped_rows").toArrow().to_pylist() == [{"skipped_rows": 20}]

@@ -14,7 +14,7 @@ from tests.support import known_store as known
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 @pytest.fixture(scope="module")

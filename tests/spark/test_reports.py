@@ -10,6 +10,7 @@ import pytest
 
 from broker_core.errors import UsageError
 from spark_reports import catalog
+from spark_reports.chinese import in_chinese
 from spark_reports.datasource.plan import plan_read
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
@@ -18,8 +19,9 @@ from spark_reports.parameters import ReportParameters
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
 from tests.support.golden import GOLDEN_NAMES, golden_store
+from tests.support.known_history import write_known_history
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RETRIES = 1 * known.FAILED_ONCE + 2 * known.FAILED_TWICE + 3 * known.DEAD
@@ -30,7 +32,9 @@ DAY_7 = known.START_MS + 7 * known.DAY_MS
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    return known.write_known_store(tmp_path_factory.mktemp("known") / "store")
+    made = known.write_known_store(tmp_path_factory.mktemp("known") / "store")
+    write_known_history(made.root)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +233,7 @@ def test_sql(spark, store):
     assert {row["topic"]: row["messages"] for row in rows(result, "rows")} == store.by_topic
     cut = run(spark, store.root, "sql", query="select *, length(body) as n from messages order by physical_offset", rows=5)
     assert [row["n"] for row in rows(cut, "rows")] == [known.ORDER_BODY_BYTES] * 5
-    assert "cut behind 5 rows" in cut.findings[0]
+    assert "cut behind 5 rows" in cut.findings[1]
     with pytest.raises(UsageError, match="only queries"):
         run(spark, store.root, "sql", query="drop view messages")
 
@@ -239,10 +243,12 @@ OWN = {"story": {"key": "payment-0"}, "sql": {"query": "select topic, count(*) a
 
 def parameters_of(name, keys_file):
     more = {"keys_file": keys_file} if name == "reconcile" else OWN.get(name, {})
-    return more | ({"from_ms": DAY_7} if name == "compare" else {})
+    bounds = {"compare": {"from_ms": DAY_7}, "incident": {"from_ms": DAY_7, "to_ms": DAY_7 + known.DAY_MS}}
+    return more | bounds.get(name, {})
 
 
 ALL = [spec.name for spec in catalog.reports()]
+ON_MESSAGES = [spec.name for spec in catalog.reports() if not spec.needs_samples]
 ON_DEMAND = [pytest.param(name, marks=() if name == "calendar" else pytest.mark.slow) for name in ALL]
 
 
@@ -267,6 +273,13 @@ def test_a_browser_draws_the_page_without_a_complaint(spark, store, keys_file, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
+def test_findings_have_chinese_words(spark, store, keys_file, name):
+    findings = run(spark, store.root, name, **parameters_of(name, keys_file)).findings
+    assert [one for one in findings if in_chinese(one) == one] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
 def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name):
     own = parameters_of(name, keys_file)
     one, many = (run(spark, store.root, name, split_bytes=size, **own) for size in (1 << 30, 5_000))
@@ -275,16 +288,23 @@ def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name
         assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(many, table.name)))
 
 
+def span(golden):
+    times = [message.columns["storeTimestamp"] for message in golden.messages()]
+    return min(times), max(times)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("golden_name", GOLDEN_NAMES)
 def test_golden_stores_run_through_every_report(spark, tmp_path, keys_file, golden_name):
     golden = golden_store(golden_name)
     root = golden.unpack(tmp_path)
     looked_at = {}
-    for spec in catalog.reports():
-        own = parameters_of(spec.name, keys_file) | ({"from_ms": 1} if spec.name == "compare" else {})
-        result = run(spark, root, spec.name, **own)
-        looked_at[spec.name] = result.looked_at
+    first_ms, last_ms = span(golden)
+    for name in ON_MESSAGES:
+        bounds = {"compare": {"from_ms": 1}, "incident": {"from_ms": max(first_ms, last_ms - 3_600_000), "to_ms": last_ms + 1}}
+        result = run(spark, root, name, **(parameters_of(name, keys_file) | bounds.get(name, {})))
+        if name != "incident":
+            looked_at[name] = result.looked_at
         assert all(set(table.units) == set(table.data.column_names) for table in result.tables)
         json.dumps([result.findings, result.notes])
     assert len(set(looked_at.values())) == 1, looked_at

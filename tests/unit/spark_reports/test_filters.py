@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNull, LessThan, Not, StringContains, StringStartsWith
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, IsNull, LessThan, Not, StringContains, StringStartsWith
 
 from spark_reports.datasource.filters import comparison_of, one_of, times_of
 from spark_reports.datasource.schema import SKIPPED_REASON, columns
@@ -64,6 +64,8 @@ def test_what_the_reader_cannot_decide_goes_back(store):
     strange = [IsNull(("tag",)), EqualTo(("properties",), "x"), EqualTo(("topic", "part"), "x"), In(("topic",), [])]
     rows, left, _ = read(store, strange, "topic")
     assert (len(rows), left) == (120, strange)
+    _, left, _ = read(store, [IsNotNull(("topic",)), IsNotNull(("tag",))], "topic")
+    assert left == [IsNotNull(("tag",))]  # every record has a topic
 
 
 def test_beside_accounting_rows_spark_looks_again(store):

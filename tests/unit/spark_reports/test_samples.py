@@ -87,6 +87,8 @@ def test_times_bound_a_read(store):
     rows = [row["time"] for row in read(store, "lag", pushed)]
     assert rows[:10] == [minute(number) for number in range(30, 40)]
     assert len(rows) <= 11  # Spark leaves out the rest
+    half = [LessThan(("time",), minute(30.5))]
+    assert read(store, "lag", half, step_ms="3600000") == read(store, "lag", step_ms="3600000")[:1]
     assert len(read(store, "events", **bounds)) == 0
     assert len(read(store, "ownership", **bounds)) == 2
     with pytest.raises(UsageError, match="the range is empty"):

@@ -1,0 +1,66 @@
+"""Findings of reports in Chinese.
+
+A finding is an English sentence with figures in it. The catalogue names the sentences with ``{names}`` where figures and
+names stand; a sentence is recognised by its words, so findings of results that were made long ago can be shown in Chinese
+too. Imports neither Spark nor the reports.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+CATALOGUE = Path(__file__).resolve().parent.parent / "resources" / "report_templates" / "findings_zh.json"
+
+_SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %)\)")
+_DURATION = re.compile(r"(-?[\d.,]+) (ms|s|min|h|days)")
+_COUNT = re.compile(r"([\d,]+) [a-z][a-z -]*")
+_GAP = re.compile(r"\{\w+\}")
+_NAME = re.compile(r"\\\{(\w+)\\\}")
+_UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "days": "天"}
+_WORDS = {"unknown": "未知", "Monday": "星期一", "Tuesday": "星期二", "Wednesday": "星期三", "Thursday": "星期四",
+          "Friday": "星期五", "Saturday": "星期六", "Sunday": "星期日", "unique key": "唯一 Key", "business key": "业务 Key",
+          "body": "消息体", "timer": "定时"}  # fmt: skip
+
+
+def in_chinese(sentence: str) -> str:
+    """A finding in Chinese; itself if the catalogue does not have it."""
+    for pattern, chinese in _catalogue():
+        found = pattern.fullmatch(sentence)
+        if found:
+            return chinese.format(**{name: _fragment(text) for name, text in found.groupdict().items()})
+    return sentence
+
+
+def all_in_chinese(sentences: Sequence[str]) -> list[str]:
+    """Findings in Chinese."""
+    return [in_chinese(sentence) for sentence in sentences]
+
+
+@functools.cache
+def _catalogue() -> list[tuple[re.Pattern[str], str]]:
+    """Patterns with what they become; those with the most words first, so that the closest one answers."""
+    texts: dict[str, str] = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    ordered = sorted(texts.items(), key=lambda item: -len(_GAP.sub("", item[0])))
+    return [(_pattern(english), chinese) for english, chinese in ordered]
+
+
+def _pattern(english: str) -> re.Pattern[str]:
+    """Pattern of a sentence; brackets with words and bars between them are words that change with the figures."""
+    text = re.escape(english)
+    text = re.sub(r"\\\[([^\]]*?)\\\]", lambda found: "(?:" + found[1].replace("\\|", "|") + ")", text)
+    return re.compile(_NAME.sub(r"(?P<\1>.+?)", text), re.DOTALL)
+
+
+def _fragment(text: str) -> str:
+    """A figure as Chinese puts it: without the English noun."""
+    if found := _SHARE.fullmatch(text):
+        return f"{found[1]}/{found[2]}（{found[3]}）"
+    if found := _DURATION.fullmatch(text):
+        return f"{found[1]} {_UNITS[found[2]]}"
+    if found := _COUNT.fullmatch(text):
+        return found[1]
+    return _WORDS.get(text, text)

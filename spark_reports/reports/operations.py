@@ -1,0 +1,96 @@
+"""Report ``operations``: what people did from the console, and what happened to the broker."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.reading import Reading
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, rows_of, table, total
+from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.wording import clock, number, part, say
+from spark_reports.transforms.samples import sample_accounting
+from spark_reports.vocabulary import Unit
+
+FAILED = ".failed"
+NOTHING_RECORDED = say("No action and no event was recorded in this range.")
+
+
+def queries(reading: Reading) -> dict[str, DataFrame]:
+    """Actions and events, as they were recorded."""
+    acted = reading.samples("actions")
+    happened = reading.samples("events") if reading.has_history else acted.limit(0).select(
+        "store", "time", F.col("action").alias("kind"), "subject", F.col("details").alias("text")
+    )  # fmt: skip
+    return {
+        ACCOUNTING: sample_accounting(acted.select("time").unionByName(happened.select("time"))),
+        "actions": acted,
+        "events": happened,
+    }
+
+
+def result(found: Found) -> ReportResult:
+    """By kind of action and of event; and all of them in time."""
+    acted = ordered(found["actions"], "time", "store")
+    happened = ordered(found["events"], "time", "store")
+    by_action = _by_action(acted)
+    by_kind = _counted(happened, "kind")
+    return found.result(
+        headlines=(
+            Headline(acted.num_rows, Unit.COUNT, "recorded actions", f"{total(by_action, 'failed'):,} failed"),
+            Headline(happened.num_rows, Unit.COUNT, "events of the broker"),
+        ),
+        findings=_findings(by_action, acted, by_kind),
+        charts=(
+            bars("actions", "Recorded actions", by_action["action"].to_pylist(), by_action["times"].to_pylist()),
+            bars("events", "Events", by_kind["kind"].to_pylist(), by_kind["times"].to_pylist()),
+        ),
+        tables=(
+            table("by_action", "By action", by_action, totals=("times", "failed")),
+            table("by_kind", "Events by kind", by_kind, totals=("times",)),
+            table("actions", "Actions", acted),
+            table("events", "Events", happened),
+        ),
+        notes=(
+            "Only what was done from this console is known: what other tools did to the broker is not recorded here.",
+            "An action is recorded before it is carried out; one that failed has a second line that ends in “.failed”.",
+            "The journal keeps its newest 16 MiB and the 16 MiB before them.",
+        ),
+        nothing=NOTHING_RECORDED,
+    )
+
+
+def _by_action(acted: pa.Table) -> pa.Table:
+    """Actions by kind; a line that tells of a failure belongs to the action before it."""
+    failed = pc.ends_with(acted["action"], FAILED)
+    names = pc.replace_substring_regex(acted["action"], pattern=r"\.failed$", replacement="")
+    rows = pa.table({"action": names, "asked": pc.invert(failed).cast(pa.int64()), "failed": failed.cast(pa.int64()),
+                     "time": acted["time"]})  # fmt: skip
+    sums = rows.group_by(["action"]).aggregate([("asked", "sum"), ("failed", "sum"), ("time", "min"), ("time", "max")])
+    return ordered(sums.rename_columns(["action", "times", "failed", "first_time", "last_time"]), "-times", "action")
+
+
+def _counted(rows: pa.Table, column: str) -> pa.Table:
+    sums = rows.group_by([column]).aggregate([("time", "count"), ("time", "min"), ("time", "max")])
+    return ordered(sums.rename_columns([column, "times", "first_time", "last_time"]), "-times", column)
+
+
+def _findings(by_action: pa.Table, acted: pa.Table, by_kind: pa.Table) -> list[str]:
+    asked, failed = total(by_action, "times"), total(by_action, "failed")
+    found: list[str] = [say("{share} recorded actions failed.", share=part(failed, asked))]
+    if asked:
+        first, last = rows_of(by_action)[0], rows_of(acted)[-1]
+        found.append(
+            say("{action} is the most frequent action: {times}. The last one of all was {last} on {subject} at {time}.",
+                action=first["action"], times=number(first["times"], "time"), last=last["action"], subject=last["subject"],
+                time=clock(last["time"]))
+        )  # fmt: skip
+    if by_kind.num_rows:
+        kind = rows_of(by_kind)[0]
+        found.append(
+            say("{events} of the broker; {kind} is the most frequent one: {times}.",
+                events=number(total(by_kind, "times"), "event"), kind=kind["kind"], times=number(kind["times"], "time"))
+        )  # fmt: skip
+    return found

@@ -1,0 +1,54 @@
+"""A window of time in which something went wrong, beside the time before it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import first_stored, milliseconds_between
+
+INCIDENT_COLUMNS = (
+    "topic", "store_time", "born_time", "store_bytes", "kind", "reconsume_times", "check_times", "cancelled_key",
+)  # fmt: skip
+TROUBLES = ("retry", "dead_letter", "given_up")
+"""Kinds of records that tell of a failure."""
+
+
+def in_window(from_ms: int) -> Column:
+    """Whether a message was stored in the window and not before it."""
+    return F.unix_millis("store_time") >= from_ms
+
+
+def by_topic(messages: DataFrame, from_ms: int) -> DataFrame:
+    """Messages of each topic in the window and before it.
+
+    Returns:
+        topic, kind (of internal topics and those of groups, else null), messages, messages_before, store_bytes.
+    """
+    now = in_window(from_ms)
+    return messages.groupBy("topic").agg(
+        F.count(F.when(now, 1)).alias("messages"),
+        F.count(F.when(~now, 1)).alias("messages_before"),
+        F.coalesce(F.sum(F.when(now, F.col("store_bytes"))), F.lit(0)).cast("bigint").alias("store_bytes"),
+    )
+
+
+def by_minute(messages: DataFrame) -> DataFrame:
+    """What each minute brought.
+
+    Returns:
+        minute, messages, store_bytes, retried, dead, given_up, p99_ms (born to store of what producers sent; negative ones left
+        out, they are clocks that go wrong).
+    """
+    rows = messages.groupBy(F.date_trunc("minute", F.col("store_time")).alias("minute")).agg(
+        F.count("*").alias("messages"),
+        F.sum("store_bytes").alias("store_bytes"),
+        *(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in zip(TROUBLES, _NAMES, strict=True)),
+    )
+    latency = first_stored(messages).withColumn("latency_ms", milliseconds_between("store_time", "born_time"))
+    slow = latency.where("latency_ms >= 0").groupBy(F.date_trunc("minute", F.col("store_time")).alias("minute"))
+    percentiles = slow.agg(F.round(F.percentile("latency_ms", 0.99), 3).alias("p99_ms"))
+    return rows.join(percentiles, "minute", "left")
+
+
+_NAMES = ("retried", "dead", "given_up")

@@ -1,0 +1,38 @@
+import json
+import re
+
+import pytest
+
+from spark_reports.chinese import CATALOGUE, in_chinese
+from spark_reports.reports.wording import duration_text, number, part, say
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chinese"),
+    [
+        (
+            f"{part(3, 4)} messages come from 10.0.0.1, one of {number(2, 'host')}.",
+            "消息的 3/4（75.0 %） 来自 10.0.0.1，共 2 台主机。",
+        ),
+        (f"{number(1, 'offset')} of {number(1_200, 'queue')} is missing.", "1,200 个队列中缺少 1 个位点。"),
+        ("2 offsets of 3 queues are missing, in a queue 1.", "3 个队列中缺少 2 个位点，在 a 的队列 1。"),
+        (
+            say("{group} was late for {late} of {sampled}; its lag was {lag:,} messages at most.", group="billing",
+                late=duration_text(900_000), sampled=duration_text(7_200_000), lag=5_000),
+            "billing 在采样的 2.0 小时 中有 15.0 分钟 滞后；堆积最多 5,000 条消息。",
+        ),
+        ("The query: select 1\nfrom messages", "查询：select 1\nfrom messages"),
+        ("A sentence that nobody knows.", "A sentence that nobody knows."),
+    ],
+)  # fmt: skip
+def test_a_finding_is_recognised_by_its_words(sentence, chinese):
+    assert in_chinese(sentence) == chinese
+
+
+def test_the_catalogue_uses_the_names_it_has():
+    texts = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    assert {english: chinese for english, chinese in texts.items() if names(english) != names(chinese)} == {}
+
+
+def names(text):
+    return set(re.findall(r"\{(\w+)\}", text))
