@@ -58,7 +58,7 @@ def connect_server(folder: Path, home: Path) -> Iterator[str]:
     settings = {
         "spark.master": "local[1]", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false", "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port), "spark.pyspark.python": sys.executable,
+        "spark.connect.grpc.binding.port": str(port),
         "spark.sql.artifact.isolation.enabled": "true", "spark.sql.shuffle.partitions": "2",
     }  # fmt: skip
     words = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
@@ -94,7 +94,7 @@ def _launch(home: Path, folder: Path, log: Path, words: list[str]) -> subprocess
         name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_", "PYTHONPATH"))
     }
     environment |= {"SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder / "local"),
-                    "JAVA_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}  # fmt: skip
+                    "JAVA_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "PYSPARK_PYTHON": sys.executable}  # fmt: skip
     with log.open("wb") as out:
         return subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder)
 
