@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Orbit is a desktop console for RocketMQ with a broker inside. Without a command it opens the window and starts its broker;
-point any RocketMQ client at the name server address that the window shows."""
+point any RocketMQ client at the name server address that the window shows. A link such as orbit://topic/NAME,
+orbit://group/NAME, orbit://message/ID or orbit://PAGE opens there, in the window that runs already if there is one."""
 
 EXIT_CODES = """\
 exit codes: 0 success, 1 failure, 2 wrong arguments, 3 the store cannot be used, 4 a port or an address cannot be used,
@@ -43,7 +44,9 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.search_command import main as search
 
         return search(list(argv[1:]))
-    arguments = _parser().parse_args(argv)
+    links = [word for word in argv if word.startswith("orbit://")]
+    arguments = _parser().parse_args([word for word in argv if word not in links])
+    arguments.link = links[-1] if links else ""
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
         return run(arguments)
@@ -62,7 +65,14 @@ def _window(arguments: argparse.Namespace) -> int:
 
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
     return run_window(
-        WindowOptions(_worker_options(arguments), language=arguments.lang, theme=arguments.theme, prepare_reports=True)
+        WindowOptions(
+            _worker_options(arguments),
+            language=arguments.lang,
+            theme=arguments.theme,
+            prepare_reports=True,
+            link=arguments.link,
+            single=True,
+        )
     )
 
 

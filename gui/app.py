@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -19,8 +20,12 @@ import platformdirs
 from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
+from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.language import LanguageSwitch, system_language
+from gui.main_window.clusters import EMBEDDED, Cluster, Clusters, remembered
+from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
+from gui.main_window.services import text_list, whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.tasks import TaskList
 from gui.text import LANGUAGES, TimeZoneChoice, tr
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
 """After it the window ends even if a child has not: the worker kills itself once its input has ended."""
+STORES_KEY = "clusters/stores"
+"""Setting: directories of stores, the one used last first."""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
 
@@ -56,14 +63,30 @@ class WindowOptions:
     """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
     prepare_reports: bool = False
     """Whether Java's classes are prepared when the page of the reports is first opened."""
+    link: str = ""
+    """Where to go once the window is open: see `gui.links`."""
+    single: bool = False
+    """Whether a second start on the same store brings this window to the front instead of opening its own."""
 
 
 def run_window(options: WindowOptions) -> int:
     """Show the window until it is closed; returns the exit code of the program."""
+    if options.single and reach_window(options.worker.store, options.link):
+        return 0
+    set_scale(options.settings_file)
     application = make_application()
     console = Console(application, options)
+    if options.link:
+        console.window.open_link(options.link)
     console.window.show()
     return application.exec()
+
+
+def set_scale(settings_file: Path) -> None:
+    """Let Qt draw as large as the user chose; to be called before the application is made. The environment counts more."""
+    percent = whole_number(QSettings(str(settings_file), QSettings.Format.IniFormat), SCALE_KEY, SCALES_PERCENT[0])
+    if percent in SCALES_PERCENT[1:]:
+        os.environ.setdefault("QT_SCALE_FACTOR", str(percent / 100))
 
 
 def make_application() -> QApplication:
@@ -103,6 +126,9 @@ class Console(QObject):
         application.setWindowIcon(application_icon())
         FocusMarker(application, self)
         self._children: Children | None = None
+        self._door: WindowDoor | None = None
+        self._old_worker: WorkerProcess | None = None
+        self._store = options.worker.store
         self._begun = False
         self._tasks = TaskList(self)
         self.window = MainWindow(self._services())
@@ -121,7 +147,12 @@ class Console(QObject):
             times=TimeZoneChoice(self, utc=str(self.settings.value("utc", "false")).lower() == "true"),
             set_language=self.language.use,
             language=self.language.language,
+            clusters=Clusters(known=self._known_clusters, switch=self.switch),
         )
+
+    def _known_clusters(self) -> list[Cluster]:
+        stores = remembered(text_list(self.settings, STORES_KEY), str(self._store))
+        return [Cluster(EMBEDDED, store) for store in stores]
 
     def _theme_mode(self, options: WindowOptions) -> ThemeMode:
         name = options.theme or str(self.settings.value("theme", ThemeMode.SYSTEM.value))
@@ -161,7 +192,46 @@ class Console(QObject):
             self.worker.start()
             self.window.attach(self._backend(self.children_processes))
             self.window.restore_layout()
+            self._settle_on(self._store)
             QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
+
+    def switch(self, cluster: Cluster) -> None:
+        """Show another cluster in this window: the worker of the one before stops, one on the other store starts."""
+        store = Path(cluster.address).absolute()
+        if store == self._store or self._old_worker is not None or self._ending or not self._begun:
+            return
+        self.demo.stop()
+        self.window.save_layout()
+        children = self.children_processes
+        self._store, self._old_worker = store, children.worker
+        # The old worker gives its ports back before the new one asks for them.
+        for ended in (children.worker.stopped, children.worker.lost):
+            ended.connect(self._switched)
+        children.worker.stop()
+
+    def _switched(self, _reason: object = None) -> None:
+        if self._old_worker is None or self._ending or self._children is None:
+            return
+        from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415  as in _make_children
+
+        old, self._old_worker = self._old_worker, None
+        worker = WorkerProcess(replace(self._options.worker, store=self._store), self)
+        self._children = replace(self._children, worker=worker)
+        worker.start()
+        self.window.attach(self._backend(self._children))
+        self.window.restore_layout()
+        old.deleteLater()
+        self._settle_on(self._store)
+
+    def _settle_on(self, store: Path) -> None:
+        """Remember a store as the one used last, and listen for second starts on it."""
+        self.settings.setValue(STORES_KEY, remembered(text_list(self.settings, STORES_KEY), str(store)))
+        if not self._options.single:
+            return
+        if self._door is not None:
+            self._door.close()
+        self._door = WindowDoor(store, self)
+        self._door.asked.connect(self.window.open_link)
 
     def _warm_up(self) -> None:
         if not self._ending:
@@ -195,6 +265,8 @@ class Console(QObject):
         if self._ending:
             return
         self._ending = True
+        if self._door is not None:
+            self._door.close()
         if self._children is None:
             self._quit()
             return

@@ -104,6 +104,10 @@ class LiveFeed(QObject):
         self._is_new = self._newest is not None
         self._tick()
 
+    def forget(self) -> None:
+        """Another cluster is shown from now on; the figures of this one are not passed on any more."""
+        self._newest, self._is_new = None, False
+
     def stop(self) -> None:
         """End for good; the window closes."""
         self._timer.stop()

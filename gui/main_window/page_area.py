@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
+from gui.main_window.places import Place
 from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
@@ -17,35 +19,71 @@ from gui.widgets.basic import IconButton
 
 TABS_MAX = 20
 TABS_WIDTH_MIN = 60
+TEAR_OFF = 40
+"""How far from the strip, in px, a tab is dropped to get a window of its own."""
 
 
 class _Tabs(QTabBar):
+    """Tabs that close by the middle button and are torn off by dragging them away from the strip.
+
+    Signals:
+        torn_off: A tab was dropped outside the strip; carries its index.
+    """
+
+    torn_off = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pressed = False
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = event.button() == Qt.MouseButton.LeftButton and self.tabAt(event.position().toPoint()) >= 0
+        super().mousePressEvent(event)
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
         if event.button() == Qt.MouseButton.MiddleButton:
-            index = self.tabAt(event.position().toPoint())
+            index = self.tabAt(at)
             if index >= 0:
                 self.tabCloseRequested.emit(index)
             return
         super().mouseReleaseEvent(event)
+        pressed, self._pressed = self._pressed, False
+        if pressed and not self.rect().adjusted(-TEAR_OFF, -TEAR_OFF, TEAR_OFF, TEAR_OFF).contains(at):
+            self.torn_off.emit(self.currentIndex())
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A tab: its page, or until it is first shown what makes it."""
+
+    place: Place
+    page: PageView | None
+    make: Callable[[], PageView]
+    icon: str
 
 
 class PageArea(QWidget):
-    """Opened pages as tabs.
+    """Opened pages as tabs. A tab of last time is an empty one until it is shown.
 
     Signals:
         shown: Another page is in front; carries it.
         new_tab_asked: The plus was pressed.
         closed: A page is about to be closed; carries it.
+        tear_off_asked: A page is to get a window of its own; carries it.
+        menu_asked: The menu of a tab is wanted; carries its page and where.
     """
 
     shown = Signal(object)
     new_tab_asked = Signal()
     closed = Signal(object)
+    tear_off_asked = Signal(object)
+    menu_asked = Signal(object, QPoint)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._pages: list[PageView] = []
+        self._slots: list[_Slot] = []
         self.tabs = _Tabs()
         self.tabs.setObjectName("tabs")
         self.tabs.setTabsClosable(True)
@@ -55,11 +93,22 @@ class PageArea(QWidget):
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
         self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
-        self.plus = IconButton(theme, "plus", role="tab-button", tip=tr("New tab"), on_click=self.new_tab_asked.emit)
+        self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
         self._stack = QStackedWidget()
         self.veil = Veil(theme, self._stack)
+        self._build()
+        self._write()
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self.tabs.tabCloseRequested.connect(self.close_tab)
+        self.tabs.tabMoved.connect(self._tab_moved)
+        self.tabs.torn_off.connect(self._tear_off)
+        self.tabs.customContextMenuRequested.connect(self._ask_menu)
+        theme.changed.connect(self._write_icons)
+
+    def _build(self) -> None:
         strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
@@ -74,89 +123,162 @@ class PageArea(QWidget):
         lines.setSpacing(0)
         lines.addWidget(strip)
         lines.addWidget(self._stack, 1)
-        self.tabs.currentChanged.connect(self._tab_changed)
-        self.tabs.tabCloseRequested.connect(self.close_page)
-        self.tabs.tabMoved.connect(self._tab_moved)
-        theme.changed.connect(self._write_icons)
 
     @property
     def pages(self) -> Sequence[PageView]:
-        """Opened pages in the order of their tabs."""
-        return tuple(self._pages)
+        """Pages that were shown, in the order of their tabs."""
+        return tuple(slot.page for slot in self._slots if slot.page is not None)
+
+    @property
+    def places(self) -> Sequence[Place | PageView]:
+        """What each tab holds: its page, or the place it will show."""
+        return tuple(slot.page or slot.place for slot in self._slots)
 
     @property
     def current(self) -> PageView | None:
         index = self.tabs.currentIndex()
-        return self._pages[index] if 0 <= index < len(self._pages) else None
+        return self._slots[index].page if 0 <= index < len(self._slots) else None
 
     def page_of(self, page_id: str) -> PageView | None:
-        """The opened page of that id; the current one before others."""
+        """The tab of that page, made now if it was not shown yet; the current one before others."""
         current = self.current
         if current is not None and current.page_id == page_id:
             return current
-        return next((page for page in self._pages if page.page_id == page_id), None)
+        found = next((slot for slot in self._slots if slot.place.page_id == page_id), None)
+        return self._page(found) if found is not None else None
 
-    def add(self, make: Callable[[], PageView]) -> PageView:
-        """Open a page in a new tab, behind the current one; the oldest tab closes when there are too many."""
-        if len(self._pages) >= TABS_MAX:
-            self.close_page(0)
-        page = make()
-        self._pages.append(page)
+    def add(self, place: Place, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
+        """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many."""
+        if len(self._slots) >= TABS_MAX:
+            self.close_tab(0)
+        slot = _Slot(place, None, make, icon_name)
+        self._insert(slot, title)
+
+    def restore(self, tabs: Sequence[tuple[Place, str, str, Callable[[], PageView]]], current: int) -> None:
+        """Add tabs as `add` does, and show one of them: only its page is made."""
+        # The first tab that is added comes to the front by itself.
+        self.tabs.blockSignals(True)
+        first = len(self._slots)
+        for tab in tabs:
+            self.add(*tab)
+        self.tabs.setCurrentIndex(first + current)
+        self.tabs.blockSignals(False)
+        self._tab_changed(self.tabs.currentIndex())
+
+    def open(self, place: Place, icon_name: str, title: str, make: Callable[[], PageView]) -> PageView:
+        """Add a tab and make its page at once; it does not come to the front."""
+        self.add(place, icon_name, title, make)
+        return self._page(self._slots[-1])
+
+    def adopt(self, page: PageView) -> None:
+        """Take in a page that `take` gave away."""
+        self._insert(_Slot(Place(page.page_id), page, lambda: page, page.icon), page.tab_title())
         self._stack.addWidget(page)
-        index = self.tabs.addTab(page.tab_title())
-        self.tabs.setTabToolTip(index, page.tab_title())
-        page.title_changed.connect(lambda title: self._write_title(page, title))
+
+    def _insert(self, slot: _Slot, title: str) -> None:
+        self._slots.append(slot)
+        index = self.tabs.addTab(title)
+        self.tabs.setTabToolTip(index, title)
         self._write_icons()
-        return page
+
+    def _page(self, slot: _Slot) -> PageView:
+        if slot.page is None:
+            page = slot.page = slot.make()
+            self._stack.addWidget(page)
+            page.title_changed.connect(lambda title: self._write_title(page, title))
+            self._write_title(page, page.tab_title())
+        return slot.page
 
     def show_page(self, page: PageView) -> None:
         """Bring a page to the front."""
-        self.tabs.setCurrentIndex(self._pages.index(page))
+        self.tabs.setCurrentIndex(self._index(page))
         self._stack.setCurrentWidget(page)
         self.veil.cover(page)
 
-    def close_page(self, index: int) -> None:
+    def close_page(self, page: PageView) -> None:
+        """Close the tab of a page; the last tab stays."""
+        self.close_tab(self._index(page))
+
+    def close_tab(self, index: int) -> None:
         """Close a tab; the last one stays."""
-        if len(self._pages) <= 1:
-            return
-        page = self._pages.pop(index)
-        self.closed.emit(page)
+        if len(self._slots) > 1:
+            self._remove(index)
+
+    def close_others(self, page: PageView) -> None:
+        """Close all tabs but one."""
+        for index in reversed(range(len(self._slots))):
+            if self._slots[index].page is not page:
+                self._remove(index)
+
+    def close_all(self) -> None:
+        """Close every tab, the last too."""
+        for index in reversed(range(len(self._slots))):
+            self._remove(index)
+
+    def take(self, page: PageView) -> None:
+        """Give a page away: its tab goes, the page lives on."""
+        index = self._index(page)
+        self._slots.pop(index)
         self._stack.removeWidget(page)
         self.tabs.removeTab(index)
-        page.deleteLater()
+
+    def _remove(self, index: int) -> None:
+        page = self._slots.pop(index).page
+        if page is not None:
+            self.closed.emit(page)
+            self._stack.removeWidget(page)
+        self.tabs.removeTab(index)
+        if page is not None:
+            page.deleteLater()
 
     def step(self, by: int) -> None:
         """Go to the next or previous tab, around the end."""
-        if self._pages:
-            self.tabs.setCurrentIndex((self.tabs.currentIndex() + by) % len(self._pages))
+        if self._slots:
+            self.tabs.setCurrentIndex((self.tabs.currentIndex() + by) % len(self._slots))
+
+    def _index(self, page: PageView) -> int:
+        return next(index for index, slot in enumerate(self._slots) if slot.page is page)
 
     def _tab_changed(self, index: int) -> None:
-        if 0 <= index < len(self._pages) and len(self._pages) == self.tabs.count():
-            page = self._pages[index]
+        if 0 <= index < len(self._slots) and len(self._slots) == self.tabs.count():
+            page = self._page(self._slots[index])
             self._stack.setCurrentWidget(page)
             self.veil.cover(page)
             self._write_icons()
             self.shown.emit(page)
 
     def _tab_moved(self, from_index: int, to_index: int) -> None:
-        self._pages.insert(to_index, self._pages.pop(from_index))
+        self._slots.insert(to_index, self._slots.pop(from_index))
+
+    def _tear_off(self, index: int) -> None:
+        if 0 <= index < len(self._slots):
+            self.tear_off_asked.emit(self._page(self._slots[index]))
+
+    def _ask_menu(self, at: QPoint) -> None:
+        index = self.tabs.tabAt(at)
+        if index >= 0:
+            self.menu_asked.emit(self._page(self._slots[index]), self.tabs.mapToGlobal(at))
 
     def _write_title(self, page: PageView, title: str) -> None:
-        if page in self._pages:
-            index = self._pages.index(page)
+        if page in self.pages:
+            index = self._index(page)
             self.tabs.setTabText(index, title)
             self.tabs.setTabToolTip(index, title)
 
     def _write_icons(self) -> None:
         tokens = self._theme.tokens
-        for index, page in enumerate(self._pages):
+        for index, slot in enumerate(self._slots):
             colour = tokens.text_1 if index == self.tabs.currentIndex() else tokens.text_2
-            self.tabs.setTabIcon(index, icon(page.icon, colour, Size.ICON_BUTTON))
+            self.tabs.setTabIcon(index, icon(slot.icon, colour, Size.ICON_BUTTON))
+
+    def _write(self) -> None:
+        self.plus.set_tip(tr("New tab"))
+        self.tabs.setAccessibleName(tr("Open pages"))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
-            self.plus.set_tip(tr("New tab"))
+            self._write()
 
 
 class Veil(QWidget):

@@ -42,8 +42,10 @@ KINDS: tuple[tuple[str, str, str], ...] = (
     ("command", "Commands", ">"),
 )
 """Kind, English heading, prefix that narrows to it."""
-MESSAGE_KIND = "message"
-_HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {MESSAGE_KIND: "Message"}
+MESSAGE_KIND, LINK_KIND = "message", "link"
+"""What was pasted; it is not searched for."""
+_PASTED = (LINK_KIND, MESSAGE_KIND)
+_HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {MESSAGE_KIND: "Message", LINK_KIND: "Link"}
 _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -83,7 +85,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
         if prefix and query.startswith(prefix):
             kind, query = known, query[1:]
     rows: list[PaletteRow] = []
-    for known in (MESSAGE_KIND, *(known for known, _, _ in KINDS)):
+    for known in (*_PASTED, *(known for known, _, _ in KINDS)):
         if kind and known != kind:
             continue
         found = [(hit, entry) for entry in entries if entry.kind == known and (hit := _hit(query, entry)) is not None]
@@ -95,7 +97,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
 
 
 def _hit(query: str, entry: PaletteEntry) -> Match | None:
-    if not query.strip() or entry.kind == MESSAGE_KIND:
+    if not query.strip() or entry.kind in _PASTED:
         return Match(0.0, ())
     return match(query, entry.title)
 
@@ -287,7 +289,7 @@ class CommandPalette(QWidget):
             self._kinds.set_text(key, tr(text))
         for _, _, shown, text in self._hints:
             shown.setText(tr(text))
-        self._paste.setText(tr("Paste a message ID and press Enter"))
+        self._paste.setText(tr("Paste a message ID or a link and press Enter"))
         self._nothing.setText(tr("Nothing found"))
 
     def _search(self) -> None:

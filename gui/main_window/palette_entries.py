@@ -7,7 +7,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gui.main_window.palette import MESSAGE_KIND, PaletteEntry
+from gui.links import is_link
+from gui.main_window.palette import LINK_KIND, MESSAGE_KIND, PaletteEntry
 from gui.main_window.shortcut_sheet import key_text
 from gui.text import count_text, rate_text, tr
 
@@ -21,11 +22,18 @@ OFFSET_MESSAGE_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 
 def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
     """Everything that can be chosen now."""
-    entries = [*_message(query, window), *_pages(window), *_commands(window)]
+    entries = [*_link(query, window), *_message(query, window), *_pages(window), *_commands(window)]
     state = window.newest_state
     if state is not None:
         entries += _topics(state, window) + _groups(state, window)
     return entries
+
+
+def _link(query: str, window: MainWindow) -> list[PaletteEntry]:
+    if not is_link(query):
+        return []
+    title = tr("Open {link}", link=query)
+    return [PaletteEntry(LINK_KIND, title, partial(window.open_link, query), icon="link")]
 
 
 def _message(query: str, window: MainWindow) -> list[PaletteEntry]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QVBoxLayout, QWidget
 
-from gui.text import tr
+from gui.main_window.matching import match
+from gui.text import short_count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -16,6 +18,12 @@ from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import label
+from gui.widgets.inputs import SearchField
+
+if TYPE_CHECKING:
+    from monitoring.state import ClusterState
+
+LAG_WARNING_MESSAGES = 15_000
 
 
 class SideBarItem(QAbstractButton):
@@ -130,9 +138,11 @@ class SideBar(QFrame):
 
     Signals:
         page_asked: A page was chosen; carries its id and whether a new tab is wanted.
+        more_asked: What was searched is no page; carries the text, for the command palette.
     """
 
     page_asked = Signal(str, bool)
+    more_asked = Signal(str)
 
     def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -140,9 +150,14 @@ class SideBar(QFrame):
         self.items: dict[str, SideBarItem] = {}
         self._headings: list[tuple[str, QLabel]] = []
         self._collapsed = False
+        self.search = SearchField(theme, tr("Find a page"))
+        self.search.textChanged.connect(self._find)
+        self.search.returnPressed.connect(self._take_found)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(8, 8, 8, 8)
         lines.setSpacing(1)
+        lines.addWidget(self.search)
+        lines.addSpacing(6)
         section = ""
         for entry in pages:
             if not entry.in_side_bar:
@@ -174,11 +189,34 @@ class SideBar(QFrame):
     def set_collapsed(self, collapsed: bool) -> None:
         """Show icons only, or all."""
         self._collapsed = collapsed
+        self.search.clear()
+        self.search.setVisible(not collapsed)
         for _, heading in self._headings:
             heading.setVisible(not collapsed)
         for item in self.items.values():
             item.set_collapsed(collapsed)
         self.setFixedWidth(Size.SIDE_BAR_COLLAPSED if collapsed else Size.SIDE_BAR)
+
+    @property
+    def found(self) -> list[SideBarItem]:
+        """Pages that the search lets through, top to bottom."""
+        return [item for item in self.items.values() if not item.isHidden()]
+
+    def _find(self, text: str) -> None:
+        for item in self.items.values():
+            item.setVisible(match(text, item.text()) is not None)
+        for section, heading in self._headings:
+            members = [item for item in self.items.values() if item.entry.section == section]
+            heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
+
+    def _take_found(self) -> None:
+        """Open the first page found; a text that no page has goes to the palette, which knows topics and groups too."""
+        text, found = self.search.text().strip(), self.found
+        self.search.clear()
+        if found and text:
+            self.page_asked.emit(found[0].entry.page_id, False)
+        elif text:
+            self.more_asked.emit(text)
 
     def show_page(self, page_id: str) -> None:
         """Mark the page that is shown."""
@@ -193,7 +231,21 @@ class SideBar(QFrame):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
+            self.search.setPlaceholderText(tr("Find a page"))
+            self.search.setAccessibleName(tr("Find a page"))
             for section, heading in self._headings:
                 heading.setText(tr(section))
             for item in self.items.values():
                 item.retranslate()
+
+
+def show_counts(bar: SideBar, state: ClusterState) -> None:
+    """Show at the pages how much there is of what they show. Lag takes a colour above its limit."""
+    lag = state.totals.get("lag_messages", float("nan"))
+    bar.set_count("topics", short_count_text(len(state.catalog.topics)))
+    over = State.WARNING if lag > LAG_WARNING_MESSAGES else None
+    bar.set_count("consumers", short_count_text(lag) if lag > 0 else "", over)
+    delayed = float(state.delays.pending.clip(0).sum()) + max(0.0, state.timers.get("pending", 0.0))
+    halves = state.totals.get("transactions_pending", 0.0)
+    bar.set_count("delay", short_count_text(delayed) if delayed > 0 else "")
+    bar.set_count("transactions", short_count_text(halves) if halves > 0 else "")

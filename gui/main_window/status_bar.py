@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
 from gui.broker_words import broker_text
 from gui.operations.tasks import Task, TaskList, TaskState
-from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, count_text, duration_text, rate_number, tr
+from gui.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 AGE_WARNING_INTERVALS = 3
 AGE_CRITICAL_INTERVALS = 10
+PROCESS_FROM_WIDTH = 1_180
 
 _STATUS_TEXTS = {
     SourceStatus.STARTING: ("Embedded broker starting", State.PENDING),
@@ -59,6 +62,8 @@ class StatusBar(QFrame):
             (name, label(role="secondary"), label(role="figure"), label(unit, "secondary"))
             for name, unit in (("In", "/s"), ("Out", "/s"), ("Lag", ""))
         ]
+        self._process = label(role="secondary")
+        self._process_line = Line(vertical=True, length=14)
         self.tasks_button = IconButton(theme, "list", " ", role="status", on_click=self._show_tasks)
         self._age = label(role="secondary")
         self.zone_button = _button(tr("Local time or UTC"))
@@ -85,6 +90,8 @@ class StatusBar(QFrame):
             line.addSpacing(4)
             line.addLayout(row(name, value, unit, spacing=4))
             line.addSpacing(4)
+        line.addWidget(self._process_line)
+        line.addWidget(self._process)
         line.addStretch(1)
         line.addWidget(self.tasks_button)
         line.addWidget(Line(vertical=True, length=14))
@@ -102,6 +109,11 @@ class StatusBar(QFrame):
     def figures(self) -> dict[str, str]:
         """What stands after In, Out and Lag."""
         return {name: value.text() for name, _, value, _ in self._figures}
+
+    @property
+    def process_text(self) -> str:
+        """What the worker process takes."""
+        return self._process.text()
 
     @property
     def age_text(self) -> str:
@@ -133,6 +145,8 @@ class StatusBar(QFrame):
             title.setText(tr(name))
             value.setText(text)
             unit.setVisible(name != "Lag" and text != UNKNOWN)
+        self._process.setText(_process_text(totals))
+        self._process.setToolTip(tr("What the broker process takes: a whole core is 100 %"))
 
     def show_age(self, age_ms: float | None, cadence_ms: int) -> None:
         """Show how old the figures are; amber over 3 intervals, red over 10."""
@@ -165,6 +179,13 @@ class StatusBar(QFrame):
         menu.popup(_above(self.language_button, menu))
 
     # ---- tasks -----------------------------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The first that goes where the window is narrow: the Overview shows it too.
+        wide = self.width() >= PROCESS_FROM_WIDTH
+        self._process.setVisible(wide)
+        self._process_line.setVisible(wide)
 
     def _write_tasks(self) -> None:
         running = self._tasks.running
@@ -228,10 +249,19 @@ class _TaskLine(QWidget):
         self._cancel.setVisible(task.can_cancel)
 
 
+def _process_text(totals: Mapping[str, float]) -> str:
+    cpu, memory = totals.get("process_cpu_percent", math.nan), totals.get("process_rss_bytes", math.nan)
+    if math.isnan(cpu) and math.isnan(memory):
+        return tr("Broker process {figures}", figures=UNKNOWN)
+    percent = UNKNOWN if math.isnan(cpu) else f"{cpu:.0f} %"
+    return tr("Broker process {figures}", figures=f"{percent} · {bytes_text(memory)}")
+
+
 def _button(tip: str) -> QPushButton:
     made = QPushButton()
     made.setProperty("role", "status")
     made.setToolTip(tip)
+    made.setAccessibleName(tip)
     return made
 
 

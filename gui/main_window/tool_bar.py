@@ -43,7 +43,7 @@ class ClusterButton(QPushButton):
         for widget in (self._dot, self._name, self._kind, self._caret):
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             line.addWidget(widget)
-        self.setAccessibleName(name)
+        self.setAccessibleName(tr(name))
 
     def sizeHint(self) -> QSize:
         return self._line.sizeHint()
@@ -53,6 +53,8 @@ class ClusterButton(QPushButton):
         self._dot.set_state(state)
         self._kind.setText(kind)
         self._name.setText(tr(self._cluster))
+        self.setAccessibleName(tr("Cluster: {name}", name=tr(self._cluster)))
+        self.setToolTip(tr("Choose another cluster (Ctrl+Shift+K)"))
 
 
 class GoToField(QPushButton):
@@ -129,7 +131,8 @@ class ToolBar(QFrame):
     """See the module.
 
     Signals:
-        back_asked, forward_asked, go_to_asked, menu_asked, cluster_asked: The button was pressed; menus get their place.
+        back_asked, forward_asked, go_to_asked, refresh_asked: The button was pressed.
+        menu_asked, cluster_asked: As above; carries where the menu is to be.
         theme_asked: A theme mode was chosen.
         notices_seen: The list of notices was opened.
     """
@@ -137,6 +140,7 @@ class ToolBar(QFrame):
     back_asked = Signal()
     forward_asked = Signal()
     go_to_asked = Signal()
+    refresh_asked = Signal()
     menu_asked = Signal(QPoint)
     cluster_asked = Signal(QPoint)
     theme_asked = Signal(object)
@@ -163,6 +167,7 @@ class ToolBar(QFrame):
         self.range_button = IconButton(theme, "clock", " ", caret=True, on_click=self._choose_range)
         self.live_button = IconButton(theme, "radio-button", " ", role="live", on_click=live.toggle)
         self.cadence_button = IconButton(theme, "", " ", role="live", caret=True, on_click=self._choose_cadence)
+        self.refresh_button = IconButton(theme, "arrow-clockwise", on_click=self.refresh_asked.emit)
         self.bell = Bell(theme)
         self.bell.clicked.connect(self._show_notices)
         self.theme_button = IconButton(theme, "monitor", on_click=self._choose_theme)
@@ -192,6 +197,7 @@ class ToolBar(QFrame):
         halves.addWidget(self.live_button)
         halves.addWidget(self.cadence_button)
         line.addLayout(halves)
+        line.addWidget(self.refresh_button)
         line.addWidget(self.bell)
         line.addWidget(self.theme_button)
 
@@ -200,11 +206,14 @@ class ToolBar(QFrame):
         self.menu_button.set_tip(tr("Menu"))
         self.back_button.set_tip(tr("Back"))
         self.forward_button.set_tip(tr("Forward"))
+        self.refresh_button.set_tip(tr("Refresh (F5)"))
         self.bell.set_tip(tr("Notices"))
         self.theme_button.set_tip(tr("Theme"))
         self.theme_button.set_glyph(_THEME_GLYPHS[self._theme.mode])
         self.go_to.retranslate()
         self.range_button.setText(tr(self._range.name))
+        self.range_button.setToolTip(tr("Time range of all charts"))
+        self.range_button.setAccessibleName(f"{tr('Time range of all charts')}: {tr(self._range.name)}")
         paused = self._live.paused
         for button in (self.live_button, self.cadence_button):
             if button.property("role") != ("paused" if paused else "live"):
@@ -213,7 +222,9 @@ class ToolBar(QFrame):
         self.live_button.setText(tr("Paused") if paused else tr("Live"))
         self.live_button.setToolTip(tr("Go on (Space)") if paused else tr("Hold the figures (Space)"))
         self.cadence_button.setText(tr("{seconds} s", seconds=self._live.cadence_ms // 1000))
+        self.live_button.setAccessibleName(self.live_button.toolTip())
         self.cadence_button.setToolTip(tr("How often the figures change"))
+        self.cadence_button.setAccessibleName(f"{tr('How often the figures change')}: {self.cadence_button.text()}")
 
     def set_state(self, state: State, kind: str) -> None:
         """Show how the cluster is."""

@@ -11,6 +11,7 @@ from gui.theme.manager import ThemeMode
 
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
+    from gui.main_window.commands import FrameCommands
     from gui.main_window.window import MainWindow
     from gui.operations.reports import ReportRunner
 
@@ -18,19 +19,29 @@ MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window"
 """English menu names in their order; one without actions is not shown."""
 
 
-def window_actions(window: MainWindow) -> list[Action]:
+def window_actions(window: MainWindow, commands: FrameCommands) -> list[Action]:
     """Everything that the frame can do."""
-    return [*_go(window), *_view(window), *_broker(window), *_tabs(window), *_help(window)]
+    return [
+        *_go(window, commands),
+        *_view(window, commands),
+        *_look(commands),
+        *_broker(window, commands),
+        *_tabs(window, commands),
+        *_help(window, commands),
+    ]
 
 
-def _go(window: MainWindow) -> list[Action]:
+def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
     pages = [entry for entry in window.page_entries if entry.in_side_bar]
     made = [
         Action("file.palette", "Go to or run…", window.show_palette, "File", "magnifying-glass", "Ctrl+K"),
-        Action("file.back", "Back", window.go_back, "File", "caret-left", "Alt+Left"),
-        Action("file.forward", "Forward", window.go_forward, "File", "caret-right", "Alt+Right"),
+        Action("file.back", "Back", window.navigation.back, "File", "caret-left", "Alt+Left"),
+        Action("file.forward", "Forward", window.navigation.forward, "File", "caret-right", "Alt+Right"),
         Action("file.quit", "Quit", window.ask_close, "File", "x", "Ctrl+Q"),
-        Action("edit.filter", "Filter", window.focus_filter, "Edit", "funnel", "Ctrl+F"),
+        Action("edit.filter", "Filter", commands.focus_filter, "Edit", "funnel", "Ctrl+F"),
+        Action("file.find_page", "Find a page", commands.focus_navigation, "File", "sidebar-simple", "Ctrl+J"),
+        Action("file.next_pane", "Next part of the window", partial(commands.next_pane, 1), "View", "arrow-right", "F6"),
+        Action("file.previous_pane", "Previous part of the window", partial(commands.next_pane, -1), "View", "", "Shift+F6"),
     ]
     for place, entry in enumerate(pages[:9], start=1):
         made.append(
@@ -46,26 +57,37 @@ def _go(window: MainWindow) -> list[Action]:
     return made
 
 
-def _view(window: MainWindow) -> list[Action]:
+def _view(window: MainWindow, commands: FrameCommands) -> list[Action]:
+    return [
+        Action("view.pause", "Pause or go on", window.live.toggle, "View", "pause", "Space"),
+        Action("view.refresh", "Refresh", commands.refresh, "View", "arrow-clockwise", "F5"),
+        Action(
+            "view.side_bar", "Collapse or expand the side bar", commands.toggle_side_bar, "View", "sidebar-simple", "Ctrl+B"
+        ),
+        Action("view.detail", "Show or hide the detail pane", commands.toggle_detail, "View", "sidebar-simple", "F4"),
+        Action("view.utc", "Local time or UTC", commands.toggle_utc, "View", "globe", "Ctrl+U"),
+        Action("view.full_screen", "Full screen", commands.toggle_full_screen, "View", "monitor", "F11"),
+        Action("view.larger", "Show everything larger", partial(commands.step_scale, 1), "View", "plus", "Ctrl++"),
+        Action("view.smaller", "Show everything smaller", partial(commands.step_scale, -1), "View", "", "Ctrl+-"),
+    ]
+
+
+def _look(commands: FrameCommands) -> list[Action]:
     themes = (
         (ThemeMode.SYSTEM, "Theme: follow the system", "monitor"),
         (ThemeMode.LIGHT, "Theme: light", "sun"),
         (ThemeMode.DARK, "Theme: dark", "moon"),
     )
     return [
-        Action("view.pause", "Pause or go on", window.live.toggle, "View", "pause", "Space"),
-        Action("view.refresh", "Refresh", window.refresh, "View", "arrow-clockwise", "F5"),
-        Action("view.side_bar", "Collapse or expand the side bar", window.toggle_side_bar, "View", "sidebar-simple", "Ctrl+B"),
-        Action("view.utc", "Local time or UTC", window.toggle_utc, "View", "globe", "Ctrl+U"),
-        Action("view.full_screen", "Full screen", window.toggle_full_screen, "View", "monitor", "F11"),
         *(
-            Action(f"view.theme.{mode.value}", title, partial(window.set_theme_mode, mode), "View", glyph)
+            Action(f"view.theme.{mode.value}", title, partial(commands.set_theme_mode, mode), "View", glyph)
             for mode, title, glyph in themes
         ),
         *(
-            Action(f"view.language.{code}", f"Language: {name}", partial(window.ask_language, code), "View", "translate")
+            Action(f"view.language.{code}", f"Language: {name}", partial(commands.ask_language, code), "View", "translate")
             for code, name in LANGUAGES.items()
         ),
+        Action("view.system_notices", "Warnings by the desktop too, or not", commands.toggle_system_notices, "Tools", "bell"),
     ]
 
 
@@ -73,11 +95,13 @@ def _not_running(window: MainWindow) -> str:
     return "" if window.ready_address else tr("the broker is not running")
 
 
-def _broker(window: MainWindow) -> list[Action]:
+def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
     blocked = partial(_not_running, window)
     made = [
-        Action("broker.copy_address", "Copy the name server address", window.copy_address, "Broker", "copy", blocked=blocked),
+        Action("broker.copy_address", "Copy the name server address", commands.copy_address, "Broker", "copy", blocked=blocked),
         Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
+        Action("broker.switch", "Choose another cluster", commands.choose_cluster, "Broker", "globe", "Ctrl+Shift+K"),
+        Action("broker.open_store", "Open another store…", commands.open_store, "Broker", "folder-open", "Ctrl+O"),
     ]
     if _has_page(window, "topics"):
         new = partial(window.navigate, "topics", create=True)
@@ -133,16 +157,31 @@ def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRun
     return made
 
 
-def _tabs(window: MainWindow) -> list[Action]:
+def _tabs(window: MainWindow, commands: FrameCommands) -> list[Action]:
+    go = window.navigation
     return [
         Action("window.next_tab", "Next tab", partial(window.area.step, 1), "Window", "caret-right", "Ctrl+Tab"),
         Action("window.previous_tab", "Previous tab", partial(window.area.step, -1), "Window", "caret-left", "Ctrl+Shift+Tab"),
-        Action("window.close_tab", "Close the tab", window.close_tab, "Window", "x", "Ctrl+W"),
+        Action("window.close_tab", "Close the tab", go.close_current, "Window", "x", "Ctrl+W"),
+        Action("window.close_others", "Close the other tabs", commands.close_other_tabs, "Window", "x-circle"),
+        Action(
+            "window.reopen_tab", "Open the closed tab again", go.reopen, "Window", "arrow-counter-clockwise", "Ctrl+Shift+T"
+        ),
+        Action(
+            "window.detach",
+            "Move the page to its own window, or back",
+            go.detach_or_put_back,
+            "Window",
+            "arrow-square-out",
+            "Ctrl+Shift+W",
+        ),
+        Action("window.copy_link", "Copy the link to this place", commands.copy_link, "Window", "link", "Ctrl+Shift+L"),
+        Action("window.reset_layout", "Reset the layout", commands.reset_layout, "Window", "arrow-counter-clockwise"),
     ]
 
 
-def _help(window: MainWindow) -> list[Action]:
-    made = [Action("help.shortcuts", "Keyboard shortcuts", window.show_shortcuts, "Help", "keyboard", "?")]
+def _help(window: MainWindow, commands: FrameCommands) -> list[Action]:
+    made = [Action("help.shortcuts", "Keyboard shortcuts", commands.show_shortcuts, "Help", "keyboard", "?")]
     if _has_page(window, "welcome"):
         made.insert(0, Action("help.welcome", "Welcome", partial(window.navigate, "welcome"), "Help", "rocket-launch"))
     return made

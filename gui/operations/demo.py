@@ -31,6 +31,7 @@ def play_demo(demo: DemoController, tasks: TaskList, name_server: str, pace: Dem
     if demo.is_running:
         return
     task = tasks.start(tr("Demo traffic, {rate}/s", rate=count_text(pace.value)), demo.stop)
+    task.holds_window = False
     _DemoTask(demo, task)
     demo.start(name_server, pace)
 

@@ -40,6 +40,8 @@ class Task(QObject):
         self.state = TaskState.RUNNING
         self.quiet = False
         """Nobody asked for it: its failure stands in the list and is not announced."""
+        self.holds_window = True
+        """Whether closing the window asks because of it."""
         self._cancel = cancel
 
     @property

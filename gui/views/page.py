@@ -124,6 +124,10 @@ class PageView(QWidget):
     def focus_filter(self) -> None:
         """Ctrl+F: put the focus into the filter of the page."""
 
+    def detail_pane(self) -> QWidget | None:
+        """What F4 hides and shows: the pane of the selected row; None where the page has none."""
+        return None
+
     def theme_changed(self, tokens: Tokens) -> None:
         """Colours changed; the style sheet is already applied."""
 

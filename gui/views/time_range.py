@@ -61,6 +61,10 @@ class TimeRangeChoice(QObject):
             start = max(start, min(self._begin_ms, now_ms - SHORTEST_MS))
         return start, now_ms
 
+    def forget_begin(self) -> None:
+        """Another record is shown from now on; when it begins is not known yet."""
+        self._begin_ms = None
+
     def set_begin(self, begin_ms: int) -> None:
         """Say when a record begins, ms since the epoch; the earliest counts."""
         if self._begin_ms is None or begin_ms < self._begin_ms:

@@ -91,7 +91,7 @@ def one_round(number: int, window: MainWindow, application: QApplication) -> Non
             services.theme.set_mode(ThemeMode.LIGHT if (number + place) % 2 else ThemeMode.DARK)
         source.push_later()
         window.live.once()
-        window.close_tab()
+        window.navigation.close_current()
         application.processEvents()
 
 

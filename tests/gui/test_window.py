@@ -118,12 +118,12 @@ def test_back_and_forward_bring_page_and_arguments_back(frame):
     window = frame.window
     window.navigate("topics", topic="orders")
     window.navigate("topics", topic="payments")
-    window.go_back()
+    window.navigation.back()
     assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "orders"})
-    window.go_back()
+    window.navigation.back()
     assert frame.page.page_id == "overview"
     assert not window.tool_bar.back_button.isEnabled()
-    window.go_forward()
+    window.navigation.forward()
     assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"topic": "orders"})
 
 
@@ -132,14 +132,14 @@ def test_back_does_not_ask_for_a_dialog_again(frame):
     window.navigate("topics", topic="orders", create=True)
     assert frame.page.opened == [{"topic": "orders", "create": True}]
     window.navigate("overview")
-    window.go_back()
+    window.navigation.back()
     assert frame.page.opened[-1] == {"topic": "orders"}
 
 
 def test_a_move_within_a_page_is_a_place_too(frame):
     frame.window.navigate("topics")
     frame.page.place_changed.emit({"topic": "orders"})
-    frame.window.go_back()
+    frame.window.navigation.back()
     assert frame.page.opened[-1] == {}
 
 
@@ -156,11 +156,12 @@ def test_keys_walk_back_and_close_tabs(frame, qtbot):
 def test_tabs_side_bar_and_time_range_are_remembered(make_frame):
     first = make_frame()
     first.window.navigate("topics")
-    first.window.toggle_side_bar()
+    first.window.commands.toggle_side_bar()
     first.window.time_range.set_length(5 * 60_000)
     first.window.close()
     second = make_frame()
-    assert [page.page_id for page in second.window.area.pages] == ["topics", "overview"]
+    assert [place.page_id for place in second.window.area.places] == ["overview", "topics"]
+    assert [page.page_id for page in second.window.area.pages] == ["topics"], "a tab behind is made when it is shown"
     assert second.page.page_id == "topics"
     assert second.window.side_bar.collapsed
     assert second.window.time_range.length_ms == 5 * 60_000
@@ -401,12 +402,12 @@ def test_shortcuts_are_given_once(frame):
 
 
 def test_the_theme_changes_at_once_and_is_remembered(frame, qapp):
-    frame.window.set_theme_mode(ThemeMode.LIGHT)
+    frame.window.commands.set_theme_mode(ThemeMode.LIGHT)
     assert frame.theme.tokens is LIGHT
     assert LIGHT.panel in qapp.styleSheet()
     assert qapp.palette().window().color().name().upper() == LIGHT.window
     assert frame.settings.value("theme") == "light"
-    frame.window.set_theme_mode(ThemeMode.DARK)
+    frame.window.commands.set_theme_mode(ThemeMode.DARK)
     assert DARK.panel in qapp.styleSheet()
 
 
@@ -436,7 +437,7 @@ def test_pages_closed_are_gone(frame, qtbot):
     frame.window.navigate("topics")
     gone: list[bool] = []
     frame.page.destroyed.connect(lambda: gone.append(True))
-    frame.window.close_tab()
+    frame.window.navigation.close_current()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert gone == [True]
     frame.source.push_later()

@@ -114,6 +114,9 @@ class MessagesView(PageView):
         self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.bar.filter.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.detail
+
     def retranslate(self) -> None:
         self.send_button.setText(tr("Send message…"))
         self._keys.setText(tr("R: resend · Ctrl+C: copy"))

@@ -137,6 +137,9 @@ class TopicsView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.detail
+
     def retranslate(self) -> None:
         self.new_button.setText(tr("New topic"))
         self.search.setPlaceholderText(tr("Filter by topic or group"))

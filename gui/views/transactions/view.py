@@ -170,6 +170,9 @@ class TransactionsView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.detail
+
     def retranslate(self) -> None:
         self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
         self._show_lag()

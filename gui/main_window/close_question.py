@@ -1,0 +1,63 @@
+"""What closing the window would cost, and the question that is asked only if it costs something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+
+from gui.operations.tasks import Task
+from gui.text import count_text, tr
+from gui.widgets.basic import label, row
+
+if TYPE_CHECKING:
+    from monitoring.state import ClusterState
+
+
+def losses(state: ClusterState | None, tasks: Sequence[Task], *, demo_plays: bool, broker_runs: bool) -> list[str]:
+    """What is lost when the window closes now, in words; nothing: an empty list.
+
+    The demo and its clients are no loss: they are ours and end with the window. Stored messages are never lost.
+    """
+    text = "“{title}” is not finished and would be cancelled."
+    found = [tr(text, title=task.title) for task in tasks if task.holds_window and not task.quiet]
+    clients = 0 if state is None else _clients(state)
+    if broker_runs and clients and not demo_plays:
+        text = "{count} clients are connected to the broker and would lose it until it runs again."
+        found.append(tr(text, count=count_text(clients)))
+    return found
+
+
+def _clients(state: ClusterState) -> int:
+    counted = [state.totals.get(name, 0.0) for name in ("producers", "consumers")]
+    return int(sum(count for count in counted if count > 0))
+
+
+class CloseQuestion(QDialog):
+    """Says what would be lost; the default is to stay."""
+
+    def __init__(self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None]) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Close Orbit"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setModal(True)
+        self.lost = tuple(lost)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(10)
+        lines.addWidget(label(tr("Stop the broker and close?"), "card-title"))
+        for text in lost:
+            lines.addWidget(label(text, wrap=True))
+        lines.addWidget(label(tr("What was stored stays on disk and is there at the next start."), "secondary", wrap=True))
+        self.stay = QPushButton(tr("Keep it open"))
+        self.go = QPushButton(tr("Stop the broker and close"))
+        self.go.setProperty("role", "danger")
+        self.stay.setDefault(True)
+        self.stay.clicked.connect(lambda _checked=False: self.reject())
+        self.go.clicked.connect(lambda _checked=False: self.accept())
+        self.accepted.connect(close)
+        lines.addSpacing(6)
+        lines.addLayout(row(1, self.stay, self.go))
+        self.setMinimumWidth(460)

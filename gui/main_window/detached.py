@@ -1,0 +1,89 @@
+"""`DetachedWindow`: a page that was torn off the tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from gui.main_window.page_area import Veil
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size
+from gui.views.page import PageView
+from gui.widgets.basic import IconButton
+
+WIDTH, HEIGHT = 1_180, 760
+
+
+class DetachedWindow(QWidget):
+    """A window of one page. The page goes back to the tabs by its button; closing the window closes the page.
+
+    Signals:
+        back_asked: The page is to return to the tabs.
+        closed: The window is about to close, and its page with it.
+    """
+
+    back_asked = Signal()
+    closed = Signal()
+
+    def __init__(self, theme: ThemeManager, page: PageView, *, plain_key: Callable[[QKeyEvent], bool]) -> None:
+        super().__init__()
+        self.setProperty("role", "window")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        # Only the main window decides when the program ends.
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+        self.page = page
+        self._plain_key = plain_key
+        self._returning = False
+        self._stack = QStackedWidget()
+        self._stack.addWidget(page)
+        self.veil = Veil(theme, self._stack)
+        self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
+        strip = QFrame()
+        strip.setObjectName("tabStrip")
+        strip.setFixedHeight(Size.TAB_STRIP)
+        line = QHBoxLayout(strip)
+        line.setContentsMargins(12, 0, 8, 0)
+        line.addStretch(1)
+        line.addWidget(self.back_button)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addWidget(strip)
+        lines.addWidget(self._stack, 1)
+        page.title_changed.connect(self._write_title)
+        page.show()
+        self.resize(WIDTH, HEIGHT)
+        self._write()
+
+    def give_back(self) -> PageView:
+        """Close the window without its page, which the caller takes."""
+        self._returning = True
+        self._stack.removeWidget(self.page)
+        self.page.title_changed.disconnect(self._write_title)
+        self.close()
+        return self.page
+
+    def _write(self) -> None:
+        self.back_button.set_tip(tr("Put the page back into the tabs"))
+        self._write_title(self.page.tab_title())
+
+    def _write_title(self, title: str) -> None:
+        self.setWindowTitle(f"{title} — Orbit")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._plain_key(event):
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self._write()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        event.accept()
+        if not self._returning:
+            self.closed.emit()

@@ -1,0 +1,63 @@
+"""The keys of the actions, in the main window and in those that were torn off."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from gui.operations.actions import ActionRegistry
+
+
+class KeyBindings(QObject):
+    """Keeps Qt's shortcuts in step with the registry."""
+
+    def __init__(self, registry: ActionRegistry, parent: QObject) -> None:
+        super().__init__(parent)
+        self._registry = registry
+        self._windows: list[QWidget] = []
+        self._made: list[QAction] = []
+        registry.changed.connect(self._bind)
+        self._bind()
+
+    def serve(self, window: QWidget) -> None:
+        """Let keys work in a window, until it is gone."""
+        self._windows.append(window)
+        window.destroyed.connect(lambda _gone=None: self._forget(window))
+        window.addActions(self._made)
+
+    def plain_key(self, event: QKeyEvent) -> bool:
+        """Run the action of a key without modifier; returns whether there is one.
+
+        Such a key acts only when the focused widget has no use for it, so it is no `QAction`.
+        """
+        for action in self._registry.actions():
+            if is_plain_key(action.shortcut) and (
+                event.text() == action.shortcut or QKeySequence(event.key()) == QKeySequence(action.shortcut)
+            ):
+                self._registry.run(action.action_id)
+                return True
+        return False
+
+    def _forget(self, window: QWidget) -> None:
+        self._windows = [known for known in self._windows if known is not window]
+
+    def _bind(self) -> None:
+        for old in self._made:
+            for window in self._windows:
+                window.removeAction(old)
+            old.deleteLater()
+        self._made = []
+        for action in self._registry.actions():
+            if action.shortcut and not is_plain_key(action.shortcut):
+                made = QAction(self)
+                made.setShortcut(QKeySequence(action.shortcut))
+                made.triggered.connect(lambda _checked=False, action=action: self._registry.run(action.action_id))
+                self._made.append(made)
+        for window in self._windows:
+            window.addActions(self._made)
+
+
+def is_plain_key(shortcut: str) -> bool:
+    """Whether a shortcut is a key that a text field would take as text."""
+    return bool(shortcut) and "+" not in shortcut and not (shortcut.startswith("F") and shortcut[1:].isdigit())

@@ -1,0 +1,108 @@
+"""What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QSplitter
+
+from gui.links import LinkError, link_to, place_of
+from gui.main_window.places import Place
+from gui.main_window.services import text_list, whole_number
+
+if TYPE_CHECKING:
+    from gui.main_window.navigation import Navigation
+    from gui.main_window.window import MainWindow
+    from gui.views.page import PageView
+
+LAYOUT_VERSION = 2
+"""A layout of another version is not used: half a layout is worse than none."""
+WIDTH, HEIGHT = 1_440, 900
+WIDTH_MIN, HEIGHT_MIN = 960, 600
+
+
+def restore_geometry(window: MainWindow, settings: QSettings) -> None:
+    """Give the window its size and place of last time; on a small screen it may be made smaller than elsewhere."""
+    screen = QGuiApplication.primaryScreen().availableGeometry()
+    window.setMinimumSize(min(WIDTH_MIN, screen.width()), min(HEIGHT_MIN, screen.height()))
+    window.resize(WIDTH, HEIGHT)
+    if not _known(settings):
+        return
+    geometry = settings.value("layout/geometry")
+    if isinstance(geometry, QByteArray):
+        window.restoreGeometry(geometry)
+    window.side_bar.set_collapsed(bool(whole_number(settings, "layout/side_bar_collapsed", 0)))
+
+
+def restore_pages(navigation: Navigation, settings: QSettings, first: str) -> None:
+    """Open the pages of last time, each where it stood; the first time the page ``first``."""
+    known = _known(settings)
+    tabs = _places(navigation, text_list(settings, "layout/tabs")) if known else []
+    if not tabs:
+        navigation.open(Place(first))
+        return
+    current = whole_number(settings, "layout/current", 0)
+    navigation.restore(tabs, current if 0 <= current < len(tabs) else 0)
+    for number, link in enumerate(text_list(settings, "layout/windows")):
+        for place in _places(navigation, [link]):
+            window = navigation.detach(navigation.open(place, new_tab=True))
+            geometry = settings.value(f"layout/window_{number}")
+            if window is not None and isinstance(geometry, QByteArray):
+                window.restoreGeometry(geometry)
+
+
+def remember_page(page: PageView, settings: QSettings) -> None:
+    """Keep how a page is divided."""
+    for number, splitter in enumerate(page.findChildren(QSplitter)):
+        settings.setValue(f"splitters/{page.page_id}_{number}", splitter.saveState())
+
+
+def restore_page(page: PageView, settings: QSettings) -> None:
+    """Divide a page as it was; one of another version, with other parts, stays as it is."""
+    if not _known(settings):
+        return
+    for number, splitter in enumerate(page.findChildren(QSplitter)):
+        state = settings.value(f"splitters/{page.page_id}_{number}")
+        if isinstance(state, QByteArray):
+            splitter.restoreState(state)
+
+
+def save(window: MainWindow, settings: QSettings) -> None:
+    """Remember all of it."""
+    navigation, area = window.navigation, window.area
+    settings.setValue("layout/version", LAYOUT_VERSION)
+    settings.setValue("layout/geometry", window.saveGeometry())
+    settings.setValue("layout/side_bar_collapsed", int(window.side_bar.collapsed))
+    settings.setValue("layout/tabs", [link_to(navigation.place_in(tab)) for tab in area.places])
+    settings.setValue("layout/current", area.tabs.currentIndex())
+    settings.setValue("layout/windows", [link_to(navigation.place_of(one.page)) for one in navigation.windows])
+    for place, one in enumerate(navigation.windows):
+        settings.setValue(f"layout/window_{place}", one.saveGeometry())
+    for page in navigation.pages:
+        remember_page(page, settings)
+    settings.setValue("live/cadence_ms", window.live.cadence_ms)
+    settings.setValue("time_range_ms", window.time_range.length_ms)
+
+
+def forget(settings: QSettings) -> None:
+    """Drop what is remembered of the layout, also how pages were divided."""
+    for group in ("layout", "splitters"):
+        settings.remove(group)
+
+
+def _known(settings: QSettings) -> bool:
+    return whole_number(settings, "layout/version", 0) == LAYOUT_VERSION
+
+
+def _places(navigation: Navigation, links: list[str]) -> list[Place]:
+    found = []
+    for link in links:
+        try:
+            place = place_of(link)
+        except LinkError:  # a file that somebody edited
+            continue
+        if navigation.has(place.page_id):
+            found.append(place)
+    return found

@@ -1,0 +1,96 @@
+"""The menus of the tool bar: all actions by section, and the cluster switcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+from gui.main_window.clusters import EMBEDDED, Cluster, Clusters
+from gui.main_window.shortcut_sheet import key_text
+from gui.main_window.window_actions import MENUS
+from gui.operations.actions import Action, ActionRegistry
+from gui.text import tr
+from gui.theme.icons import icon
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import mix
+
+CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
+
+
+def action_menu(registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
+    """Every action under its section."""
+    menu = _menu(parent)
+    known = registry.actions()
+    for section in dict.fromkeys([*MENUS, *(action.section for action in known)]):
+        members = [action for action in known if action.section == section]
+        if members:
+            part = menu.addMenu(tr(section))
+            for action in members:
+                add_action(part, action, registry, theme)
+    return menu
+
+
+def add_action(menu: QMenu, action: Action, registry: ActionRegistry, theme: ThemeManager) -> None:
+    """Add an action of the registry to a menu; a blocked one is grey and its tool tip says why."""
+    tokens = theme.tokens
+    made = menu.addAction(action.text)
+    if action.icon:
+        made.setIcon(icon(action.icon, tokens.text_2, disabled=mix(tokens.text_3, tokens.panel, 60)))
+    if action.shortcut:
+        made.setText(f"{action.text}\t{key_text(action.shortcut)}")
+    reason = action.blocked()
+    made.setEnabled(not reason)
+    made.setToolTip(reason)
+    made.triggered.connect(lambda _checked=False: registry.run(action.action_id))
+
+
+def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
+    """What is known, the current one ticked, and what can be done with it."""
+    menu = _menu(parent)
+    menu.setToolTipsVisible(True)
+    known = clusters.known()
+    for place, cluster in enumerate(known):
+        text = f"{cluster.name}  {address}".strip() if place == 0 else cluster.name
+        _add_choice(menu, text, cluster.address, current=place == 0, run=partial(clusters.switch, cluster))
+    if not known:
+        _add_choice(menu, f"{tr(clusters.title)}  {address}".strip(), "", current=True, run=None)
+    menu.addSeparator()
+    tokens = theme.tokens
+    other = menu.addAction(icon("folder-open", tokens.text_2), tr("Open another store…"))
+    other.triggered.connect(lambda _checked=False: ask_for_store(clusters, parent))
+    menu.addSeparator()
+    for action in _known_actions(registry, CLUSTER_ACTIONS):
+        add_action(menu, action, registry, theme)
+    return menu
+
+
+def ask_for_store(clusters: Clusters, parent: QWidget) -> None:
+    """Let the user point at the directory of a store, and go there."""
+    dialog = QFileDialog(parent, tr("Folder of a store; an empty one begins a new store"))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
+    dialog.open()
+
+
+def _menu(parent: QWidget) -> QMenu:
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return menu
+
+
+def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], None] | None) -> None:
+    made = menu.addAction(text)
+    made.setToolTip(tip)
+    made.setCheckable(True)
+    made.setChecked(current)
+    if run is not None and not current:
+        made.triggered.connect(lambda _checked=False: run())
+
+
+def _known_actions(registry: ActionRegistry, ids: Sequence[str]) -> list[Action]:
+    return [action for action in map(registry.get, ids) if action is not None]

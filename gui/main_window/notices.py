@@ -1,0 +1,130 @@
+"""`Notices`: toasts, the list under the bell, and messages of the system while nobody looks at the window."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QProcess, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
+
+from gui.main_window.services import is_on
+from gui.main_window.tool_bar import ToolBar
+from gui.operations.tasks import Task, TaskState
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.toast import ToastStack
+
+LONG_TASK_S = 10.0
+"""The end of a task that took longer is told by the system."""
+SYSTEM_KEY = "notices/system"
+_ALARMING = frozenset({State.CRITICAL, State.WARNING})
+
+
+class Notices(QObject):
+    """Tells the user, where it will be seen.
+
+    Args:
+        theme: Colours.
+        window: What toasts stand in.
+        bar: Its bell counts.
+        settings: Whether the system tells too.
+        tell_system: Shows (title, text) by the desktop; given by tests.
+    """
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        window: QWidget,
+        bar: ToolBar,
+        settings: QSettings,
+        *,
+        tell_system: Callable[[str, str], None] | None = None,
+    ) -> None:
+        super().__init__(window)
+        self.toasts = ToastStack(theme, window)
+        self._bar = bar
+        self._settings = settings
+        self._tell_system = tell_system or SystemNotifier(window).tell
+        self._began: dict[Task, float] = {}
+        bar.notices_seen.connect(self._seen)
+
+    def show(
+        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+    ) -> None:
+        """Show a toast and keep it under the bell; what is alarming is told by the system too while the window is behind."""
+        self.toasts.show(text, state=state, action=action, on_action=on_action)
+        self._changed()
+        if state in _ALARMING:
+            self._maybe_tell_system(text)
+
+    def keep(self, text: str, state: State) -> None:
+        """Put something under the bell without showing it."""
+        self.toasts.keep(text, state)
+        self._changed()
+
+    def tasks_changed(self, running: tuple[Task, ...]) -> None:
+        """Note since when tasks run."""
+        now = time.monotonic()
+        self._began = {task: self._began.get(task, now) for task in running}
+
+    def task_ended(self, task: Task) -> None:
+        """Tell that a task failed, and by the system that a long one ended."""
+        took_s = time.monotonic() - self._began.get(task, time.monotonic())
+        if task.quiet:
+            return
+        if task.state is TaskState.FAILED:
+            self.show(f"{task.title}: {task.text}", state=State.CRITICAL)
+        elif task.state is TaskState.DONE and took_s >= LONG_TASK_S:
+            self._maybe_tell_system(tr("{title}: done", title=task.title))
+
+    def _maybe_tell_system(self, text: str) -> None:
+        looked_at = QApplication.applicationState() == Qt.ApplicationState.ApplicationActive
+        if not looked_at and is_on(self._settings, SYSTEM_KEY, default=True):
+            self._tell_system("Orbit", text)
+
+    def _changed(self) -> None:
+        self._bar.notices = self.toasts.kept
+        self._bar.bell.set_unread(self.toasts.unread)
+
+    def _seen(self) -> None:
+        self.toasts.mark_read()
+        self._bar.bell.set_unread(0)
+
+
+class SystemNotifier:
+    """Messages of the desktop: by its tray, else by ``notify-send``. Where there is neither, the bell has them."""
+
+    def __init__(self, window: QWidget) -> None:
+        self._window = window
+        self._tray: QSystemTrayIcon | None = None
+
+    def tell(self, title: str, text: str) -> None:
+        """Show a message; made of the tray when it is first wanted."""
+        if QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages():
+            self._tray_icon().showMessage(title, text, self._window.windowIcon())
+            return
+        program = shutil.which("notify-send")
+        if program is not None:
+            QProcess.startDetached(program, ["--app-name=Orbit", "--", title, text])
+
+    def _tray_icon(self) -> QSystemTrayIcon:
+        if self._tray is None:
+            self._tray = QSystemTrayIcon(QApplication.windowIcon(), self._window)
+            self._tray.messageClicked.connect(self._raise)
+            self._tray.activated.connect(lambda _reason=None: self._raise())
+            self._tray.show()
+        return self._tray
+
+    def _raise(self) -> None:
+        raise_window(self._window)
+
+
+def raise_window(window: QWidget) -> None:
+    """Bring a window to the front."""
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.show()
+    window.raise_()
+    window.activateWindow()

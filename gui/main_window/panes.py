@@ -1,0 +1,60 @@
+"""Moving the focus between the parts of the window, and hiding the detail pane of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QWidget
+
+from gui.views.page import PageView
+
+
+def next_pane(page: PageView | None, frame: Sequence[QWidget], by: int) -> QWidget | None:
+    """Move the focus to the next part that can take it, around the end; returns what has it now.
+
+    Parts are those of the frame and the lists and panes of the page, in the order in which they are seen.
+    """
+    parts = [part for part in [*frame[:-1], *_panes(page), *frame[-1:]] if _first_stop(part) is not None]
+    if not parts:
+        return None
+    focused = QApplication.focusWidget()
+    holds = [place for place, part in enumerate(parts) if focused is not None and _within(focused, part)]
+    # The innermost part that holds the focus: a pane of the page rather than the page.
+    place = holds[-1] if holds else -1 if by > 0 else 0
+    stop = _first_stop(parts[(place + by) % len(parts)])
+    assert stop is not None
+    stop.setFocus(Qt.FocusReason.TabFocusReason)
+    return stop
+
+
+def toggle_detail(page: PageView) -> bool:
+    """Show or hide the detail pane of a page; returns whether it has one."""
+    pane = page.detail_pane()
+    if pane is None:
+        return False
+    pane.setVisible(pane.isHidden())
+    return True
+
+
+def _panes(page: PageView | None) -> Iterator[QWidget]:
+    if page is None:
+        return
+    views = [view for view in page.findChildren(QAbstractItemView) if view.isVisible()]
+    detail = page.detail_pane()
+    yield page.header if _first_stop(page.header) is not None else page
+    yield from (view for view in views if detail is None or not _within(view, detail))
+    if detail is not None and detail.isVisible():
+        yield detail
+
+
+def _first_stop(part: QWidget) -> QWidget | None:
+    """What takes the focus in a part."""
+    for widget in (part, *part.findChildren(QWidget)):
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
+            return widget
+    return None
+
+
+def _within(widget: QWidget, part: QWidget) -> bool:
+    return widget is part or part.isAncestorOf(widget)
