@@ -79,7 +79,7 @@ def _window(arguments: argparse.Namespace) -> int:
 def _broker(arguments: argparse.Namespace) -> int:
     from broker_core.worker.headless import run_headless
 
-    return run_headless(_broker_config(arguments))
+    return run_headless(_broker_config(arguments), _open_history)
 
 
 def _worker(arguments: argparse.Namespace) -> int:
@@ -92,12 +92,12 @@ def _worker(arguments: argparse.Namespace) -> int:
     )
 
 
-def _open_history(store: Path) -> HistoryKeeper:
+def _open_history(store: Path, started_ms: int) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_history
 
-    return open_history(store, clock=lambda: time.time_ns() // 1_000_000)
+    return open_history(store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms)
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -121,6 +121,7 @@ class BrokerConfig:
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000, live=(1, 3_600_000))
     region_id: str = _setting("regionId", "DefaultRegion")
     atomic_transactions: bool = _setting("orbitAtomicTransactions", False)
+    keep_history: bool = _setting("orbitHistory", True)
     recall_messages: bool = _setting("recallMessageEnable", False)
     revive_queue_count: int = _setting("reviveQueueNum", 8)
     pop_polling_size: int = _setting("popPollingSize", 1_024)

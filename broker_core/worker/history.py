@@ -5,11 +5,18 @@ The history itself is `monitoring.history.keeper`; the composition root hands it
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import importlib
+import logging
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from broker_core.errors import OrbitError, WorkerError
 from broker_core.ipc.schema import (
     Catalog,
     EventPage,
@@ -24,7 +31,20 @@ from broker_core.ipc.schema import (
     WorkerMessage,
 )
 
+if TYPE_CHECKING:
+    from broker_core.broker.embedded import EmbeddedBroker
+
+logger = logging.getLogger(__name__)
+
 SAMPLE_MS = 1_000
+OPEN_DELAY_SECONDS = 1.0
+"""The history is opened when the first clients are served: what it imports takes 0.3 s of a processor."""
+UNOPENED_MAX = 60
+"""Samples that wait for the history to open."""
+ANSWER_SECONDS = 5.0
+LOOK_SECONDS = 0.2
+SAMPLING_SHARE_MAX = 0.05
+"""Largest share of the loop's time that sampling may take: with very many queues samples come more slowly."""
 EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
@@ -46,8 +66,8 @@ class HistoryKeeper(Protocol):
         """Write everything down; may block for seconds."""
 
 
-OpenHistory = Callable[[Path], HistoryKeeper]
-"""Opens the history of the store in a directory."""
+OpenHistory = Callable[[Path, int], HistoryKeeper]
+"""Opens the history of the store in a directory; told since when the broker runs, ms since the epoch."""
 
 
 class Figures(Protocol):
@@ -121,3 +141,91 @@ class FigureFeed:
         self._history.take(HistorySample(self._unrecorded, snapshot, list(self._unrecorded_events)))
         self._unrecorded = None
         self._unrecorded_events.clear()
+
+
+class LateHistory:
+    """A history that opens a moment later, on a thread; what is sampled before waits for it.
+
+    Args:
+        open_history: Opens it; may take long.
+        store: Directory of the store.
+        started_ms: Since when the broker runs.
+        delay_seconds: How long to wait before that.
+    """
+
+    def __init__(
+        self, open_history: OpenHistory, store: Path, *, started_ms: int, delay_seconds: float = OPEN_DELAY_SECONDS
+    ) -> None:
+        self._open_history = open_history
+        self._store = store
+        self._started_ms = started_ms
+        self._delay_seconds = delay_seconds
+        self._waiting: deque[HistorySample] = deque(maxlen=UNOPENED_MAX)
+        self._hurried = threading.Event()
+        self._settled = threading.Event()
+        self._keeper: HistoryKeeper | None = None
+        self._refusal: OrbitError | None = None
+        self._thread = threading.Thread(target=self._open, name="open-history", daemon=True)
+        self._thread.start()
+
+    def take(self, sample: HistorySample) -> None:
+        """Take in a sample; never waits. To be called on one thread."""
+        self._waiting.append(sample)
+        if self._settled.is_set():
+            self._pass_on()
+
+    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+        """As `HistoryKeeper.answer`; opens the history now if it is not open yet.
+
+        Raises:
+            OrbitError: It cannot be opened, or not answer.
+        """
+        self._hurried.set()
+        self._settled.wait(ANSWER_SECONDS)
+        if self._keeper is None:
+            raise self._refusal or WorkerError("the history is not open yet; try again in a moment")
+        return self._keeper.answer(query)
+
+    def close(self) -> None:
+        """As `HistoryKeeper.close`; one that is not open yet is opened for what was sampled."""
+        self._hurried.set()
+        self._thread.join()
+        self._pass_on()
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def _pass_on(self) -> None:
+        while self._waiting and self._keeper is not None:
+            self._keeper.take(self._waiting.popleft())
+
+    def _open(self) -> None:
+        self._hurried.wait(self._delay_seconds)
+        try:
+            self._keeper = self._open_history(self._store, self._started_ms)
+        except OrbitError as error:
+            self._refusal = error
+            logger.error("no history is kept: %s", error)  # noqa: TRY400  the message says all
+        except Exception as error:
+            self._refusal = WorkerError(f"no history is kept: {error!r}; the broker's log has the details")
+            logger.exception("no history is kept")
+        finally:
+            self._settled.set()
+
+
+async def record(engine: EmbeddedBroker, history: HistoryKeeper, stop: asyncio.Event) -> None:
+    """Sample a broker without a window once a second, until told to stop; the caller closes the history."""
+    # Clients are served already: the import is on a thread, so that their first requests need not wait for it.
+    from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  the engine has it loaded
+
+    sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.sampler")
+
+    def nowhere(_message: WorkerMessage) -> None:
+        raise AssertionError("there is no window")
+
+    feed = FigureFeed(sampling.Sampler(engine, clock=wall_clock_ms), send=nowhere, history=history, clock=wall_clock_ms)
+    while not stop.is_set():
+        began = time.perf_counter()
+        feed.pass_on(window_reads=False)
+        pause = LOOK_SECONDS + (time.perf_counter() - began) / SAMPLING_SHARE_MAX
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), pause)

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SECONDS = 0.1
-SAMPLING_SHARE_MAX = 0.05
-"""Largest share of the loop's time that sampling may take: with very many queues snapshots come more slowly."""
 REQUESTS_MAX = 1_024
 STOP_SECONDS_MAX = 10.0
 FORCED_EXIT_CODE = 71
@@ -160,8 +158,7 @@ class _Worker:
         self._writer.send(Stage("Opening the store"))
         if not await self._start(engine):
             return 0
-        open_history = self._options.open_history
-        history = open_history(config.store.root) if open_history is not None else None
+        history = self._history(config)
         self._queries = queries = Queries(
             engine,
             shut_down=lambda: self._end_soon("the window asked for it"),
@@ -180,6 +177,15 @@ class _Worker:
                 await asyncio.to_thread(history.close)
             await engine.stop()
         return 0
+
+    def _history(self, config: BrokerConfig) -> HistoryKeeper | None:
+        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
+
+        open_history = self._options.open_history
+        if open_history is None or not config.keep_history:
+            return None
+        return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms())
 
     async def _start(self, engine: EmbeddedBroker) -> bool:
         """Start the engine; False when the end was asked for before it was ready."""
@@ -214,7 +220,7 @@ class _Worker:
     async def _serve(self, engine: EmbeddedBroker, history: HistoryKeeper | None) -> None:
         """Send and record figures until the end is asked for."""
         from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
-        from broker_core.worker.history import FigureFeed  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
         from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None

@@ -50,15 +50,18 @@ WORK_SECONDS, REST_SECONDS = 0.002, 0.018
 CLOSE_SECONDS = 5.0
 
 
-def open_history(store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> HistoryKeeper:
+def open_history(
+    store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None
+) -> HistoryKeeper:
     """The history of the broker on a store; it is kept in ``orbit/history.db`` there.
 
     Args:
         store: Directory of the store; the caller owns it.
         clock: ms since the epoch, as snapshots have it.
         bytes_max: What the history may take on the disk.
+        started_ms: Since when the broker runs; None: since now.
     """
-    return HistoryKeeper(store / FOLDER / FILE_NAME, clock=clock, bytes_max=bytes_max)
+    return HistoryKeeper(store / FOLDER / FILE_NAME, clock=clock, bytes_max=bytes_max, started_ms=started_ms)
 
 
 class HistoryKeeper:
@@ -68,13 +71,16 @@ class HistoryKeeper:
         path: The database.
         clock: ms since the epoch.
         bytes_max: What it may take.
+        started_ms: Since when the broker runs; None: since now.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
+    def __init__(
+        self, path: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None
+    ) -> None:
         self._path = path
         self._clock = clock
         # The database may take a while to open, and what is sampled meanwhile comes after the start.
-        self._started_ms = clock()
+        self._started_ms = clock() if started_ms is None else started_ms
         self._bytes_max = bytes_max
         self._samples: queue.Queue[HistorySample | None] = queue.Queue(WAITING_MAX)
         self._pacer = _Pacer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from broker_core.api import (
     ReadEvents,
     ReadHistory,
     Snapshot,
+    StoreError,
     UsageError,
 )
-from broker_core.worker.history import FigureFeed
+from broker_core.worker.history import FigureFeed, LateHistory
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
@@ -129,3 +131,45 @@ def test_the_worker_keeps_its_history_over_a_kill(tmp_path: Path):
         with pytest.raises(UsageError, match="names no series"):
             worker.ask(ReadHistory(["x"], 0, 1))
         assert worker.end_input() == 0
+
+
+# ---- a history that opens later ----------------------------------------------------------------------------------------
+
+
+def sample(at_ms: int) -> HistorySample:
+    return HistorySample(None, snapshot(at_ms), [])
+
+
+def test_what_is_sampled_before_the_history_is_open_waits_for_it(tmp_path):
+    keeper, may_open = Recorded(), threading.Event()
+
+    def open_history(_store: Path, _started_ms: int) -> Recorded:
+        assert may_open.wait(DEADLINE_S)
+        return keeper
+
+    history = LateHistory(open_history, tmp_path, started_ms=0, delay_seconds=0)
+    history.take(sample(1))
+    assert keeper.samples == []
+    may_open.set()
+    history.take(sample(2))
+    history.close()
+    assert [one.snapshot.taken_ms for one in keeper.samples] == [1, 2]
+
+
+def test_a_question_opens_the_history_at_once(tmp_path):
+    history = LateHistory(lambda _store, _started_ms: Recorded(), tmp_path, started_ms=0, delay_seconds=10 * DEADLINE_S)
+    with pytest.raises(UsageError, match="not asked here"):
+        history.answer(ReadEvents(0, 1))
+    history.close()
+
+
+def test_a_history_that_cannot_be_opened_says_why_at_each_question(tmp_path):
+    def open_history(_store: Path, _started_ms: int) -> Recorded:
+        raise StoreError("the disk is full")
+
+    history = LateHistory(open_history, tmp_path, started_ms=0, delay_seconds=0)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="disk is full"):
+            history.answer(ReadEvents(0, 1))
+    history.take(sample(1))
+    history.close()
