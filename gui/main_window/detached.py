@@ -58,6 +58,7 @@ class DetachedWindow(QWidget):
         page.show()
         self.resize(WIDTH, HEIGHT)
         self._write()
+        theme.dress(self)
 
     def give_back(self) -> PageView:
         """Close the window without its page, which the caller takes."""

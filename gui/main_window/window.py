@@ -105,6 +105,7 @@ class MainWindow(QMainWindow):
         self.status_changed(SourceStatus.STARTING, None)
         self._show_clock()
         layout.restore_geometry(self, settings)
+        theme.dress(self)
 
     # ---- construction ----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from gui.plots.light_plot import LightPlot
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -35,6 +36,7 @@ POINTS_MAX = 1_200
 FILL_ALPHA = 30
 DAY_S = 86_400
 """A chart longer than this says the date with the time."""
+PLOT_HEIGHT_MIN = 60
 AXIS_WIDTH = 52
 MARK_PLACES = (0.95, 0.83, 0.71)
 """Heights of the names of marks, in turn, as shares of the chart."""
@@ -110,7 +112,8 @@ class TimeChart(QWidget):
         self._hidden: set[str] = set()
         self._marks: list[Any] = []
         self._shown_marks: list[ChartMark] = []
-        self._plot = _plot_widget(times, tick_text, binary=binary)
+        self._plot = LightPlot(_ValueAxis(tick_text, binary=binary), _TimeAxis(times))
+        self._plot.setMinimumHeight(PLOT_HEIGHT_MIN)
         self._grid = _Grid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
@@ -282,18 +285,6 @@ class TimeChart(QWidget):
         left, right = box.viewRange()[0]
         moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
         self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
-
-
-def _plot_widget(times: TimeZoneChoice, tick_text: Callable[[float], str], *, binary: bool) -> Any:  # noqa: ANN401  pyqtgraph is untyped
-    plot = pg.PlotWidget(axisItems={"bottom": _TimeAxis(times), "left": _ValueAxis(tick_text, binary=binary)})
-    plot.setMenuEnabled(False)
-    plot.hideButtons()
-    plot.setMouseEnabled(x=False, y=False)
-    plot.getPlotItem().setContentsMargins(0, 4, 8, 0)
-    plot.setFrameShape(plot.Shape.NoFrame)
-    plot.viewport().setAutoFillBackground(False)
-    plot.setMinimumHeight(60)
-    return plot
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import Enum
 
 from PySide6.QtCore import QDir, QObject, Qt, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 from gui.theme.fonts import load_fonts, text_font
 from gui.theme.resources import resource_directory
-from gui.theme.style import OrbitStyle, palette, style_sheet
+from gui.theme.style import palette, style_sheet
 from gui.theme.tokens import DARK, LIGHT, Tokens
 
 
@@ -35,9 +36,12 @@ class ThemeManager(QObject):
         self._application = application
         self._mode = mode
         self._tokens = self._wanted()
+        self._sheet = ""
+        self._windows: list[QWidget] = []
         QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
         load_fonts()
-        application.setStyle(OrbitStyle("Fusion"))
+        # Not a style of our own in Python: Qt asks a style thousands of times for one page.
+        application.setStyle("Fusion")
         application.setFont(text_font())
         self._apply()
         application.styleHints().colorSchemeChanged.connect(self._system_changed)
@@ -50,6 +54,15 @@ class ThemeManager(QObject):
     @property
     def mode(self) -> ThemeMode:
         return self._mode
+
+    def dress(self, window: QWidget) -> None:
+        """Give a window without parent the style sheet, now and at each change; dialogs and menus have it of their parents.
+
+        The application has none: Qt would apply it to every part of a page again each time the part gets a parent, which
+        makes building a page three times as slow.
+        """
+        self._windows.append(window)
+        window.setStyleSheet(self._sheet)
 
     def set_mode(self, mode: ThemeMode) -> None:
         """Follow the system, or stay light or dark."""
@@ -72,7 +85,10 @@ class ThemeManager(QObject):
         self.changed.emit(tokens)
 
     def _apply(self) -> None:
-        # Taking the old sheet off first is 2.6 times as fast as replacing it (290 against 770 ms with all pages open).
-        self._application.setStyleSheet("")
         self._application.setPalette(palette(self._tokens))
-        self._application.setStyleSheet(style_sheet(self._tokens))
+        self._sheet = style_sheet(self._tokens)
+        self._windows = [window for window in self._windows if isValid(window)]
+        for window in self._windows:
+            # Taking the old sheet off first is 2.6 times as fast as replacing it.
+            window.setStyleSheet("")
+            window.setStyleSheet(self._sheet)

@@ -1,4 +1,4 @@
-"""Qt's look from the tokens: palette, style sheet and a proxy style that draws the keyboard focus.
+"""Qt's look from the tokens: palette, style sheet and the mark of the keyboard focus.
 
 Widgets say what they are through the dynamic property ``role`` (primary, danger, quiet, caption, …); the template below is the
 only place that turns a role into colours.
@@ -8,30 +8,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QProxyStyle, QStyle, QStyleHintReturn, QStyleOption, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size, Tokens, mix
 
 FOCUS_PROPERTY = "keyboardFocus"
-
-
-class OrbitStyle(QProxyStyle):
-    """Fusion without its etched disabled text and with instant tool tips for elided cells."""
-
-    def styleHint(
-        self,
-        hint: QStyle.StyleHint,
-        option: QStyleOption | None = None,
-        widget: QWidget | None = None,
-        returnData: QStyleHintReturn | None = None,  # noqa: N803  Qt's name
-    ) -> int:
-        if hint == QStyle.StyleHint.SH_EtchDisabledText:
-            return 0
-        if hint == QStyle.StyleHint.SH_ToolTip_WakeUpDelay:
-            return 400
-        return super().styleHint(hint, option, widget, returnData)
 
 
 class FocusMarker(QObject):

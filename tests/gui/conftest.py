@@ -47,6 +47,7 @@ def show_page(
         settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
         view = page(fake_context(source, settings, **{"window": window, "theme": theme, "history": history} | given))
         qtbot.addWidget(view)
+        view.context.theme.dress(view)
         view.resize(1232, 795)
         view.show()
         view.status_changed(source.status)

@@ -1,0 +1,64 @@
+"""`LightPlot`: a view with two axes, and nothing else of what pyqtgraph's `PlotWidget` brings.
+
+A `PlotItem` makes some fifty widgets for its menus at once, also where these are off, and every one of them is styled, kept and
+told of each change of theme and language. Menus, title, buttons and legend are no part of this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtWidgets import QGraphicsGridLayout
+
+MARGINS = (0, 4, 8, 0)
+AXIS_Z = -1_000
+
+
+class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Items over a left and a bottom axis; zooms only by `setXRange` and `setYRange`."""
+
+    def __init__(self, left: pg.AxisItem, bottom: pg.AxisItem) -> None:
+        super().__init__(background=None)
+        self._axes = {"left": left, "bottom": bottom}
+        self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
+        whole = pg.GraphicsWidget()
+        grid = QGraphicsGridLayout()
+        grid.setContentsMargins(*MARGINS)
+        grid.setSpacing(0)
+        grid.addItem(left, 0, 0)
+        grid.addItem(self._box, 0, 1)
+        grid.addItem(bottom, 1, 1)
+        grid.setColumnStretchFactor(1, 100)
+        grid.setRowStretchFactor(0, 100)
+        whole.setLayout(grid)
+        for axis in self._axes.values():
+            axis.linkToView(self._box)
+            axis.setZValue(AXIS_Z)
+        self.setCentralItem(whole)
+        self.setFrameShape(self.Shape.NoFrame)
+        self.viewport().setAutoFillBackground(False)
+
+    def getViewBox(self) -> Any:  # noqa: ANN401  pyqtgraph's
+        return self._box
+
+    def getAxis(self, side: str) -> Any:  # noqa: ANN401  pyqtgraph's
+        return self._axes[side]
+
+    def plot(self, x: Any, y: Any, **options: Any) -> Any:  # noqa: ANN401  pyqtgraph's
+        """Add a line; returns it."""
+        line = pg.PlotDataItem(x, y, **options)
+        self._box.addItem(line)
+        return line
+
+    def addItem(self, item: Any, *, ignoreBounds: bool = False) -> None:  # noqa: ANN401, N803  pyqtgraph's
+        self._box.addItem(item, ignoreBounds=ignoreBounds)
+
+    def removeItem(self, item: Any) -> None:  # noqa: ANN401  pyqtgraph's
+        self._box.removeItem(item)
+
+    def setXRange(self, low: float, high: float, *, padding: float = 0) -> None:
+        self._box.setXRange(low, high, padding=padding)
+
+    def setYRange(self, low: float, high: float, *, padding: float = 0) -> None:
+        self._box.setYRange(low, high, padding=padding)
