@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
 
 from gui.main_window import layout
-from gui.main_window.menus import action_menu, add_action, ask_for_store, cluster_menu
+from gui.main_window.menus import action_menu, add_action, ask_for_store, cluster_menu, window_menu
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import is_on, whole_number
@@ -77,7 +76,9 @@ class FrameCommands:
 
     def show_shortcuts(self) -> None:
         """Open the shortcut sheet."""
-        ShortcutSheet(self._window.actions_known.actions(), self._window).open()
+        sheet = ShortcutSheet(self._window.actions_known.actions(), self._window)
+        self._window.services.theme.dress(sheet)
+        sheet.open()
 
     # ---- broker ----------------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ class FrameCommands:
 
     def open_store(self) -> None:
         """Ask for the store of another embedded broker."""
-        ask_for_store(self._window.services.clusters, self._window)
+        ask_for_store(self._window.services.clusters, self._window.services.theme, self._window)
 
     # ---- look ------------------------------------------------------------------------------------------------------
 
@@ -160,8 +161,7 @@ class FrameCommands:
         """Open the menu of a tab, which comes to the front."""
         window = self._window
         window.area.show_page(page)
-        menu = QMenu(window)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = window_menu(window.services.theme, window)
         for action_id in TAB_ACTIONS:
             action = window.actions_known.get(action_id)
             if action is not None:

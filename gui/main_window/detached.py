@@ -31,7 +31,6 @@ class DetachedWindow(QWidget):
 
     def __init__(self, theme: ThemeManager, page: PageView, *, plain_key: Callable[[QKeyEvent], bool]) -> None:
         super().__init__()
-        self.setProperty("role", "window")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         # Only the main window decides when the program ends.
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
@@ -58,7 +57,7 @@ class DetachedWindow(QWidget):
         page.show()
         self.resize(WIDTH, HEIGHT)
         self._write()
-        theme.dress(self)
+        theme.dress(strip)
 
     def give_back(self) -> PageView:
         """Close the window without its page, which the caller takes."""

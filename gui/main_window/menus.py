@@ -22,7 +22,7 @@ CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 def action_menu(registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
     """Every action under its section."""
-    menu = _menu(parent)
+    menu = window_menu(theme, parent)
     known = registry.actions()
     for section in dict.fromkeys([*MENUS, *(action.section for action in known)]):
         members = [action for action in known if action.section == section]
@@ -49,7 +49,7 @@ def add_action(menu: QMenu, action: Action, registry: ActionRegistry, theme: The
 
 def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
     """What is known, the current one ticked, and what can be done with it."""
-    menu = _menu(parent)
+    menu = window_menu(theme, parent)
     menu.setToolTipsVisible(True)
     known = clusters.known()
     for place, cluster in enumerate(known):
@@ -60,26 +60,29 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     menu.addSeparator()
     tokens = theme.tokens
     other = menu.addAction(icon("folder-open", tokens.text_2), tr("Open another store…"))
-    other.triggered.connect(lambda _checked=False: ask_for_store(clusters, parent))
+    other.triggered.connect(lambda _checked=False: ask_for_store(clusters, theme, parent))
     menu.addSeparator()
     for action in _known_actions(registry, CLUSTER_ACTIONS):
         add_action(menu, action, registry, theme)
     return menu
 
 
-def ask_for_store(clusters: Clusters, parent: QWidget) -> None:
+def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
     """Let the user point at the directory of a store, and go there."""
     dialog = QFileDialog(parent, tr("Folder of a store; an empty one begins a new store"))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    theme.dress(dialog)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
     dialog.open()
 
 
-def _menu(parent: QWidget) -> QMenu:
+def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
+    """An empty menu whose parent is a window; it goes when it closes."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    theme.dress(menu)
     return menu
 
 

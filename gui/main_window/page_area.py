@@ -109,7 +109,7 @@ class PageArea(QWidget):
         theme.changed.connect(self._write_icons)
 
     def _build(self) -> None:
-        strip = QFrame()
+        self.strip = strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
         line = QHBoxLayout(strip)
@@ -185,6 +185,8 @@ class PageArea(QWidget):
         if slot.page is None:
             page = slot.page = slot.make()
             self._stack.addWidget(page)
+            # Not before: Qt would apply the sheet a second time when the page gets its parent.
+            self._theme.dress(page)
             page.title_changed.connect(lambda title: self._write_title(page, title))
             self._write_title(page, page.tab_title())
         return slot.page

@@ -230,6 +230,7 @@ class CommandPalette(QWidget):
         self._kinds.chosen.connect(lambda _kind: self._search())
         self.list.clicked.connect(lambda index: self._choose(index.row()))
         window.installEventFilter(self)
+        theme.dress(self)
         self.hide()
 
     @staticmethod

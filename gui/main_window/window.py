@@ -78,6 +78,7 @@ class MainWindow(QMainWindow):
         self._wanted_link = ""
         self._close_asked = False
         self._painted = False
+        self._new_pages: set[PageView] = set()
         self._palettes: dict[QWidget, CommandPalette] = {}
         settings, theme = services.settings, services.theme
         self.live = LiveFeed(self, cadence_ms=whole_number(settings, "live/cadence_ms", 1_000))
@@ -105,7 +106,8 @@ class MainWindow(QMainWindow):
         self.status_changed(SourceStatus.STARTING, None)
         self._show_clock()
         layout.restore_geometry(self, settings)
-        theme.dress(self)
+        for part in (self.tool_bar, self.progress, self.side_bar, self.banner, self.area.strip, self.status_bar):
+            theme.dress(part)
 
     # ---- construction ----------------------------------------------------------------------------------------------
 
@@ -156,7 +158,6 @@ class MainWindow(QMainWindow):
         middle.addWidget(self.side_bar)
         middle.addWidget(right, 1)
         central = QWidget()
-        central.setProperty("role", "window")
         whole = QVBoxLayout(central)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
@@ -229,10 +230,19 @@ class MainWindow(QMainWindow):
     def _page_opened(self, page: PageView) -> None:
         page.status_changed(self.source_status)
         layout.restore_page(page, self._services.settings)
+        self._new_pages.add(page)
 
     def _page_shown(self, page: PageView) -> None:
         if page is self.area.current:
             self.side_bar.show_page(page.side_bar_id or page.page_id)
+        if page in self._new_pages:
+            # Its figures come a turn later: building, showing and filling a page in one turn would be felt.
+            self._new_pages.discard(page)
+            QTimer.singleShot(0, page, lambda: self._show_figures_in(page))
+        else:
+            self._show_figures_in(page)
+
+    def _show_figures_in(self, page: PageView) -> None:
         state = self.newest_state
         if state is not None:
             page.state_changed(state)
@@ -460,7 +470,9 @@ class MainWindow(QMainWindow):
         if not lost:
             return True
         raise_window(self)
-        CloseQuestion(lost, self, close=self._close_anyway).open()
+        question = CloseQuestion(lost, self, close=self._close_anyway)
+        self._services.theme.dress(question)
+        question.open()
         return False
 
     def ask_close(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 
-from PySide6.QtCore import QDir, QObject, Qt, Signal
+from PySide6.QtCore import QDir, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
@@ -12,6 +13,9 @@ from gui.theme.fonts import load_fonts, text_font
 from gui.theme.resources import resource_directory
 from gui.theme.style import palette, style_sheet
 from gui.theme.tokens import DARK, LIGHT, Tokens
+
+SLICE_S = 0.015
+"""Restyling gives the loop a turn after this long; one part may take longer."""
 
 
 class ThemeMode(Enum):
@@ -37,7 +41,12 @@ class ThemeManager(QObject):
         self._mode = mode
         self._tokens = self._wanted()
         self._sheet = ""
-        self._windows: list[QWidget] = []
+        self._parts: list[QWidget] = []
+        self._stale: list[QWidget] = []
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.setInterval(0)
+        self._turn.timeout.connect(self._restyle)
         QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
         load_fonts()
         # Not a style of our own in Python: Qt asks a style thousands of times for one page.
@@ -55,14 +64,16 @@ class ThemeManager(QObject):
     def mode(self) -> ThemeMode:
         return self._mode
 
-    def dress(self, window: QWidget) -> None:
-        """Give a window without parent the style sheet, now and at each change; dialogs and menus have it of their parents.
+    def dress(self, part: QWidget) -> None:
+        """Give a page or a part of the frame the style sheet, now and at each change; what is in it has it of its parent.
 
-        The application has none: Qt would apply it to every part of a page again each time the part gets a parent, which
-        makes building a page three times as slow.
+        The application has none: Qt would apply it to every widget of a page again each time the widget gets a parent,
+        which makes building a page three times as slow. The window has none: a change would then restyle all pages in one
+        go, for some 200 ms. So menus and dialogs whose parent is a window itself are to be dressed too.
         """
-        self._windows.append(window)
-        window.setStyleSheet(self._sheet)
+        self._parts = [known for known in self._parts if isValid(known)]
+        self._parts.append(part)
+        part.setStyleSheet(self._sheet)
 
     def set_mode(self, mode: ThemeMode) -> None:
         """Follow the system, or stay light or dark."""
@@ -87,8 +98,18 @@ class ThemeManager(QObject):
     def _apply(self) -> None:
         self._application.setPalette(palette(self._tokens))
         self._sheet = style_sheet(self._tokens)
-        self._windows = [window for window in self._windows if isValid(window)]
-        for window in self._windows:
-            # Taking the old sheet off first is 2.6 times as fast as replacing it.
-            window.setStyleSheet("")
-            window.setStyleSheet(self._sheet)
+        self._parts = [part for part in self._parts if isValid(part)]
+        # What is seen comes first; what lies behind is restyled in the turns after, a page at a time.
+        self._stale = sorted(self._parts, key=lambda part: not part.isVisible())
+        self._restyle()
+
+    def _restyle(self) -> None:
+        end = time.perf_counter() + SLICE_S
+        while self._stale and time.perf_counter() < end:
+            part = self._stale.pop(0)
+            if isValid(part) and part.styleSheet() != self._sheet:
+                # Taking the old sheet off first is 2.6 times as fast as replacing it.
+                part.setStyleSheet("")
+                part.setStyleSheet(self._sheet)
+        if self._stale:
+            self._turn.start()

@@ -63,6 +63,7 @@ class Toast(QFrame):
         line.addLayout(words, 1)
         self.close_button = IconButton(theme, "x", tip=tr("Close"))
         line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        theme.dress(self)
         shadow = QGraphicsDropShadowEffect(self)
         shadow.setBlurRadius(40)
         shadow.setOffset(0, 8)

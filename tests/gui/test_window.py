@@ -404,11 +404,11 @@ def test_shortcuts_are_given_once(frame):
 def test_the_theme_changes_at_once_and_is_remembered(frame, qapp):
     frame.window.commands.set_theme_mode(ThemeMode.LIGHT)
     assert frame.theme.tokens is LIGHT
-    assert LIGHT.panel in frame.window.styleSheet()
+    assert LIGHT.panel in frame.window.tool_bar.styleSheet()
     assert qapp.palette().window().color().name().upper() == LIGHT.window
     assert frame.settings.value("theme") == "light"
     frame.window.commands.set_theme_mode(ThemeMode.DARK)
-    assert DARK.panel in frame.window.styleSheet()
+    assert DARK.panel in frame.window.tool_bar.styleSheet()
 
 
 def test_the_language_changes_without_restart(frame):
