@@ -1,0 +1,393 @@
+"""The frame beyond its tabs: links, windows of their own, search, layout, closing, notices of the desktop."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtGui import QCloseEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
+from shiboken6 import isValid
+
+from gui.bridge.demo import DemoController
+from gui.main_window.close_question import CloseQuestion, losses
+from gui.main_window.clusters import EMBEDDED, Cluster, Clusters
+from gui.main_window.detached import DetachedWindow
+from gui.main_window.notices import SYSTEM_KEY, Notices
+from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.operations.reports import ReportRunner
+from gui.operations.tasks import TaskList
+from gui.text import TimeZoneChoice
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import LIGHT, State
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_child import FakeChild
+from tests.support.fake_pages import FAKE_PAGES
+from tests.support.fake_source import FakeSource, fake_history, fake_state
+
+
+class Frame:
+    """A main window over a fake source with the pages Overview, Topics and Welcome."""
+
+    def __init__(
+        self, settings_file, theme: ThemeManager, *, clusters: Clusters | None = None, attached: bool = True
+    ) -> None:
+        self.source = FakeSource()
+        self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
+        self.tasks = TaskList()
+        self.demo = DemoController(process=FakeChild())
+        self.told: list[tuple[str, str]] = []
+        self.window = MainWindow(
+            WindowServices(
+                theme=theme,
+                settings=self.settings,
+                tasks=self.tasks,
+                times=TimeZoneChoice(utc=True),
+                set_language=lambda _code: None,
+                pages=FAKE_PAGES,
+                clusters=clusters or Clusters(),
+            )
+        )
+        self.reports = ReportRunner(self.tasks, process=FakeChild())
+        if attached:
+            self.window.attach(self.backend(self.source))
+        self.navigation, self.area = self.window.navigation, self.window.area
+
+    def backend(self, source: FakeSource) -> Backend:
+        return Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, lambda: None)
+
+    def ids(self) -> list[str]:
+        return [tab.page_id for tab in self.area.places]
+
+
+@pytest.fixture(scope="module")
+def theme(qapp):
+    manager = ThemeManager(qapp, ThemeMode.DARK)
+    yield manager
+    manager.deleteLater()
+
+
+@pytest.fixture
+def make_frame(qtbot, tmp_path, theme):
+    def make(**given) -> Frame:
+        made = Frame(tmp_path / "window.ini", theme, **given)
+        qtbot.addWidget(made.window)
+        made.window.show()
+        made.window.restore_layout()
+        return made
+
+    yield make
+    theme.set_mode(ThemeMode.DARK)
+
+
+@pytest.fixture
+def frame(make_frame):
+    return make_frame()
+
+
+# ---- links -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pasted_link_opens_its_place(frame, qtbot):
+    palette = frame.window.palette_view
+    frame.window.show_palette("orbit://topic/orders")
+    assert palette.shown_titles == ["Open orbit://topic/orders"]
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert frame.area.current.opened == [{"topic": "orders"}]
+
+
+def test_the_link_to_what_is_shown_is_copied(frame):
+    frame.window.navigate("topics", topic="%RETRY%billing", create=True)
+    frame.window.actions_known.run("window.copy_link")
+    assert QGuiApplication.clipboard().text() == "orbit://topic/%25RETRY%25billing"
+
+
+def test_a_link_that_leads_nowhere_is_told(frame):
+    frame.window.open_link("orbit://moon")
+    frame.window.open_link("orbit://topic")
+    assert "there is no page “moon”" in frame.window.toasts.shown_texts[0]
+    assert "names one" in frame.window.toasts.shown_texts[1]
+    assert frame.ids() == ["overview"]
+
+
+def test_a_link_given_at_the_start_is_followed_once_the_window_has_its_pages(qtbot, tmp_path, theme):
+    made = Frame(tmp_path / "window.ini", theme, attached=False)
+    qtbot.addWidget(made.window)
+    made.window.open_link("orbit://topic/orders")
+    made.window.attach(made.backend(made.source))
+    made.window.restore_layout()
+    assert made.area.current.opened == [{"topic": "orders"}]
+    made.window.restore_layout()
+    assert len([tab for tab in made.ids() if tab == "topics"]) == 1
+
+
+# ---- windows of their own ----------------------------------------------------------------------------------------------
+
+
+def test_a_page_gets_a_window_of_its_own_and_comes_back(frame):
+    frame.window.navigate("topics")
+    page = frame.area.current
+    frame.window.actions_known.run("window.detach")
+    (window,) = frame.navigation.windows
+    assert window.page is page
+    assert window.isVisible()
+    assert frame.ids() == ["overview"]
+    before = len(page.states)
+    frame.source.push_later()
+    frame.window.live.once()
+    assert len(page.states) > before, "it goes on getting figures"
+    window.back_button.click()
+    assert frame.navigation.windows == []
+    assert frame.area.current is page
+    assert frame.ids() == ["overview", "topics"]
+
+
+def test_the_last_tab_leaves_another_page_behind(frame):
+    frame.window.actions_known.run("window.detach")
+    assert len(frame.navigation.windows) == 1
+    assert len(frame.area.places) == 1
+
+
+def test_a_page_in_its_own_window_is_brought_to_the_front_instead_of_opened_twice(frame):
+    frame.window.navigate("topics")
+    page = frame.area.current
+    frame.window.actions_known.run("window.detach")
+    frame.window.navigate("topics", topic="orders")
+    assert page.opened[-1] == {"topic": "orders"}
+    assert frame.ids() == ["overview"]
+
+
+def test_closing_its_window_closes_the_page_and_a_key_opens_it_again(frame, qtbot):
+    frame.window.navigate("topics", topic="orders")
+    frame.window.actions_known.run("window.detach")
+    (window,) = frame.navigation.windows
+    page = window.page
+    window.close()
+    qtbot.waitUntil(lambda: not isValid(page))
+    assert frame.navigation.windows == []
+    frame.window.actions_known.run("window.reopen_tab")
+    assert frame.area.current.opened == [{"topic": "orders"}]
+
+
+def test_a_tab_dropped_far_from_the_strip_is_torn_off(frame, qtbot):
+    frame.window.navigate("topics")
+    tabs = frame.area.tabs
+    at = tabs.tabRect(1).center()
+    qtbot.mousePress(tabs, Qt.MouseButton.LeftButton, pos=at)
+    qtbot.mouseRelease(tabs, Qt.MouseButton.LeftButton, pos=at + QPoint(0, 300))
+    assert [window.page.page_id for window in frame.navigation.windows] == ["topics"]
+
+
+def test_keys_work_in_a_window_of_its_own(frame, qtbot):
+    frame.window.navigate("topics")
+    frame.window.actions_known.run("window.detach")
+    (window,) = frame.navigation.windows
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is window)
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    assert window.page.refreshes == 1
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    assert frame.window.live.paused
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert frame.window.palette_view.window() is window
+
+
+def test_a_window_of_its_own_is_dimmed_while_the_broker_is_gone_and_restyled(frame, theme, qtbot):
+    frame.window.navigate("topics")
+    frame.window.actions_known.run("window.detach")
+    (window,) = frame.navigation.windows
+    frame.source.set_status(SourceStatus.STOPPED)
+    assert window.veil.isVisible()
+    theme.set_mode(ThemeMode.LIGHT)
+    qtbot.waitUntil(lambda: LIGHT.panel in window.page.styleSheet())
+
+
+# ---- layout ------------------------------------------------------------------------------------------------------------
+
+
+def test_windows_and_places_of_tabs_are_remembered(make_frame):
+    first = make_frame()
+    first.window.navigate("topics", topic="orders")
+    first.window.open_in_new_tab("welcome")
+    first.window.navigate("topics")
+    first.window.actions_known.run("window.detach")
+    first.window.close()
+    second = make_frame()
+    assert second.ids() == ["overview", "welcome"]
+    assert [window.page.page_id for window in second.navigation.windows] == ["topics"]
+
+
+def test_a_tab_of_last_time_is_made_when_it_is_shown_and_stands_where_it_stood(make_frame):
+    first = make_frame()
+    first.window.navigate("topics", topic="orders")
+    first.area.tabs.setCurrentIndex(0)
+    first.window.close()
+    second = make_frame()
+    assert [page.page_id for page in second.area.pages] == ["overview"]
+    second.area.tabs.setCurrentIndex(1)
+    assert second.area.current.opened == [{"topic": "orders"}]
+
+
+def test_the_layout_can_be_reset(make_frame):
+    frame = make_frame()
+    frame.window.navigate("topics")
+    frame.window.actions_known.run("window.detach")
+    frame.window.commands.toggle_side_bar()
+    frame.window.save_layout()
+    frame.window.actions_known.run("window.reset_layout")
+    assert frame.ids() == ["overview"]
+    assert frame.navigation.windows == []
+    assert not frame.window.side_bar.collapsed
+    frame.window.close()
+    assert make_frame().ids() == ["overview"]
+
+
+def test_a_layout_file_that_somebody_edited_does_no_harm(make_frame):
+    first = make_frame()
+    first.window.close()
+    first.settings.setValue("layout/tabs", ["orbit://", "nonsense", "orbit://moon", "orbit://topics"])
+    first.settings.setValue("layout/windows", ["orbit://mars"])
+    first.settings.setValue("layout/current", "x")
+    first.settings.sync()
+    assert make_frame().ids() == ["topics"]
+
+
+# ---- side bar, panes ---------------------------------------------------------------------------------------------------
+
+
+def test_the_side_bar_finds_a_page(frame, qtbot):
+    frame.window.actions_known.run("file.find_page")
+    search = frame.window.side_bar.search
+    qtbot.keyClicks(search, "topi")
+    assert [item.entry.page_id for item in frame.window.side_bar.found] == ["topics"]
+    qtbot.keyClick(search, Qt.Key.Key_Return)
+    assert frame.area.current.page_id == "topics"
+    assert len(frame.window.side_bar.found) == 2, "all pages are there again"
+
+
+def test_what_is_no_page_is_looked_for_in_the_palette(frame, qtbot):
+    search = frame.window.side_bar.search
+    qtbot.keyClicks(search, "payment-settle")
+    qtbot.keyClick(search, Qt.Key.Key_Return)
+    assert frame.window.palette_view.isVisible()
+    assert "%DLQ%payment-settle" in frame.window.palette_view.shown_titles
+
+
+def test_f6_goes_round_the_parts_of_the_window(frame, qtbot):
+    frame.window.activateWindow()
+    qtbot.waitUntil(frame.window.isActiveWindow)
+    parts = {"bar": frame.window.tool_bar, "side": frame.window.side_bar, "status": frame.window.status_bar}
+    seen = []
+    for _ in range(6):
+        frame.window.actions_known.run("file.next_pane")
+        focused = QApplication.focusWidget()
+        seen += [name for name, part in parts.items() if part.isAncestorOf(focused)]
+    assert {"bar", "side", "status"} <= set(seen)
+    before = QApplication.focusWidget()
+    frame.window.actions_known.run("file.next_pane")
+    frame.window.actions_known.run("file.previous_pane")
+    assert frame.window.isAncestorOf(QApplication.focusWidget())
+    assert before is not None
+
+
+# ---- closing -----------------------------------------------------------------------------------------------------------
+
+
+class ClickOnTheFrame(QCloseEvent):
+    """The close event that the window system sends."""
+
+    def spontaneous(self) -> bool:
+        return True
+
+
+def test_closing_asks_only_if_something_would_be_lost(frame, qtbot):
+    event = ClickOnTheFrame()
+    frame.window.closeEvent(event)
+    assert not event.isAccepted(), "clients of the fake shop are connected"
+    (question,) = frame.window.findChildren(CloseQuestion)
+    assert "20 clients" in question.lost[0]
+    question.stay.click()
+    assert frame.window.isVisible()
+    with qtbot.waitSignal(frame.window.closing):
+        frame.window.closeEvent(ClickOnTheFrame())
+        frame.window.findChildren(CloseQuestion)[-1].go.click()
+
+
+def test_nothing_is_asked_when_the_program_itself_closes(frame, qtbot):
+    with qtbot.waitSignal(frame.window.closing):
+        frame.window.close()
+
+
+def test_what_is_lost_by_closing():
+    tasks = TaskList()
+    report, demo = tasks.start("Report"), tasks.start("Demo")
+    demo.holds_window = False
+    quiet = tasks.start("Warm-up", quiet=True)
+    state = fake_state()
+    assert losses(state, (report, demo, quiet), demo_plays=True, broker_runs=True) == [
+        "“Report” is not finished and would be cancelled."
+    ]
+    assert losses(state, (), demo_plays=False, broker_runs=False) == []
+    assert losses(None, (), demo_plays=False, broker_runs=True) == []
+
+
+# ---- notices of the desktop --------------------------------------------------------------------------------------------
+
+
+def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
+    told: list[str] = []
+    notices = Notices(
+        frame.window._services.theme,
+        frame.window,
+        frame.window.tool_bar,
+        frame.settings,
+        tell_system=lambda _title, text: told.append(text),
+    )
+    looking = Qt.ApplicationState.ApplicationActive
+    monkeypatch.setattr(QApplication, "applicationState", lambda: looking)
+    notices.show("seen here", state=State.WARNING)
+    looking = Qt.ApplicationState.ApplicationInactive
+    notices.show("only news")
+    notices.show("the disk fills", state=State.CRITICAL)
+    frame.settings.setValue(SYSTEM_KEY, False)
+    notices.show("unwanted", state=State.CRITICAL)
+    assert told == ["the disk fills"]
+
+
+# ---- clusters ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_switcher_offers_what_is_known(make_frame, qtbot):
+    went: list[Cluster] = []
+    known = [Cluster(EMBEDDED, "/data/now"), Cluster(EMBEDDED, "/data/before")]
+    frame = make_frame(clusters=Clusters(known=lambda: known, switch=went.append))
+    frame.window.actions_known.run("broker.switch")
+    (menu,) = [menu for menu in frame.window.findChildren(QMenu) if menu.isVisible()]
+    texts = [action.text() for action in menu.actions()]
+    assert texts[0].startswith("now")
+    assert texts[1] == "before"
+    menu.actions()[0].trigger()
+    menu.actions()[1].trigger()
+    assert went == [known[1]]
+    menu.close()
+
+
+def test_another_cluster_takes_the_window_over(frame, qtbot):
+    frame.window.navigate("topics")
+    old = frame.area.current
+    other = FakeSource()
+    frame.window.attach(frame.backend(other))
+    frame.window.restore_layout()
+    qtbot.waitUntil(lambda: not isValid(old))
+    assert frame.source.listeners == []
+    assert other.listeners == [frame.window]
+    other.push_later()
+    frame.window.live.once()
+    assert frame.area.current.states
+
+
+def test_detached_windows_end_with_the_main_window(frame, qtbot):
+    frame.window.navigate("topics")
+    frame.window.actions_known.run("window.detach")
+    (window,) = frame.navigation.windows
+    assert isinstance(window, DetachedWindow)
+    frame.window.close()
+    qtbot.waitUntil(lambda: not isValid(window))
