@@ -11,10 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from PySide6.QtCore import QSettings
 
-from gui.app import Console, WindowOptions
+from gui.app import Console, WindowOptions, set_scale
 from gui.bridge.options import WorkerOptions
 from gui.gallery import free_ports
+from gui.main_window.clusters import EMBEDDED, Cluster
+from gui.main_window.commands import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
 
@@ -67,6 +70,25 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
 
 
 @pytest.mark.timeout(180)
+def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
+    console.window.show()
+    first = tmp_path / "store"
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    console.window.navigate("overview")
+    second = tmp_path / "second"
+    console.switch(Cluster(EMBEDDED, str(second)))
+
+    def runs_there() -> bool:
+        ready = console.worker.source.ready
+        return ready is not None and ready.store_directory == str(second) and console.window.newest_state is not None
+
+    qtbot.waitUntil(runs_there, timeout=60_000)
+    assert console.window.newest_state is console.worker.source.state
+    assert console.window.area.current.page_id == "overview"
+    assert [cluster.address for cluster in console._known_clusters()] == [str(second), str(first)]
+
+
+@pytest.mark.timeout(180)
 def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot, tmp_path, monkeypatch, qtlog):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -105,6 +127,17 @@ def test_an_error_that_nothing_caught_is_shown(console):
     sys.excepthook(ValueError, ValueError("no such queue"), None)
     assert console.errors.count == 1
     assert console.window.toasts.shown_texts == ["Orbit made a mistake: ValueError: no such queue"]
+
+
+@pytest.mark.parametrize(("percent", "factor"), [(150, "1.5"), (200, "2.0"), (100, None), (33, None)])
+def test_the_chosen_size_is_taken_at_the_start(tmp_path, monkeypatch, percent, factor):
+    monkeypatch.setenv("QT_SCALE_FACTOR", "")
+    monkeypatch.delenv("QT_SCALE_FACTOR")
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    settings.setValue(SCALE_KEY, percent)
+    settings.sync()
+    set_scale(tmp_path / "window.ini")
+    assert os.environ.get("QT_SCALE_FACTOR") == factor
 
 
 def test_the_frame_needs_no_heavy_package():

@@ -28,9 +28,7 @@ from tests.support.fake_source import FakeSource, fake_history, fake_state
 class Frame:
     """A main window over a fake source with the pages Overview, Topics and Welcome."""
 
-    def __init__(
-        self, settings_file, theme: ThemeManager, *, clusters: Clusters | None = None, attached: bool = True
-    ) -> None:
+    def __init__(self, settings_file, theme: ThemeManager, *, clusters: Clusters | None = None, attached: bool = True) -> None:
         self.source = FakeSource()
         self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
         self.tasks = TaskList()
