@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from PySide6.QtCore import QEventLoop, QTimer
 
@@ -22,13 +24,14 @@ class Running:
     """A console on a store of its own; a context manager."""
 
     def __init__(self, folder: Path) -> None:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         self.application = make_application()
         worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
         settings = folder / "window.ini"
         self.console = Console(self.application, WindowOptions(worker, language="en", theme="dark", settings_file=settings))
         self.window = self.console.window
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Self:
         self.window.resize(1440, 900)
         self.window.show()
         source = self.console.worker.source

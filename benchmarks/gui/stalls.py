@@ -1,6 +1,6 @@
 """The longest turns of the GUI thread: each page opened for the first and the second time, theme and language switched.
 
-    python benchmarks/gui/stalls.py [--profile PAGE]
+    python -m benchmarks.gui.stalls [--profile PAGE]
 
 A real worker runs with demo traffic. Figures are processor time of the GUI thread in ms, then time by the clock; nothing
 should keep it longer than 50 ms. A bare window restyled by the same style sheet stands beside the theme switch.
@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import os
 import pstats
-import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(CHECKOUT))
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLabel, QMainWindow
@@ -55,23 +50,21 @@ def main() -> None:
 
         window = running.window
         for entry in PAGES:
-            measure(entry.page_id, lambda entry=entry: window.navigate(entry.page_id))
+            measure(entry.page_id, partial(window.navigate, entry.page_id))
         for entry in PAGES:
-            measure(f"{entry.page_id} again", lambda entry=entry: window.navigate(entry.page_id))
+            measure(f"{entry.page_id} again", partial(window.navigate, entry.page_id))
         for mode in (ThemeMode.LIGHT, ThemeMode.DARK):
-            measure(
-                "theme" if mode is ThemeMode.DARK else "theme, first", lambda mode=mode: window.commands.set_theme_mode(mode)
-            )
+            name = "theme" if mode is ThemeMode.DARK else "theme, first"
+            measure(name, partial(window.commands.set_theme_mode, mode))
         for code in ("zh", "en"):
-            measure(f"language {code}", lambda code=code: window.commands.ask_language(code))
+            measure(f"language {code}", partial(window.commands.ask_language, code))
         bare = QMainWindow()
         bare.setCentralWidget(QLabel("bare"))
         bare.show()
         running.wait(0.2)
         for tokens in (LIGHT, DARK):
-            measure(
-                f"bare window, {'dark' if tokens.dark else 'light'} sheet", lambda t=tokens: bare.setStyleSheet(style_sheet(t))
-            )
+            name = f"bare window, {'dark' if tokens.dark else 'light'} sheet"
+            measure(name, partial(bare.setStyleSheet, style_sheet(tokens)))
         bare.close()
         watch.close()
 

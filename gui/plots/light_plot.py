@@ -48,6 +48,9 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
     def plot(self, x: Any, y: Any, **options: Any) -> Any:  # noqa: ANN401  pyqtgraph's
         """Add a line; returns it."""
         line = pg.PlotDataItem(x, y, **options)
+        # Points closer than a pixel are drawn as their extremes, what lies outside not at all: a year is half a million.
+        line.setDownsampling(auto=True, method="peak")
+        line.setClipToView(True)
         self._box.addItem(line)
         return line
 

@@ -1,0 +1,102 @@
+"""On demand: every page opened and closed 200 times, and half an hour at 1,000 topics and 2,000 groups.
+
+``ORBIT_SOAK_MINUTES`` makes the soak shorter or longer.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer
+
+from gui.views.registry import PAGES
+from tests.support.broker_process import CHECKOUT
+from tests.support.loop_watch import LoopWatch, percentile
+
+ROUNDS = 200
+WARM_ROUNDS = 10
+SOAK_MINUTES = float(os.environ.get("ORBIT_SOAK_MINUTES", "30"))
+TOPICS, QUEUES, GROUPS = 1_000, 4, 2_000
+GROWTH_MIB_MAX = 40.0
+"""What allocators may keep beside; a page that stayed would take some MiB each time."""
+THREADS_MORE_MAX = 2
+SETTLE_MS = 60_000
+
+
+class Census:
+    """What there is of what may leak."""
+
+    def __init__(self, app) -> None:
+        QThreadPool.globalInstance().waitForDone(SETTLE_MS)
+        for _ in range(3):
+            QCoreApplication.processEvents()
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gc.collect()
+        self.widgets = len(QCoreApplication.instance().allWidgets())
+        self.timers = sum(timer.isActive() for timer in app.window.findChildren(QTimer))
+        self.threads = threading.active_count()
+        self.rss_mib = psutil.Process().memory_info().rss / 2**20
+
+    def assert_not_more(self, before: Census, widgets_more: int) -> None:
+        assert self.widgets <= before.widgets + widgets_more
+        assert self.timers <= before.timers
+        assert self.threads <= before.threads + THREADS_MORE_MAX
+        assert self.rss_mib <= before.rss_mib + GROWTH_MIB_MAX
+
+
+def open_and_close_all(app) -> None:
+    app.window.navigate("welcome")
+    for entry in PAGES:
+        if entry.page_id != "welcome":
+            app.window.navigate(entry.page_id)
+            QCoreApplication.processEvents()
+            app.window.navigation.close_current()
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_every_page_opened_and_closed_200_times_leaves_nothing(app):
+    app.start()
+    for _ in range(WARM_ROUNDS):
+        open_and_close_all(app)
+    before = Census(app)
+    for _ in range(ROUNDS):
+        open_and_close_all(app)
+    Census(app).assert_not_more(before, widgets_more=ROUNDS // 4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(round(SOAK_MINUTES * 60) + 1_800)
+def test_a_soak_with_many_topics_and_groups(app, qtbot):
+    app.start()
+    command = [sys.executable, "-m", "tests.support.many_names", app.name_server, str(TOPICS), str(QUEUES), str(GROUPS)]
+    with subprocess.Popen(command, cwd=CHECKOUT) as making:
+        qtbot.waitUntil(lambda: making.poll() is not None, timeout=600_000)
+    assert making.returncode == 0
+    app.until(lambda: len(app.source.state.catalog.groups) >= GROUPS, "the groups are not there")
+    app.window.actions_known.run("demo.play")
+    for entry in PAGES:
+        app.window.navigate(entry.page_id)
+        qtbot.wait(1_000)
+    before, watch = Census(app), LoopWatch()
+    cpu_ms: list[float] = []
+    for number in range(max(1, round(SOAK_MINUTES * 12))):
+        app.window.navigate(PAGES[number % len(PAGES)].page_id)
+        qtbot.wait(5_000)
+        cpu_ms += watch.take().cpu_ms
+        assert not app.window.banner.isVisible(), app.window.banner.text
+    watch.close()
+    after = Census(app)
+    print(
+        f"{SOAK_MINUTES:g} minutes: memory {before.rss_mib:.0f} → {after.rss_mib:.0f} MiB, turns of the loop p99 "
+        f"{percentile(cpu_ms, 0.99):.1f} ms, worst {max(cpu_ms):.1f} ms"
+    )
+    after.assert_not_more(before, widgets_more=50)
+    assert app.console.errors.count == 0
