@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from broker_core.client.admin import Admin
+from broker_core.client.admin import AdminClient
 from broker_core.client.message import MessageQueue
 
 
 async def make(name_server: str, topics: int, queues: int, groups: int) -> None:
     """Make ``topic-0000`` and so on, and ``group-0000`` and so on."""
-    async with Admin(name_server) as admin:
+    async with AdminClient(name_server) as admin:
         broker = next(iter(await admin.master_addresses()))
         for number in range(topics):
             await admin.create_topic(f"topic-{number:04d}", queues=queues)
