@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QShowEvent
+from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gui.operations.actions import Action
 from gui.text import tr
 from gui.widgets.basic import label
+
+COLUMNS_MAX = 3
 
 
 class ShortcutSheet(QDialog):
@@ -20,19 +22,56 @@ class ShortcutSheet(QDialog):
         super().__init__(parent)
         self.setWindowTitle(tr("Keyboard shortcuts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        columns = QHBoxLayout()
+        sheet = QWidget()
+        columns = QHBoxLayout(sheet)
+        columns.setContentsMargins(0, 0, 12, 0)
         columns.setSpacing(36)
-        with_keys = [action for action in actions if action.shortcut]
-        for section in dict.fromkeys(action.section for action in with_keys):
-            columns.addLayout(_section(section, [action for action in with_keys if action.section == section]))
+        for sections in _columns([action for action in actions if action.shortcut]):
+            column = QVBoxLayout()
+            column.setSpacing(18)
+            for title, members in sections:
+                column.addLayout(_section(title, members))
+            column.addStretch(1)
+            columns.addLayout(column)
+        area = QScrollArea()
+        area.setWidget(sheet)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        self._sheet, self._area = sheet, area
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.accept)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(16)
         lines.addWidget(label(tr("Keyboard shortcuts"), "card-title"))
-        lines.addLayout(columns)
+        lines.addWidget(area, 1)
         lines.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        # Only now are the fonts of the style sheet known.
+        for widget in self._sheet.findChildren(QWidget):
+            widget.ensurePolished()
+        wanted, room = self._sheet.sizeHint(), self.parentWidget().size()
+        self._area.setMinimumSize(min(wanted.width() + 20, room.width() - 80), min(wanted.height(), room.height() - 180))
+        self.adjustSize()
+        super().showEvent(event)
+
+
+def _columns(actions: Sequence[Action]) -> list[list[tuple[str, list[Action]]]]:
+    """Sections in at most `COLUMNS_MAX` columns of about the same height, in order."""
+    sections = {
+        section: [one for one in actions if one.section == section] for section in dict.fromkeys(a.section for a in actions)
+    }
+    room = -(-(len(actions) + 2 * len(sections)) // COLUMNS_MAX)
+    columns: list[list[tuple[str, list[Action]]]] = [[]]
+    filled = 0
+    for title, members in sections.items():
+        if filled >= room and len(columns) < COLUMNS_MAX:
+            columns.append([])
+            filled = 0
+        columns[-1].append((title, members))
+        filled += len(members) + 2
+    return columns
 
 
 def _section(title: str, actions: Sequence[Action]) -> QVBoxLayout:
@@ -47,7 +86,6 @@ def _section(title: str, actions: Sequence[Action]) -> QVBoxLayout:
     lines = QVBoxLayout()
     lines.addWidget(label(tr(title), "panel-title"))
     lines.addLayout(grid)
-    lines.addStretch(1)
     return lines
 
 

@@ -107,7 +107,8 @@ class IconButton(QPushButton):
         self._room = ICON_ROOM if text else 0
         self.setIconSize(QSize(Size.ICON_BUTTON + self._room, Size.ICON_BUTTON))
         self.setToolTip(tip)
-        self.setAccessibleName(text or tip)
+        # A blank name would hide the text that comes later.
+        self.setAccessibleName(text.strip() or tip)
         if on_click is not None:
             self.clicked.connect(lambda _checked=False: on_click())
         theme.changed.connect(self._restyle)

@@ -205,6 +205,12 @@ class DataGrid(QWidget, Generic[R]):
         self._error = False
         self._connect()
         self._size_columns()
+        self._name_view()
+
+    def _name_view(self) -> None:
+        """Say to a screen reader what the table lists."""
+        titles = ", ".join(tr(column.title) for column in self.model.columns if column.title)
+        self.view.setAccessibleName(tr("Table: {columns}", columns=titles))
 
     def _connect(self) -> None:
         self.view.selectionModel().selectionChanged.connect(self._selection_changed)
@@ -405,3 +411,4 @@ class DataGrid(QWidget, Generic[R]):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self.model.all_texts_changed()
+            self._name_view()

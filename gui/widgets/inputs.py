@@ -83,7 +83,7 @@ class SearchField(QLineEdit):
         self._theme = theme
         self._glyph = glyph
         self.setPlaceholderText(placeholder)
-        self.setAccessibleName(placeholder)
+        self.setAccessibleName(placeholder.strip())
         self._action = self.addAction(icon(glyph, theme.tokens.text_2, 15), QLineEdit.ActionPosition.LeadingPosition)
         self.setClearButtonEnabled(True)
         # The glyph has its own distance from the text; the padding of text fields comes on top of it.

@@ -9,7 +9,7 @@ import asyncio
 import sys
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.message import MessageQueue
+from broker_core.remoting.json_body import MessageQueue
 
 
 async def make(name_server: str, topics: int, queues: int, groups: int) -> None:

@@ -164,6 +164,8 @@ class FormPanel(Panel):
         for field, text in fields:
             field.setPlaceholderText(tr(text))
             field.setAccessibleName(tr(text))
+        self.source.setAccessibleName(tr("Source of the messages"))
+        self.range.setAccessibleName(tr("Time range"))
         self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
         self.browse_button.set_tip(tr("Choose folder"))
         self.copy_button.setText(tr("Copy as command"))

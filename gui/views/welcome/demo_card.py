@@ -99,6 +99,7 @@ class DemoCard(Panel):
             text_label.setText(tr(text))
         for index, pace in enumerate(DemoPace):
             self._pace.setItemText(index, tr(PACE_NAMES[pace], rate=count_text(pace.value)))
+        self._pace.setAccessibleName(tr("Pace of the demo"))
         running, stopping = self._demo.is_running, self._demo.is_stopping
         self.button.setText(tr("Stop demo") if running else tr("Play a demo"))
         self.button.set_role("" if running else "primary")
