@@ -37,7 +37,7 @@ class ShortcutSheet(QDialog):
         area.setWidget(sheet)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        self._sheet, self._area = sheet, area
+        self._window, self._sheet, self._area = parent, sheet, area
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.accept)
         lines = QVBoxLayout(self)
@@ -51,7 +51,7 @@ class ShortcutSheet(QDialog):
         # Only now are the fonts of the style sheet known.
         for widget in self._sheet.findChildren(QWidget):
             widget.ensurePolished()
-        wanted, room = self._sheet.sizeHint(), self.parentWidget().size()
+        wanted, room = self._sheet.sizeHint(), self._window.size()
         self._area.setMinimumSize(min(wanted.width() + 20, room.width() - 80), min(wanted.height(), room.height() - 180))
         self.adjustSize()
         super().showEvent(event)
