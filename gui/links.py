@@ -26,7 +26,7 @@ TEXT_ARGUMENTS = frozenset(
 )
 """Arguments that stay text even where they are all digits; others become numbers then."""
 
-_OBJECTS = {"topic": ("topics", "topic"), "group": ("consumers", "group")}
+_OBJECTS = {"topic": ("topic", "topic"), "group": ("consumers", "group")}
 """Kind of object → page and argument that show it."""
 _NUMBER = re.compile(r"-?\d{1,18}")
 

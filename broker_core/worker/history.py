@@ -174,7 +174,7 @@ class LateHistory:
         if self._settled.is_set():
             self._pass_on()
 
-    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:
+    def answer(self, query: HistoryQuery) -> HistoryLines | EventPage | Ownership:
         """As `HistoryKeeper.answer`; opens the history now if it is not open yet.
 
         Raises:

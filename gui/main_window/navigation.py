@@ -95,6 +95,10 @@ class Navigation(QObject):
         """Whether there is such a page."""
         return page_id in self._entries
 
+    def known(self, place: Place) -> Place:
+        """A place that a link leads to, as a window has it that knows topics only as a list."""
+        return Place("topics", place.arguments) if place.page_id == "topic" and not self.has("topic") else place
+
     def place_of(self, page: PageView) -> Place:
         """Where a page stands."""
         return self._places_of.get(page, Place(page.page_id))

@@ -219,7 +219,7 @@ class MainWindow(QMainWindow):
 
     def _follow(self, link: str) -> None:
         try:
-            place = place_of(link)
+            place = self.navigation.known(place_of(link))
             if not self.navigation.has(place.page_id):
                 raise LinkError(f"there is no page “{place.page_id}”")
         except LinkError as error:

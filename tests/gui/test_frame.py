@@ -96,7 +96,7 @@ def test_a_pasted_link_opens_its_place(frame, qtbot):
 def test_the_link_to_what_is_shown_is_copied(frame):
     frame.window.navigate("topics", topic="%RETRY%billing", create=True)
     frame.window.actions_known.run("window.copy_link")
-    assert QGuiApplication.clipboard().text() == "orbit://topic/%25RETRY%25billing"
+    assert QGuiApplication.clipboard().text() == "orbit://topics?topic=%25RETRY%25billing"
 
 
 def test_a_link_that_leads_nowhere_is_told(frame):

@@ -17,8 +17,9 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and
     [
         ("orbit://overview", Place("overview", {})),
         ("orbit://delay?show=timers", Place("delay", {"show": "timers"})),
-        ("orbit://topic/orders", Place("topics", {"topic": "orders"})),
-        ("orbit://topic/%25RETRY%25billing", Place("topics", {"topic": "%RETRY%billing"})),
+        ("orbit://topic/orders", Place("topic", {"topic": "orders"})),
+        ("orbit://topic/%25RETRY%25billing", Place("topic", {"topic": "%RETRY%billing"})),
+        ("orbit://topics?topic=orders", Place("topics", {"topic": "orders"})),
         ("orbit://group/4711", Place("consumers", {"group": "4711"})),
         ("orbit://message/orders/3/4711", Place("messages", {"topic": "orders", "queue": 3, "offset": 4_711})),
         ("orbit://messages?physical_offset=77", Place("messages", {"physical_offset": 77})),
@@ -36,6 +37,7 @@ def test_an_id_is_written_in_large_letters_and_spaces_around_a_link_do_not_count
 @given(topic=NAMES, queue=st.integers(0, 10**6), offset=st.integers(0, 10**17), group=NAMES)
 def test_what_was_copied_leads_back(topic, queue, offset, group):
     for place in (
+        Place("topic", {"topic": topic}),
         Place("topics", {"topic": topic}),
         Place("consumers", {"group": group}),
         Place("messages", {"topic": topic, "queue": queue, "offset": offset}),
@@ -46,7 +48,7 @@ def test_what_was_copied_leads_back(topic, queue, offset, group):
 
 def test_a_link_never_acts():
     assert place_of("orbit://reports?report=throughput&run=1") == Place("reports", {"report": "throughput"})
-    assert link_to(Place("topics", {"create": True, "topic": "a"})) == "orbit://topic/a"
+    assert link_to(Place("topic", {"create": True, "topic": "a"})) == "orbit://topic/a"
 
 
 @pytest.mark.parametrize(
