@@ -12,6 +12,7 @@ import asyncio
 import json
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from broker_core.errors import StoreError
 JOURNAL_FILE = "orbitActions.log"
 BYTES_MAX = 16 * 1024 * 1024
 """A larger journal becomes ``orbitActions.log.1``, in the place of an older one."""
+UNTOLD_MAX = 1_000
+"""Entries kept for whoever passes them on; older ones are only in the file."""
 
 Detail = str | int | float | bool | None | list[int] | list[str]
 
@@ -58,6 +61,7 @@ class ActionJournal:
         self._clock = clock
         self._bytes_max = bytes_max
         self._writing = asyncio.Lock()
+        self._untold: deque[JournalEntry] = deque(maxlen=UNTOLD_MAX)
 
     async def record(self, action: str, subject: str, **details: Detail) -> None:
         """Write one line, on disk when this returns.
@@ -65,10 +69,18 @@ class ActionJournal:
         Raises:
             StoreError: It cannot be written; the action should not be carried out then.
         """
-        entry = {"atMs": self._clock(), "action": action, "subject": subject, "details": details}
+        at_ms = self._clock()
+        entry = {"atMs": at_ms, "action": action, "subject": subject, "details": details}
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
         async with self._writing:
             await asyncio.to_thread(self._append, line.encode())
+        self._untold.append(JournalEntry(at_ms, action, subject, details))
+
+    def take_untold(self) -> list[JournalEntry]:
+        """Entries recorded since the last call, in their order. On the loop."""
+        untold = list(self._untold)
+        self._untold.clear()
+        return untold
 
     def last(self, count: int) -> list[JournalEntry]:
         """The newest entries, in the order of time; lines that a crash left incomplete are passed over. Any thread."""

@@ -48,6 +48,7 @@ class AtomicService:
         pull: Told when messages become visible.
         directory: The store's folder of configuration.
         write_positions: Brings the consumer positions of this moment to the disk, with what `offsets_entry` gives.
+        journal: Of what a person does.
 
     Attributes:
         coordinator: Serves producers.
@@ -62,12 +63,13 @@ class AtomicService:
         pull: PullProcessor,
         directory: Path,
         write_positions: Callable[[], Awaitable[None]],
+        journal: ActionJournal,
     ) -> None:
         self._state = state
         self._store = state.store
         self._pull = pull
         self._files = SnapshotFiles(directory)
-        self._journal = ActionJournal(directory, clock=state.clock)
+        self._journal = journal
         self._write_positions = write_positions
         self._snapshot_at = 0
         self._snapshot_ticks = 0

@@ -99,6 +99,7 @@ class EmbeddedBroker:
         store: The open store; known after `start`.
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
+        journal: Of what a person does.
     """
 
     name_server_address: str
@@ -156,7 +157,7 @@ class EmbeddedBroker:
         )
         self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
-        self._journal = ActionJournal(config.store.root / "config", clock=clock)
+        self.journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
         self._link: RegistrationLink | None = None
@@ -249,7 +250,7 @@ class EmbeddedBroker:
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)
         settings.load(self._files.read(SETTINGS_FILE))
-        self._services = broker_services(state, self._dispatcher, self._files, self._journal)
+        self._services = broker_services(state, self._dispatcher, self._files, self.journal)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
             self._services = (self._atomic, *self._services)
@@ -274,7 +275,8 @@ class EmbeddedBroker:
     async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
-        service = AtomicService(state, durable, dispatcher.pull, self.config.store.root / "config", write_positions)
+        folder = self.config.store.root / "config"
+        service = AtomicService(state, durable, dispatcher.pull, folder, write_positions, self.journal)
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
         dispatcher.send.reserved = (PROPERTY,)
@@ -373,6 +375,13 @@ class EmbeddedBroker:
         servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
         return [connection for server in servers for connection in server.connections]
 
+    def open_connections(self) -> list[tuple[str, Connection]]:
+        """Every connection with its side: ``broker`` and ``name server`` serve it, ``registration`` is the broker's own."""
+        link = None if self._link is None else self._link.connection
+        own = [] if link is None else [("registration", link)]
+        served = (("broker", self._server.connections), ("name server", self._name_server.connections))
+        return [*((side, connection) for side, connections in served for connection in connections), *own]
+
     @property
     def held_pulls(self) -> int:
         """Pulls that wait for a message."""
@@ -456,7 +465,7 @@ class EmbeddedBroker:
         if self._dispatcher is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
         handle = self._name_server.answer_console if name_server else self._dispatcher.handle_trusted
-        return await answer_console(handle, command, self._journal)
+        return await answer_console(handle, command, self.journal)
 
     def create_topic(self, topic: CreateTopic) -> None:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.

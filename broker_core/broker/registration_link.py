@@ -70,6 +70,11 @@ class RegistrationLink:
         self._flush_scheduled = False
         self._due = asyncio.Event()
 
+    @property
+    def connection(self) -> Connection | None:
+        """The connection, while there is one."""
+        return self._connection
+
     async def start(self) -> None:
         """Register the whole table, then keep it registered.
 

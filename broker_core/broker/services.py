@@ -41,7 +41,7 @@ def broker_services(
         FilterFile(dispatcher.filters, files),
         _delays(state, dispatcher, files, journal),
         Timers(state, dispatcher, files, journal=journal),
-        TransactionService(state, dispatcher),
+        TransactionService(state, dispatcher, journal),
         PopService(state, dispatcher.pop, files, offsets_file=OFFSETS_FILE),
     )
 

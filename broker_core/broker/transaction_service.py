@@ -81,6 +81,7 @@ class TransactionService:
     Args:
         state: What processors share.
         dispatcher: Gets the requests and the rewrite of half messages.
+        journal: Of what a person does.
 
     Attributes:
         engine: Decides and checks.
@@ -88,7 +89,7 @@ class TransactionService:
         next_round_ms: When the next round of checks is, ms since the epoch.
     """
 
-    def __init__(self, state: BrokerState, dispatcher: Dispatcher) -> None:
+    def __init__(self, state: BrokerState, dispatcher: Dispatcher, journal: ActionJournal) -> None:
         self._state = state
         self._rewrites = dispatcher.rewrites
         settings = transaction_settings(state.config)
@@ -101,7 +102,7 @@ class TransactionService:
         self.engine = TransactionEngine(
             state.store, self._producers, settings, clock=state.clock, host=state.store_host, hooks=hooks
         )
-        self.actions = TransactionActions(self.engine, ActionJournal(state.config.store.root / "config", clock=state.clock))
+        self.actions = TransactionActions(self.engine, journal)
         self.next_round_ms = state.clock() + settings.check_interval_ms
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None

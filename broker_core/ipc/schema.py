@@ -98,8 +98,8 @@ class Snapshot:
     totals: dict[str, float]
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
-    disk_total_bytes, held_pulls, process_cpu_s, process_rss_bytes; transactions_pending, _checking, _waiting (no producer
-    is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
+    disk_total_bytes, flush_max_ms (longest sync of the log in the last 10 s, NaN none), held_pulls, process_cpu_s,
+    process_rss_bytes; transactions_pending, _checking, _waiting (no producer is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
     _half_end (of the half queue), _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms, _unread
     (records that a start has still to read before all that is undecided is known); where atomic transactions are on
     also atomic_open, _oldest_ms (start of the oldest open one, -1 none), _held_back (messages that readers do not get yet),
@@ -424,6 +424,24 @@ class ReadOwnership:
     from_ms: int
     to_ms: int
     points: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ListConnections:
+    """Every connection of broker and name server, and who uses it. Answer: `ConnectionPage`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection:
+    """End a connection, named as `ConnectionPage` does; its client connects again if it wants. Recorded. Answer: `Done`."""
+
+    side: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStore:
+    """The store from inside. Answer: `StorePicture`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -793,6 +811,95 @@ class BrokerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionPage:
+    """Parallel lists: the first have one item a connection, those that begin with ``member`` one a group that a client is in.
+
+    ``side`` is ``broker`` or ``name server`` for connections that these serve, ``registration`` for the broker's own to its
+    name server; ``address`` is the other end's. Bytes and requests count since the connection stands.
+    """
+
+    taken_ms: int
+    side: list[str]
+    address: list[str]
+    local_address: list[str]
+    language: list[str]
+    version: list[str]
+    connected_ms: list[int]
+    last_active_ms: list[int]
+    bytes_in: list[int]
+    bytes_out: list[int]
+    requests: list[int]
+    member_row: list[int]
+    """Index of the connection."""
+    member_role: list[str]
+    """``producer`` or ``consumer``."""
+    member_client_id: list[str]
+    member_group: list[str]
+    member_heartbeat_ms: list[int]
+    member_topics: list[dict[str, str]]
+    """Topic → filter expression of the group; empty for producers, who do not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePicture:
+    """The store from inside; lists of one prefix are parallel. Offsets are physical, sizes bytes."""
+
+    taken_ms: int
+    log_file_bytes: int
+    log_base: list[int]
+    log_first_ms: list[int]
+    """Store time of the first record, -1 where none is."""
+    log_modified_ms: list[int]
+    log_min: int
+    log_end: int
+    """End of what is written; consume queues are filled by the same put, so dispatch ends here too."""
+    log_flushed: int
+    indexed: int
+    """End of what the index knows, -1 when none is kept."""
+    queue_topic: list[str]
+    queue_count: list[int]
+    queue_entries: list[int]
+    queue_bytes: list[int]
+    queue_behind: list[int]
+    """Entries in memory that are not in the files yet."""
+    index_name: list[str]
+    index_entries: list[int]
+    index_capacity: list[int]
+    index_begin_ms: list[int]
+    index_end_ms: list[int]
+    index_bytes: list[int]
+    clean_ms: list[int]
+    """Runs of cleaning that deleted something or failed, oldest first."""
+    clean_trigger: list[str]
+    clean_log_files: list[int]
+    clean_queue_files: list[int]
+    clean_index_files: list[int]
+    clean_log_bytes: list[int]
+    clean_error: list[str]
+    overdue_files: int
+    """Files of the log past their time."""
+    flush_ms: list[int]
+    """Newest syncs of the log, oldest first: when each ended, how long it took, what it made durable."""
+    flush_took_us: list[int]
+    flush_bytes: list[int]
+    disk_used_bytes: int
+    disk_total_bytes: int
+    store_bytes: int
+    max_used_percent: int
+    """Above this, files past their time go at any hour; above the next, files go before their time; above the third, puts
+    are refused."""
+    clean_forcibly_percent: int
+    refuse_percent: int
+    clean_forcibly: bool
+    delete_when: str
+    file_reserved_hours: int
+    flush_disk_type: str
+    flush_interval_ms: int
+    refusal: str
+    """Why puts are refused; empty while they are taken."""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -842,6 +949,9 @@ Query = (
     | AskBroker
     | MeasureTopics
     | ReadOwnership
+    | ListConnections
+    | CloseConnection
+    | ReadStore
 )
 Answer = (
     MessagePage
@@ -865,6 +975,8 @@ Answer = (
     | BrokerAnswer
     | TopicMeasures
     | Ownership
+    | ConnectionPage
+    | StorePicture
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -68,6 +68,9 @@ class Connection(asyncio.BufferedProtocol):
         last_active: Loop time of the last byte in or out.
         partial_since: Loop time since when a frame waits for its rest; infinity when none does.
         requests_in: Requests received so far.
+        bytes_in: Bytes received so far; of TLS what was inside.
+        bytes_out: Bytes handed to the system so far.
+        connected_at: Loop time since when the connection stands.
         credentials: Signs requests of ours; None signs none.
         express: Offered each request as bytes before it is decoded for the handler; None for nobody.
     """
@@ -75,7 +78,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_handler", "_in_read", "_limits",
         "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests", "_transport", "_unsent", "_unsent_body_bytes",
-        "_waits_for_room", "close_reason", "credentials", "express", "language",
+        "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "language",
         "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
@@ -115,6 +118,9 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = self._loop.time()
         self.partial_since = math.inf
         self.requests_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.connected_at = self.last_active
         self.credentials: Credentials | None = None
         self.express: Take | None = None
         self.close_reason = ""
@@ -294,6 +300,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _received(self, data: bytes) -> None:
         now = self.last_active = self._loop.time()
+        self.bytes_in += len(data)
         self._in_read = True
         if self._decoder.pending_bytes == 0:
             self.partial_since = now
@@ -425,12 +432,15 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent_body_bytes = 0
         self.last_active = self._loop.time()
         if body_bytes >= _DIRECT_BYTES and self._descriptor >= 0 and not self._transport.is_closing():
+            self.bytes_out += sum(map(len, parts))
             for part in self._send_directly(parts):
                 if not self._transport.is_closing():
                     self._transport.write(part)
         else:
             # Joined, not writelines: that, in Python 3.12.0 to 3.13.0, never tells that its buffer is full.
-            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
+            self.bytes_out += len(data)
+            self._transport.write(data)
         waiting = self._transport.get_write_buffer_size()
         if waiting > self._limits.unsent_bytes_max:
             self._give_up(waiting)

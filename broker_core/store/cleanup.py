@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import TypeVar
@@ -29,6 +30,9 @@ from broker_core.store.reading import first_offset_at
 
 _HOUR_MS = 3_600_000
 _HOURS_OF_DAY = 24
+_FILES_MAX = 1 << 31
+RUNS_MAX = 100
+"""Runs that are remembered."""
 
 _Result = TypeVar("_Result")
 
@@ -67,6 +71,16 @@ class Cleaned:
             self.index_files + other.index_files,
             self.log_bytes + other.log_bytes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningRun:
+    """A run that deleted something, or failed to; ``error`` is empty where nothing went wrong."""
+
+    at_ms: int
+    trigger: Trigger
+    cleaned: Cleaned
+    error: str = ""
 
 
 def parse_hours(text: str) -> frozenset[int]:
@@ -151,6 +165,8 @@ class Cleaner:
         self._memory_lock = memory_lock
         self._clock = clock
         self._run_lock = threading.Lock()
+        self.runs: deque[CleaningRun] = deque(maxlen=RUNS_MAX)
+        """The newest runs that deleted something or failed."""
 
     def run(self, *, used_percent: int, manual: bool = False) -> Cleaned:
         """Delete what is due, at most ``deleteFileBatchMax`` files of the log.
@@ -165,9 +181,26 @@ class Cleaner:
             decision = decide(self._config, local_hour=local_hour, used_percent=used_percent, manual=manual)
             if decision is None:
                 return Cleaned()
-            modified_ms = _deleting("looked at", self._commit_log.modified_ms)
-            count = count_to_delete(modified_ms, decision, self._config, now_ms)
-            return self._delete(count, decision) if count else Cleaned()
+            try:
+                modified_ms = _deleting("looked at", self._commit_log.modified_ms)
+                count = count_to_delete(modified_ms, decision, self._config, now_ms)
+                cleaned = self._delete(count, decision) if count else Cleaned()
+            except StoreError as error:
+                self.runs.append(CleaningRun(now_ms, decision.trigger, Cleaned(), error.message))
+                raise
+            if cleaned.log_files:
+                self.runs.append(CleaningRun(now_ms, decision.trigger, cleaned))
+            return cleaned
+
+    def overdue_files(self) -> int:
+        """Files of the log that are past their time, which the next run deletes.
+
+        Raises:
+            OSError: A file cannot be looked at.
+        """
+        every = replace(self._config, delete_batch_files=_FILES_MAX)
+        decision = Decision(Trigger.MANUAL, regardless_of_age=False)
+        return count_to_delete(self._commit_log.modified_ms(), decision, every, self._clock())
 
     def reconfigure(self, config: StoreConfig) -> None:
         """Take over changed settings of cleaning."""

@@ -28,6 +28,8 @@ from broker_core.config import StoreConfig
 from broker_core.store.commit_log import CommitLog
 
 _IDLE_WAIT_S = 3600.0
+RUNS_MAX = 600
+"""Syncs that are remembered: five minutes of them at the usual interval."""
 _INDEX_ROUNDS = 10
 """How often the index is written in one interval of the queues."""
 
@@ -40,6 +42,14 @@ class Waiter(NamedTuple):
     physical_end: int
     deadline_s: float
     done: Callable[[bool], None]
+
+
+class FlushRun(NamedTuple):
+    """One sync of the log: when it ended (`time.monotonic`), how long it took, and the bytes that it made durable."""
+
+    ended_s: float
+    took_s: float
+    size: int
 
 
 class FlushTargets(NamedTuple):
@@ -65,6 +75,8 @@ class FlushService:
         self._watch = threading.Condition()
         self._closing = threading.Event()
         self._failed = False
+        self.runs: deque[FlushRun] = deque(maxlen=RUNS_MAX)
+        """The newest syncs of the log that had something to do."""
         self._threads = [
             threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
             for name, work in (
@@ -164,11 +176,15 @@ class FlushService:
         return None if self._closing.is_set() else wanted
 
     def _sync_log(self) -> bool:
+        before, began_s = self._commit_log.flushed, time.monotonic()
         try:
-            self._commit_log.flush()
+            size = self._commit_log.flush() - before
         except OSError as error:
             self.fail(error)
             return False
+        if size:
+            ended_s = time.monotonic()
+            self.runs.append(FlushRun(ended_s, ended_s - began_s, size))
         self._answer_durable()
         return True
 

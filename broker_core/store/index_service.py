@@ -239,6 +239,16 @@ class IndexService:
     # ---- building ------------------------------------------------------------------------------------------------------
 
     @property
+    def is_enabled(self) -> bool:
+        """Whether an index is kept."""
+        return self._is_enabled
+
+    def files(self) -> list[tuple[IndexFile, IndexHeader]]:
+        """The files with their headers of this moment, oldest first; for looking at only."""
+        with self._lock:
+            return [(file, file.header) for file in self._files]
+
+    @property
     def backlog_bytes(self) -> int:
         """Bytes of the log that are not indexed yet."""
         return self._commit_log.end - self._position if self._is_enabled else 0

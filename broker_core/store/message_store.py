@@ -41,12 +41,13 @@ from broker_core.store.disk import Disk
 from broker_core.store.disk_use import DiskUse, clean_forcibly_percent
 from broker_core.store.dispatch import LMQ_PREFIX, SCHEDULE_TOPIC, DelayLevels, TagsOfPuts, unit_tags_code
 from broker_core.store.extra_put import ExtraPut, FilterBits, record_bytes_max
-from broker_core.store.flush import FlushService, FlushTargets
+from broker_core.store.flush import FlushRun, FlushService, FlushTargets
 from broker_core.store.index_service import FoundAtOpen, IndexQuery, IndexService
 from broker_core.store.log_places import LogPlaces, log_directories
 from broker_core.store.log_syncs import LogSyncs
 from broker_core.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.store.paths import StorePaths, is_topic_name
+from broker_core.store.picture import StoreInside, take_picture
 from broker_core.store.queue_mending import QueueMender
 from broker_core.store.queue_table import QueueKey, QueueTable
 from broker_core.store.queue_writer import QueueWriter
@@ -809,6 +810,23 @@ class MessageStore:
             disk_total_bytes=total,
             refusal=self.write_refusal,
         )
+
+    def flush_runs(self) -> list[FlushRun]:
+        """The newest syncs of the log, oldest first."""
+        return list(self._flush_service.runs)
+
+    def inside(self) -> StoreInside:
+        """Files, positions, queues, index, cleaning and syncs, for looking at; to be called on a thread.
+
+        Raises:
+            StoreError: A file cannot be looked at.
+        """
+        try:
+            return take_picture(
+                self._commit_log, self._queues, self._index, self._cleaner, self._flush_service, memory_lock=self._lock
+            )
+        except OSError as error:
+            raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error
 
     def remove_topic(self, topic: str) -> None:
         """Delete a topic's queues; its records stay in the log, and a new topic of that name numbers from 0.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.consumer_offsets import ConsumerOffsets
 from broker_core.broker.counters import Counters
@@ -14,6 +15,7 @@ from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.schedule.timer.console import TimerConsole
+from broker_core.store.flush import FlushRun
 from broker_core.store.results import StoreStats
 from broker_core.worker.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
@@ -36,6 +38,8 @@ class StoreFigures(Protocol):
 
     def stats(self) -> StoreStats: ...
 
+    def flush_runs(self) -> list[FlushRun]: ...
+
 
 class EngineView(Protocol):
     """The engine's tables and counters. They are read on the engine's loop only."""
@@ -57,6 +61,9 @@ class EngineView(Protocol):
 
     @property
     def producers(self) -> Producers[Any]: ...
+
+    @property
+    def journal(self) -> ActionJournal: ...
 
     @property
     def connections(self) -> int: ...

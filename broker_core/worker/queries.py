@@ -24,6 +24,7 @@ from broker_core.ipc.schema import (
     BrokerAnswer,
     BrowseQueue,
     CheckTransaction,
+    CloseConnection,
     ContinueSearch,
     CreateTopic,
     Done,
@@ -33,6 +34,7 @@ from broker_core.ipc.schema import (
     ForecastTimers,
     FoundOffset,
     ListAtomic,
+    ListConnections,
     ListDelayed,
     ListMembers,
     ListTimers,
@@ -46,6 +48,7 @@ from broker_core.ipc.schema import (
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
+    ReadStore,
     ReadTransactionHistory,
     ResumeTransaction,
     SendMessage,
@@ -60,6 +63,7 @@ from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import wall_clock_ms
 from broker_core.transaction.history import HistoryStore, read_history
 from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
+from broker_core.worker.connections import ConnectionEngine, close_connection, list_connections
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.history import HistoryKeeper
@@ -75,6 +79,7 @@ from broker_core.worker.message_views import (
 )
 from broker_core.worker.queue_measures import MeasuredStore, QueueMeasures
 from broker_core.worker.searches import Searches, SearchStore
+from broker_core.worker.store_views import InsideStore, store_picture
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import Transactions, history_columns, list_transactions
 
@@ -85,13 +90,13 @@ TransactionQuery = ListTransactions | ReadTransactionHistory | EndTransaction | 
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, MeasuredStore, Protocol):
+class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, Protocol):
     """What queries need of the store."""
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
 
 
-class QueryEngine(EngineView, Protocol):
+class QueryEngine(EngineView, ConnectionEngine, Protocol):
     """What queries need of the engine."""
 
     @property
@@ -147,6 +152,8 @@ class Queries:
             if self._history is None:
                 raise UsageError("no history is kept by this broker process")
             return await self._run(partial(self._history.answer, query))
+        if isinstance(query, ListConnections | CloseConnection | ReadStore):
+            return await self._answer_on_plumbing(query)
         return await self._answer_of_engine(query)
 
     async def _answer_of_engine(self, query: Query) -> Answer:
@@ -176,6 +183,16 @@ class Queries:
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore) -> Answer:
+        match query:
+            case ListConnections():
+                return list_connections(self._engine, now_ms=wall_clock_ms())
+            case CloseConnection():
+                await close_connection(self._engine, query)
+                return Done()
+            case ReadStore():
+                return await self._run(lambda: store_picture(self._engine.store, now_ms=wall_clock_ms()))
 
     async def _ask_broker(self, query: AskBroker) -> BrokerAnswer:
         command = RemotingCommand(query.code, dict(query.fields), query.body)

@@ -17,10 +17,12 @@ import psutil
 from broker_core.errors import StoreError
 from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot
 from broker_core.store.results import StoreStats
+from broker_core.worker.action_events import action_event
 from broker_core.worker.atomic_views import atomic_totals
 from broker_core.worker.catalog import Inventory, take_inventory
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.engine import EngineView
+from broker_core.worker.store_views import longest_flush_ms
 from broker_core.worker.timer_views import timer_figures
 from broker_core.worker.transactions import transaction_totals
 
@@ -103,7 +105,7 @@ class Sampler:
     def events(self) -> list[Occurred]:
         """What happened since the last call, in order."""
         events, self._events = self._events, []
-        return events
+        return [*events, *map(action_event, self._engine.journal.take_untold())]
 
     # ---- inventory and events ----
 
@@ -193,6 +195,7 @@ class Sampler:
             "producers": engine.producers.member_count,
             "consumers": engine.consumers.member_count,
             "held_pulls": engine.held_pulls,
+            "flush_max_ms": longest_flush_ms(engine.store.flush_runs(), self._monotonic()),
             "process_cpu_s": usage.user + usage.system,
             "process_rss_bytes": self._process.memory_info().rss,
             **_store_totals(self._stats),

@@ -44,5 +44,6 @@ PAGES: tuple[PageEntry, ...] = (
         "gui.views.transactions.view",
         "TransactionsView",
     ),
+    PageEntry("clients", "Clients", "share-network", "Cluster", "gui.views.clients.view", "ClientsView"),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
 )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         AtomicPage,
         BrokerAnswer,
         CheckTransaction,
+        CloseConnection,
+        ConnectionPage,
         CreateTopic,
         DelayedActed,
         DelayedMessages,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         SearchStarted,
         SendMessage,
         SendReceipt,
+        StorePicture,
         TimerForecast,
         TimersActed,
         TopicMeasures,
@@ -134,6 +137,15 @@ class ClusterSource(Protocol):
 
     def ask_broker(self, request: AskBroker) -> Pending[BrokerAnswer]:
         """Ask what only the remoting protocol's administration knows; a refusal fails as `RemoteError` with its code."""
+
+    def list_connections(self) -> Pending[ConnectionPage]:
+        """Connections of broker and name server with their traffic; only of a broker that Orbit runs itself."""
+
+    def close_connection(self, command: CloseConnection) -> Pending[Done]:
+        """End a connection; recorded in the journal of actions."""
+
+    def read_store(self) -> Pending[StorePicture]:
+        """The store from inside; only of a broker that Orbit runs itself."""
 
     def list_members(self, group: str) -> Pending[Members]: ...
 

@@ -19,7 +19,9 @@ from broker_core.api import (
     BrowseQueue,
     Catalog,
     CheckTransaction,
+    CloseConnection,
     CodecError,
+    ConnectionPage,
     ContinueSearch,
     CreateTopic,
     DelayedActed,
@@ -35,6 +37,7 @@ from broker_core.api import (
     FoundOffset,
     HistoryLines,
     ListAtomic,
+    ListConnections,
     ListDelayed,
     ListMembers,
     ListTimers,
@@ -53,6 +56,7 @@ from broker_core.api import (
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
+    ReadStore,
     ReadTransactionHistory,
     Ready,
     Reply,
@@ -64,6 +68,7 @@ from broker_core.api import (
     Snapshot,
     Stage,
     StartSearch,
+    StorePicture,
     TimerForecast,
     TimersActed,
     TopicMeasures,
@@ -176,6 +181,15 @@ class EmbeddedSource:
 
     def ask_broker(self, request: AskBroker) -> Pending[BrokerAnswer]:
         return self._ask(request, BrokerAnswer)
+
+    def list_connections(self) -> Pending[ConnectionPage]:
+        return self._ask(ListConnections(), ConnectionPage)
+
+    def close_connection(self, command: CloseConnection) -> Pending[Done]:
+        return self._ask(command, Done)
+
+    def read_store(self) -> Pending[StorePicture]:
+        return self._ask(ReadStore(), StorePicture)
 
     def list_members(self, group: str) -> Pending[Members]:
         return self._ask(ListMembers(group), Members)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.clients import Client, Consumers, Producers
 from broker_core.broker.consumer_offsets import ConsumerOffsets
 from broker_core.broker.counters import Counters
@@ -23,6 +24,7 @@ from broker_core.schedule.timer.console import TimerConsole
 from broker_core.store.message_store import MessageStore
 from broker_core.store.results import PutStatus
 from broker_core.worker.atomic_views import AtomicTransactions
+from broker_core.worker.connections import OpenConnection
 from broker_core.worker.transactions import Transactions
 from tests.support.clock import ManualClock
 
@@ -42,12 +44,18 @@ class Engine:
         self.consumers: Consumers[str] = Consumers()
         self.producers: Producers[str] = Producers()
         self.counters = Counters(now_ms=clock())
+        self.journal = ActionJournal(root / "config", clock=clock)
         self.connections = 0
+        self.opened: list[tuple[str, OpenConnection]] = []
         self.held_pulls = 0
         self.delays: DelayConsole | None = None
         self.transactions: Transactions | None = None
         self.atomic: AtomicTransactions | None = None
         self.timers: TimerConsole | None = None
+
+    def open_connections(self) -> list[tuple[str, OpenConnection]]:
+        """Those that a test opened."""
+        return self.opened
 
     def close(self) -> None:
         """Close the store."""

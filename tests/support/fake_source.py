@@ -23,6 +23,8 @@ from broker_core.api import (
     BrokerAnswer,
     Catalog,
     CheckTransaction,
+    CloseConnection,
+    ConnectionPage,
     CreateTopic,
     DelayedActed,
     DelayedMessages,
@@ -49,6 +51,7 @@ from broker_core.api import (
     SearchStarted,
     SendMessage,
     SendReceipt,
+    StorePicture,
     TimerForecast,
     TimersActed,
     TopicMeasures,
@@ -69,6 +72,7 @@ from monitoring.series import History
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.fake_broker import fake_broker_answer
+from tests.support.fake_operations import fake_connections, fake_store
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
@@ -517,6 +521,15 @@ class FakeSource:
 
     def read_ownership(self, query: ReadOwnership) -> FakePending[Ownership]:
         return self._answer("read_ownership", (query,), fake_ownership(query))
+
+    def list_connections(self) -> FakePending[ConnectionPage]:
+        return self._answer("list_connections", (), fake_connections())
+
+    def close_connection(self, command: CloseConnection) -> FakePending[Done]:
+        return self._answer("close_connection", (command,), Done())
+
+    def read_store(self) -> FakePending[StorePicture]:
+        return self._answer("read_store", (), fake_store())
 
     def list_members(self, group: str) -> FakePending[Members]:
         return self._answer("list_members", (group,), fake_members(group))

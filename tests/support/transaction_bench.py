@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.clients import Client
 from broker_core.broker.transaction_service import TransactionService
 from broker_core.message.message_id import parse_offset_message_id
@@ -36,7 +37,8 @@ class TransactionBench:
         self.bench = bench
         self.clock = bench.clock
         self.state = bench.state
-        self.service = TransactionService(bench.state, bench.dispatcher)
+        journal = ActionJournal(bench.state.config.store.root / "config", clock=bench.clock)
+        self.service = TransactionService(bench.state, bench.dispatcher, journal)
         self.engine = self.service.engine
         self.engine.load(*self.progress())
 

@@ -185,3 +185,11 @@ def test_the_collector_understands_what_is_sampled(engine: Engine):
     assert state.group_lag_messages.tolist() == [3]
     assert state.group_behind_ms.tolist() == [1_000]
     assert math.isnan(state.totals["put_rate"])
+
+
+def test_what_a_person_does_is_an_event(engine: Engine, sampler: Sampler):
+    asyncio.run(engine.journal.record("topic.delete", "orders", count=2, remark=""))
+    sampler.snapshot()
+    (event,) = sampler.events()
+    assert (event.kind, event.subject, event.text) == ("action", "orders", "topic.delete: orders (count=2)")
+    assert sampler.events() == []

@@ -1,0 +1,115 @@
+"""Connections as the window shows them, and their end by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from broker_core.broker.action_journal import ActionJournal
+from broker_core.broker.clients import Client, Consumers, Producers
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import CloseConnection, ConnectionPage
+from broker_core.remoting.codes import LanguageCode, version_name
+
+PRODUCER, CONSUMER = "producer", "consumer"
+CLOSE_REASON = "closed by hand at the console"
+
+
+class OpenConnection(Hashable, Protocol):
+    """What is told of a connection; `broker_core.remoting.connection.Connection` has it."""
+
+    remote_address: str
+    local_address: str
+    language: LanguageCode
+    version: int
+    connected_at: float
+    last_active: float
+    bytes_in: int
+    bytes_out: int
+    requests_in: int
+
+    def close(self, reason: str = ...) -> None: ...
+
+
+class ConnectionEngine(Protocol):
+    """What is needed of the engine."""
+
+    @property
+    def consumers(self) -> Consumers[Any]: ...
+
+    @property
+    def producers(self) -> Producers[Any]: ...
+
+    @property
+    def journal(self) -> ActionJournal: ...
+
+    def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
+        """Each with its side, as `ConnectionPage` has it."""
+
+
+class _Member(NamedTuple):
+    row: int
+    role: str
+    client: Client
+    group: str
+    topics: Mapping[str, str]
+
+
+def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage:
+    """All connections, those of the broker first, with the groups that their clients are in. On the engine's loop."""
+    found = sorted(engine.open_connections(), key=lambda pair: (pair[0], pair[1].connected_at, pair[1].remote_address))
+    rows = {connection: number for number, (_side, connection) in enumerate(found)}
+    members = sorted(_members(engine, rows), key=lambda member: (member.row, member.role, member.group))
+    loop_s = asyncio.get_running_loop().time()
+    connections = [connection for _side, connection in found]
+
+    def wall_ms(at_s: float) -> int:
+        return now_ms - round((loop_s - at_s) * 1_000)
+
+    return ConnectionPage(
+        taken_ms=now_ms,
+        side=[side for side, _connection in found],
+        address=[one.remote_address for one in connections],
+        local_address=[one.local_address for one in connections],
+        # Before its first request nobody knows what the peer is.
+        language=[one.language.name if one.requests_in else "" for one in connections],
+        version=[version_name(one.version) if one.version else "" for one in connections],
+        connected_ms=[wall_ms(one.connected_at) for one in connections],
+        last_active_ms=[wall_ms(one.last_active) for one in connections],
+        bytes_in=[one.bytes_in for one in connections],
+        bytes_out=[one.bytes_out for one in connections],
+        requests=[one.requests_in for one in connections],
+        member_row=[member.row for member in members],
+        member_role=[member.role for member in members],
+        member_client_id=[member.client.client_id for member in members],
+        member_group=[member.group for member in members],
+        member_heartbeat_ms=[member.client.last_heartbeat_ms for member in members],
+        member_topics=[dict(member.topics) for member in members],
+    )
+
+
+def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> Iterator[_Member]:
+    for name in engine.producers.groups():
+        pairs = zip(engine.producers.connections(name), engine.producers.members(name) or [], strict=True)
+        yield from (_Member(rows[peer], PRODUCER, client, name, {}) for peer, client in pairs if peer in rows)
+    for group in engine.consumers.groups():
+        topics = {topic: subscription.expression for topic, subscription in group.subscriptions.items()}
+        for peer, client in group.members.items():
+            if peer in rows:
+                yield _Member(rows[peer], CONSUMER, client, group.name, topics)
+
+
+async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> None:
+    """End a connection; recorded first.
+
+    Raises:
+        UsageError: There is no such connection any more.
+        StoreError: The journal cannot be written; the connection stays.
+    """
+    named = [one for side, one in engine.open_connections() if (side, one.remote_address) == (command.side, command.address)]
+    if not named:
+        raise UsageError(f"no connection of {command.address} is open at the {command.side} any more")
+    await engine.journal.record("connection.close", command.address, side=command.side)
+    for connection in named:
+        connection.close(CLOSE_REASON)

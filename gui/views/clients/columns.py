@@ -1,0 +1,130 @@
+"""Columns of the Clients page."""
+
+from __future__ import annotations
+
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, TimeZoneChoice, byte_rate_text, duration_text, rate_number, tr
+from gui.theme.tokens import State
+from monitoring.admin.connections import ClientRow, MixRow, Note, Role
+
+SECTIONS = {
+    Role.PRODUCER: "Producers",
+    Role.CONSUMER: "Consumers",
+    Role.OTHER: "Other connections",
+    Role.OUT: "Connections out",
+}
+NOTE_NAMES = {Note.OLD: "Old", Note.SILENT: "Silent"}
+
+
+def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
+    """Columns of the table of clients."""
+    return [
+        Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
+        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=128),
+        Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=98),
+        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=138),
+        Column("topics", "Topics and filter", topics_text, dim=True, width=156),
+        Column(
+            "requests",
+            "Req /s",
+            lambda row: rate_number(row.traffic.requests),
+            sort=lambda row: row.traffic.requests,
+            tip=lambda row: tr("{count} requests since it connected", count=f"{row.requests:,}"),
+            right=True,
+            width=64,
+        ),
+        Column(
+            "in",
+            "Bytes in",
+            lambda row: byte_rate_text(row.traffic.bytes_in),
+            sort=lambda row: row.traffic.bytes_in,
+            tip=lambda row: tr("{count} bytes", count=f"{row.bytes_in:,}"),
+            right=True,
+            dim=True,
+            width=84,
+        ),
+        Column(
+            "out",
+            "Bytes out",
+            lambda row: byte_rate_text(row.traffic.bytes_out),
+            sort=lambda row: row.traffic.bytes_out,
+            tip=lambda row: tr("{count} bytes", count=f"{row.bytes_out:,}"),
+            right=True,
+            dim=True,
+            width=84,
+        ),
+        Column(
+            "heartbeat",
+            "Heartbeat",
+            heartbeat_text,
+            sort=lambda row: row.heartbeat_ms if row.heartbeat_ms >= 0 else None,
+            tip=lambda row: times.full(row.heartbeat_ms),
+            right=True,
+            dim=True,
+            width=86,
+        ),
+        Column(
+            "connected",
+            "Connected",
+            lambda row: duration_text(max(0, row.taken_ms - row.connected_ms)),
+            sort=lambda row: -row.connected_ms,
+            tip=lambda row: times.full(row.connected_ms),
+            right=True,
+            dim=True,
+            width=94,
+        ),
+        Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=80),
+    ]
+
+
+def mix_columns() -> list[Column[MixRow]]:
+    """Columns of the table of languages and versions."""
+    return [
+        Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG),
+        Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
+               value=lambda row: row.share, width=130),
+        Column("count", "Connections", lambda row: str(row.connections), sort=lambda row: row.connections, right=True,
+               width=96),
+    ]  # fmt: skip
+
+
+def section_of(row: ClientRow) -> str:
+    """Heading of a row."""
+    return SECTIONS[row.role]
+
+
+def topics_text(row: ClientRow) -> str:
+    """What a consumer subscribes; for the broker's own connections, what they are for."""
+    if row.role is Role.OUT:
+        return tr("registers at the name server")
+    if row.role is Role.OTHER:
+        return tr("at the name server") if row.side == "name server" else tr("in no group")
+    return ", ".join(f"{topic} {filter_}".strip() for topic, filter_ in row.topics) or UNKNOWN
+
+
+def heartbeat_text(row: ClientRow) -> str:
+    """Age of the last heartbeat."""
+    return UNKNOWN if row.heartbeat_ms < 0 else duration_text(max(0, row.taken_ms - row.heartbeat_ms))
+
+
+def note_text(row: ClientRow) -> str:
+    """What is worth a look, in a word."""
+    return "" if row.note is Note.NONE else tr(NOTE_NAMES[row.note])
+
+
+def _note_state(row: ClientRow) -> State | None:
+    return None if row.note is Note.NONE else State.WARNING
+
+
+def _note_tip(row: ClientRow) -> str:
+    if row.note is Note.OLD:
+        return tr("Java clients before 4.9 lack fixes of rebalance and of name server addresses")
+    return tr("No heartbeat for more than 60 s; the broker drops it after 120 s") if row.note is Note.SILENT else ""
+
+
+def _version_tip(row: ClientRow) -> str:
+    return row.client or tr("It has not sent a request yet, so it has not said what it is")
+
+
+def _address_tip(row: ClientRow) -> str:
+    return tr("{address}, connected to {local}", address=row.address, local=row.local_address)

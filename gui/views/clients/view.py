@@ -1,0 +1,319 @@
+"""The Clients page: every connection in and out, who uses it and how much goes through; a connection can be closed."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+
+from broker_core.api import CloseConnection, ConnectionPage, OrbitError
+from gui.models.table import ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.clients.columns import (
+    SECTIONS,
+    client_columns,
+    heartbeat_text,
+    mix_columns,
+    note_text,
+    section_of,
+    topics_text,
+)
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import IconButton, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+from monitoring.admin.connections import ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+DETAIL_HEIGHT = 236
+
+
+class Shown(Enum):
+    """Which rows are listed."""
+
+    ALL = "all"
+    PRODUCERS = "producers"
+    CONSUMERS = "consumers"
+    NOTES = "notes"
+
+    def accepts(self, client: ClientRow) -> bool:
+        """Whether a row is listed."""
+        match self:
+            case Shown.PRODUCERS:
+                return client.role is Role.PRODUCER
+            case Shown.CONSUMERS:
+                return client.role is Role.CONSUMER
+            case Shown.NOTES:
+                return client.note is not Note.NONE
+        return True
+
+
+SHOWN_NAMES = {
+    Shown.ALL: "All {count}",
+    Shown.PRODUCERS: "Producers {count}",
+    Shown.CONSUMERS: "Consumers {count}",
+    Shown.NOTES: "With notes {count}",
+}
+
+
+class ClientsView(PageView):
+    """Lists clients; below, what they are made of and the selected one."""
+
+    page_id = "clients"
+    title = "Clients"
+    icon = "share-network"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
+        self._rates = ConnectionRates()
+        self._shown = Shown.ALL
+        self._words: list[str] = []
+        self.search = SearchField(theme, " ", "funnel")
+        self.filters = SegmentedControl([(shown.value, " ") for shown in Shown])
+        self.clients: ColumnTableModel[ClientRow] = ColumnTableModel(
+            client_columns(context.times),
+            lambda client: client.key,
+            section=section_of,
+            sections=tuple(SECTIONS.values()),
+            parent=self,
+        )
+        self.grid = DataGrid(self.clients, theme)
+        self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
+        self.mix_grid = DataGrid(self.mix, theme)
+        self.mix_panel = Panel(" ", flush=True)
+        self.detail = Panel(" ")
+        self.facts = KeyValueList()
+        self.close_button = IconButton(theme, "x", " ", role="small", on_click=self._close_clicked)
+        self._build()
+        self.search.searched.connect(self._search_changed)
+        self.filters.chosen.connect(self._filter_chosen)
+        self.grid.selected.connect(lambda _client: self._show_selected())
+        self.grid.activated.connect(self._open_group)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.mix_grid.activated.connect(lambda one: self._find(one.client))
+        self.retranslate()
+        self._show_selected()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        client = arguments.get("client")
+        if isinstance(client, str) and client:
+            self._find(client)
+
+    def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the connections are asked for
+        if not self._query.waiting:
+            self.refresh()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is not SourceStatus.READY:
+            self._rates = ConnectionRates()
+
+    def refresh(self) -> None:
+        if self.context.source.status is SourceStatus.READY:
+            self._query.ask(self.context.source.list_connections(), self._take, self._failed)
+
+    def focus_filter(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def retranslate(self) -> None:
+        words = tr("Filter by client, group, topic, version or address")
+        self.search.setPlaceholderText(words)
+        self.search.setAccessibleName(words)
+        self.close_button.setText(tr("Close…"))
+        self.close_button.setAccessibleName(tr("Close the connection"))
+        self.mix_panel.set_title(tr("Languages and versions"), tr("connections that said what they are"))
+        self.mix_grid.set_empty(tr("Nobody is connected."))
+        for model in (self.clients, self.mix):
+            model.all_texts_changed()
+        self._show_counts()
+        self._show_selected()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_close(self) -> ActionDialog | None:
+        """Ask whether the connection of the selected row is to be closed."""
+        client = self.grid.selected_row
+        if client is None:
+            return None
+        shared = [one.group for one in self.clients.rows if (one.side, one.address) == (client.side, client.address)]
+        effects = [
+            tr("The broker ends the connection at once; what it has not answered stays unanswered."),
+            tr("A client that is alive connects again by itself, mostly within seconds."),
+        ]
+        if client.role is Role.CONSUMER:
+            effects.append(tr("Its groups share out their queues anew until it is back; messages may come twice."))
+        plan = ActionPlan(
+            title=tr("Close the connection of {client}?", client=client.client_id or client.address),
+            facts=[(tr("Address"), client.address), (tr("Groups"), ", ".join(filter(None, shared)) or UNKNOWN)],
+            effects=effects,
+            verb=tr("Close 1 connection"),
+            start=lambda: self.context.source.close_connection(CloseConnection(client.side, client.address)),
+            enter_starts=False,
+        )
+        dialog = ActionDialog(plan, self.context.theme, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.succeeded.connect(lambda _done: self._closed(client))
+        dialog.open()
+        return dialog
+
+    def _close_clicked(self) -> None:
+        self.ask_close()
+
+    def _closed(self, client: ClientRow) -> None:
+        text = tr("The connection of {client} was closed", client=client.client_id or client.address)
+        self.context.notify(text, state=State.HEALTHY)
+        self.refresh()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        panel = Panel(flush=True)
+        panel.content.setSpacing(0)
+        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
+        line.setStretch(0, 1)
+        panel.content.addLayout(line)
+        panel.content.addWidget(self.grid, 1)
+        self.content.addWidget(panel, 1)
+        self.mix_panel.content.addWidget(self.mix_grid)
+        self.detail.add_action(self.close_button)
+        self.detail.content.addWidget(self.facts)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.addWidget(self.mix_panel)
+        below.addWidget(self.detail)
+        below.setChildrenCollapsible(False)
+        below.setHandleWidth(Size.GAP)
+        below.setSizes([600, 600])
+        below.setFixedHeight(DETAIL_HEIGHT)
+        self.content.addWidget(below)
+
+    def _take(self, page: ConnectionPage) -> None:
+        rows = client_rows(page, self._rates.add(page))
+        self.grid.set_error("")
+        self.clients.set_rows(rows)
+        self.mix.set_rows(mix_of(rows))
+        self.grid.select_first()
+        self._show_counts()
+        self._show_selected()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.header.set_facts("")
+        self.grid.set_error(tr("The connections were not read."), error.message, tr("Retry"), self.refresh)
+
+    def _show_counts(self) -> None:
+        rows = self.clients.rows
+        for shown, name in SHOWN_NAMES.items():
+            self.filters.set_text(shown.value, tr(name, count=count_text(sum(shown.accepts(one) for one in rows))))
+        if rows:
+            self.grid.set_empty(tr("No client matches this filter."), tr("Show all"), self._show_all)
+        else:
+            text = tr("Nobody is connected.")
+            self.grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))
+        notes = sum(one.note is not Note.NONE for one in rows)
+        self.header.set_chips([(tr("{count} with notes", count=notes), State.WARNING)] if notes else [])
+        self.header.set_facts(self._facts_text(rows))
+
+    def _facts_text(self, rows: list[ClientRow]) -> str:
+        if not rows:
+            return ""
+        served = {(one.side, one.address) for one in rows if one.role is not Role.OUT}
+        languages = {one.language for one in rows if one.language}
+        versions = {one.client for one in rows if one.client}
+        return tr(
+            "{connections} connected, {languages} languages, {versions} versions",
+            connections=count_text(len(served)),
+            languages=len(languages),
+            versions=len(versions),
+        )
+
+    def _show_selected(self) -> None:
+        client = self.grid.selected_row
+        self.close_button.setEnabled(client is not None)
+        if client is None:
+            self.detail.set_title(tr("No client selected"), "")
+            self.facts.set_pairs([])
+            return
+        traffic = client.traffic
+        self.detail.set_title(client.client_id or client.address, client.group)
+        self.facts.set_pairs(
+            [
+                (tr("Version"), client.client or UNKNOWN),
+                (tr("Topics and filter"), topics_text(client)),
+                (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
+                (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
+                (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
+                (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
+                (tr("Connected for"), duration_text(max(0, client.taken_ms - client.connected_ms))),
+            ]
+            + ([(tr("Note"), note_text(client))] if client.note is not Note.NONE else [])
+        )
+
+    # ---- filter --------------------------------------------------------------------------------------------------------
+
+    def _find(self, text: str) -> None:
+        self.search.setText(text)
+        self._search_changed(text)
+
+    def _search_changed(self, text: str) -> None:
+        self._words = text.casefold().split()
+        self._apply_filter()
+
+    def _filter_chosen(self, key: str) -> None:
+        self._shown = Shown(key)
+        self._apply_filter()
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self._words, self._shown = [], Shown.ALL
+        self.filters.choose(self._shown.value)
+        self._apply_filter()
+
+    def _apply_filter(self) -> None:
+        words, shown = self._words, self._shown
+
+        def accepts(client: ClientRow) -> bool:
+            text = f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}".casefold()
+            return shown.accepts(client) and all(word in text for word in words)
+
+        self.clients.set_filter(accepts if words or shown is not Shown.ALL else None)
+        self._show_counts()
+
+    # ---- menu ----------------------------------------------------------------------------------------------------------
+
+    def _open_group(self, client: ClientRow) -> None:
+        if client.role is Role.CONSUMER:
+            self.context.navigate("consumers", group=client.group)
+
+    def _open_menu(self, client: ClientRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if client.role is Role.CONSUMER:
+            menu.addAction(tr("Open group {group}", group=client.group), lambda: self._open_group(client))
+        for topic, _filter in client.topics[:8]:
+            menu.addAction(tr("Open topic {topic}", topic=topic), partial(self.context.navigate, "topics", topic=topic))
+        if client.client:
+            menu.addAction(tr("Only {client}", client=client.client), lambda: self._find(client.client))
+        menu.addSeparator()
+        menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(client.client_id))
+        menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(client.address))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.addSeparator()
+        menu.addAction(tr("Close the connection"), self.ask_close)
+        menu.popup(at)
+
+
+def _both(rate: str, total: str) -> str:
+    """A rate with what it adds up to; the sum alone while the rate is not known."""
+    return total if rate == UNKNOWN else f"{rate} · {total}"

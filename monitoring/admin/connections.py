@@ -1,0 +1,236 @@
+"""Connections of a broker as rows: one for each group that a client is in, one for each connection without a group. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from broker_core.api import ConnectionPage
+
+SILENT_MS = 60_000
+"""Clients send a heartbeat every 30 s; after two that are missing something is wrong."""
+OLD_BEFORE = (4, 9)
+"""Java clients before this version lack fixes of rebalance and of the name server's addresses."""
+BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
+_LANGUAGES = {
+    "JAVA": "Java",
+    "CPP": "C++",
+    "DOTNET": ".NET",
+    "PYTHON": "Python",
+    "DELPHI": "Delphi",
+    "ERLANG": "Erlang",
+    "RUBY": "Ruby",
+    "OTHER": "other",
+    "HTTP": "HTTP",
+    "GO": "Go",
+    "PHP": "PHP",
+    "OMS": "OMS",
+    "RUST": "Rust",
+    "NODE_JS": "Node.js",
+}
+
+
+class Role(Enum):
+    """What a connection is for."""
+
+    PRODUCER = "producer"
+    CONSUMER = "consumer"
+    OTHER = "other"
+    OUT = "out"
+
+
+class Note(Enum):
+    """What is worth a look."""
+
+    NONE = ""
+    OLD = "old"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What goes through a connection a second; NaN while only one reading is there."""
+
+    bytes_in: float = math.nan
+    bytes_out: float = math.nan
+    requests: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRow:
+    """A client in one group, or a connection without one.
+
+    Attributes:
+        side: As in `ConnectionPage`.
+        address: Of the other end.
+        role: Producer, consumer, neither, or a connection of the broker's own.
+        client_id: Empty where nobody said.
+        group: Empty where there is none.
+        language: Name as people write it; empty where nobody said.
+        version: Such as ``4.9.8``.
+        topics: Topic → filter expression, of consumers.
+        traffic: Of the whole connection, which several groups may share.
+        heartbeat_ms: When it was heard last, -1 where it sends none.
+        connected_ms: Since when the connection stands.
+        taken_ms: When all this was read.
+        note: What is worth a look.
+    """
+
+    side: str
+    address: str
+    local_address: str
+    role: Role
+    client_id: str
+    group: str
+    language: str
+    version: str
+    topics: tuple[tuple[str, str], ...]
+    traffic: Traffic
+    bytes_in: int
+    bytes_out: int
+    requests: int
+    heartbeat_ms: int
+    connected_ms: int
+    taken_ms: int
+    note: Note
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.side, self.address, self.role.value, self.group
+
+    @property
+    def client(self) -> str:
+        """Language and version; empty where neither is known."""
+        return f"{self.language} {self.version}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class MixRow:
+    """How many connections one kind of client has; ``share`` of all that said what they are."""
+
+    client: str
+    connections: int
+    share: float
+
+
+def language_text(name: str) -> str:
+    """A language code as people write it."""
+    return _LANGUAGES.get(name, name.capitalize())
+
+
+def version_text(name: str) -> str:
+    """``V4_9_8`` as ``4.9.8``; other names as they are."""
+    return name[1:].replace("_", ".", 2).replace("_", "-") if name.startswith("V") and name[1:2].isdigit() else name
+
+
+class ConnectionRates:
+    """Traffic from the counters of one reading after another."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+
+    def add(self, page: ConnectionPage) -> list[Traffic]:
+        """Traffic since the reading before, one for each connection."""
+        before, self._before = self._before, {}
+        found = []
+        columns = zip(page.side, page.address, page.bytes_in, page.bytes_out, page.requests, strict=True)
+        for side, address, bytes_in, bytes_out, requests in columns:
+            now = (page.taken_ms, bytes_in, bytes_out, requests)
+            self._before[side, address] = now
+            found.append(_traffic(before.get((side, address)), now))
+        return found
+
+
+def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int, int]) -> Traffic:
+    # A counter that fell belongs to another connection of the same address.
+    if before is None or now[0] <= before[0] or any(new < old for new, old in zip(now, before, strict=True)):
+        return Traffic()
+    seconds = (now[0] - before[0]) / 1_000
+    return Traffic(*((new - old) / seconds for new, old in zip(now[1:], before[1:], strict=True)))
+
+
+def client_rows(page: ConnectionPage, traffic: list[Traffic]) -> list[ClientRow]:
+    """Rows of a reading; ``traffic`` as `ConnectionRates.add` gave it for it."""
+    members: dict[int, list[int]] = {}
+    for member, row in enumerate(page.member_row):
+        members.setdefault(row, []).append(member)
+    rows: list[ClientRow] = []
+    for row in range(len(page.side)):
+        rows += [_member_row(page, row, member, traffic[row]) for member in members.get(row, ())] or [
+            _plain_row(page, row, traffic[row])
+        ]
+    return rows
+
+
+def mix_of(rows: Iterable[ClientRow]) -> list[MixRow]:
+    """Connections by language and version, the most frequent first."""
+    known = {(row.side, row.address): row.client for row in rows if row.client and row.role is not Role.OUT}
+    counts = Counter(known.values())
+    total = max(1, counts.total())
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [MixRow(client, count, count / total) for client, count in ordered]
+
+
+def _member_row(page: ConnectionPage, row: int, member: int, traffic: Traffic) -> ClientRow:
+    heartbeat_ms = page.member_heartbeat_ms[member]
+    language, version = language_text(page.language[row]) if page.language[row] else "", version_text(page.version[row])
+    return _row(
+        page,
+        row,
+        traffic,
+        Role(page.member_role[member]),
+        page.member_client_id[member],
+        page.member_group[member],
+        page.member_topics[member],
+        heartbeat_ms,
+        _note(language, version, page.taken_ms - heartbeat_ms),
+    )
+
+
+def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
+    role = Role.OUT if page.side[row] == REGISTRATION else Role.OTHER
+    return _row(page, row, traffic, role, "", "", {}, -1, Note.NONE)
+
+
+def _row(  # noqa: PLR0917  the parts of a row, in its order
+    page: ConnectionPage,
+    row: int,
+    traffic: Traffic,
+    role: Role,
+    client_id: str,
+    group: str,
+    topics: Mapping[str, str],
+    heartbeat_ms: int,
+    note: Note,
+) -> ClientRow:
+    return ClientRow(
+        side=page.side[row],
+        address=page.address[row],
+        local_address=page.local_address[row],
+        role=role,
+        client_id=client_id,
+        group=group,
+        language=language_text(page.language[row]) if page.language[row] else "",
+        version=version_text(page.version[row]),
+        topics=tuple(sorted(topics.items())),
+        traffic=traffic,
+        bytes_in=page.bytes_in[row],
+        bytes_out=page.bytes_out[row],
+        requests=page.requests[row],
+        heartbeat_ms=heartbeat_ms,
+        connected_ms=page.connected_ms[row],
+        taken_ms=page.taken_ms,
+        note=note,
+    )
+
+
+def _note(language: str, version: str, silent_ms: int) -> Note:
+    if silent_ms > SILENT_MS:
+        return Note.SILENT
+    numbers = version.split("-", maxsplit=1)[0].split(".")
+    if language == "Java" and all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) < OLD_BEFORE:
+        return Note.OLD
+    return Note.NONE

@@ -1,0 +1,88 @@
+"""The Clients page over a fake broker."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import CloseConnection, WorkerError
+from gui.views.clients.view import ClientsView, Shown
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_operations import TAKEN_MS, fake_connections
+from tests.support.fake_source import FakeSource
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, ClientsView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def listed(view):
+    return [(client.client_id or client.address, client.group) for client in view.clients.shown_rows]
+
+
+def test_every_connection_is_listed_with_its_groups(make_view, source):
+    view = make_view(source)
+    QAbstractItemModelTester(view.clients, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    QAbstractItemModelTester(view.mix, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    assert ("c2@10.23.4.12", "payment-settle") in listed(view)
+    assert view.header.facts == "7 connected, 2 languages, 3 versions"
+    assert [one.client for one in view.mix.rows] == ["Java 4.9.8", "Go 5.1.2", "Java 4.7.1"]
+
+
+def test_rates_come_with_the_second_reading(make_view, source, monkeypatch):
+    view = make_view(source)
+    assert view.facts.pairs()[2] == ("Requests", "10,000")
+    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: fake_connections(TAKEN_MS + 1_000))
+    view.refresh()
+    assert view.facts.pairs()[2] == ("Requests", "100/s · 10,100")
+
+
+def test_filters_leave_what_is_asked_for(make_view, source):
+    view = make_view(source)
+    view.filters.choose(Shown.NOTES.value)
+    view.filters.chosen.emit(Shown.NOTES.value)
+    assert {name for name, _group in listed(view)} == {"pay@10.23.4.21#991", "c1@10.23.4.40"}
+    view.search.setText("go 5.1.2 points")
+    view.search.searched.emit(view.search.text())
+    assert listed(view) == [("c1@10.23.4.40", "points-calc")]
+    view.search.searched.emit("nobody")
+    assert view.grid.placeholder.text == "No client matches this filter."
+
+
+def test_a_connection_is_closed_after_a_question(make_view, source, window):
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    dialog = view.ask_close()
+    assert ("close_connection", (CloseConnection("broker", "10.23.4.12:51322"),)) not in source.asked
+    dialog.go.click()
+    assert ("close_connection", (CloseConnection("broker", "10.23.4.12:51322"),)) in source.asked
+    assert window.notices[-1][0] == "The connection of c2@10.23.4.12 was closed"
+
+
+def test_what_was_not_read_says_why(make_view, source):
+    source.fail_with = WorkerError("the broker is busy")
+    view = make_view(source)
+    assert view.grid.placeholder.text == "The connections were not read."
+    assert view.header.facts == ""
+
+
+def test_without_a_broker_nothing_is_asked(make_view):
+    source = FakeSource(status=SourceStatus.STARTING)
+    view = make_view(source)
+    view.refresh()
+    assert source.asked == []
+
+
+def test_a_row_leads_to_its_group(make_view, source, window):
+    view = make_view(source)
+    view.grid.activated.emit(next(client for client in view.clients.rows if client.group == "notify-sms"))
+    assert window.opened == [("consumers", {"group": "notify-sms"})]

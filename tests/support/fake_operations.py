@@ -1,0 +1,92 @@
+"""Answers about connections and the store for `tests.support.fake_source`."""
+
+from __future__ import annotations
+
+from broker_core.api import ConnectionPage, StorePicture
+
+TAKEN_MS = 1_795_227_302_640
+GIB = 1 << 30
+
+
+def fake_connections(taken_ms: int = TAKEN_MS) -> ConnectionPage:
+    """Two producers, three consumers in two groups, a tool, a client at the name server and the broker's own connection."""
+    side = ["broker"] * 6 + ["name server", "registration"]
+    count = len(side)
+    members: tuple[tuple[int, str, str, str, int, dict[str, str]], ...] = (
+        (0, "producer", "order-api@10.23.4.9#7781", "order-api", 4_000, {}),
+        (1, "producer", "pay@10.23.4.21#991", "pay-tx", 8_000, {}),
+        (2, "consumer", "c1@10.23.4.11", "payment-settle", 3_000, {"payments": "*"}),
+        (3, "consumer", "c2@10.23.4.12", "payment-settle", 9_000, {"payments": "*"}),
+        (4, "consumer", "c1@10.23.4.40", "notify-sms", 71_000, {"shipment-notify": "PAID || REFUND"}),
+        (4, "consumer", "c1@10.23.4.40", "points-calc", 71_000, {"user-points": "*"}),
+    )
+    return ConnectionPage(
+        taken_ms=taken_ms,
+        side=side,
+        address=[f"10.23.4.{9 + row}:51{row}22" for row in range(count)],
+        local_address=["10.23.4.2:10911"] * 6 + ["10.23.4.2:9876", "127.0.0.1:40022"],
+        language=["JAVA", "JAVA", "JAVA", "JAVA", "GO", "JAVA", "", "JAVA"],
+        version=["V4_9_8", "V4_7_1", "V4_9_8", "V4_9_8", "V5_1_2", "V4_9_8", "", "V4_9_8"],
+        connected_ms=[taken_ms - 8_040_000] * count,
+        last_active_ms=[taken_ms - 200] * count,
+        bytes_in=[1_000_000 * (row + 1) + (taken_ms - TAKEN_MS) * row for row in range(count)],
+        bytes_out=[400_000 * (row + 1) + (taken_ms - TAKEN_MS) * 2 for row in range(count)],
+        requests=[10_000 * (row + 1) + (taken_ms - TAKEN_MS) // 10 for row in range(count)],
+        member_row=[member[0] for member in members],
+        member_role=[member[1] for member in members],
+        member_client_id=[member[2] for member in members],
+        member_group=[member[3] for member in members],
+        member_heartbeat_ms=[taken_ms - member[4] for member in members],
+        member_topics=[dict(member[5]) for member in members],
+    )
+
+
+def fake_store(taken_ms: int = TAKEN_MS) -> StorePicture:
+    """Thirteen files of the log, the last one 62 % full; two index files; one cleaning."""
+    bases = [number * GIB for number in range(13)]
+    end = 12 * GIB + 665_719_930
+    return StorePicture(
+        taken_ms=taken_ms,
+        log_file_bytes=GIB,
+        log_base=bases,
+        log_first_ms=[taken_ms - 8_040_000 + number * 600_000 for number in range(13)],
+        log_modified_ms=[taken_ms - 7_440_000 + number * 600_000 for number in range(13)],
+        log_min=0,
+        log_end=end,
+        log_flushed=end - 3_250_585,
+        indexed=end - 1_024,
+        queue_topic=["SCHEDULE_TOPIC_XXXX", "orders", "payments"],
+        queue_count=[18, 8, 8],
+        queue_entries=[1_004_706, 4_318_220, 2_190_774],
+        queue_bytes=[20_094_120, 86_364_400, 43_815_480],
+        queue_behind=[0, 12, 0],
+        index_name=["20261121080112004", "20261121093418220"],
+        index_entries=[19_999_999, 9_211_004],
+        index_capacity=[19_999_999, 19_999_999],
+        index_begin_ms=[taken_ms - 8_040_000, taken_ms - 2_444_000],
+        index_end_ms=[taken_ms - 2_444_000, taken_ms],
+        index_bytes=[420_000_040, 420_000_040],
+        clean_ms=[taken_ms - 3_600_000],
+        clean_trigger=["deleteWhen"],
+        clean_log_files=[4],
+        clean_queue_files=[11],
+        clean_index_files=[1],
+        clean_log_bytes=[4 * GIB],
+        clean_error=[""],
+        overdue_files=2,
+        flush_ms=[taken_ms - 500 * (60 - number) for number in range(60)],
+        flush_took_us=[3_000 + 400 * (number % 7) for number in range(60)],
+        flush_bytes=[1_050_000] * 60,
+        disk_used_bytes=214 * GIB,
+        disk_total_bytes=512 * GIB,
+        store_bytes=13 * GIB,
+        max_used_percent=75,
+        clean_forcibly_percent=85,
+        refuse_percent=90,
+        clean_forcibly=True,
+        delete_when="04",
+        file_reserved_hours=72,
+        flush_disk_type="ASYNC_FLUSH",
+        flush_interval_ms=500,
+        refusal="",
+    )
