@@ -822,9 +822,7 @@ class MessageStore:
             StoreError: A file cannot be looked at.
         """
         try:
-            return take_picture(
-                self._commit_log, self._queues, self._index, self._cleaner, self._flush_service, memory_lock=self._lock
-            )
+            return take_picture(self._commit_log, self._queues, self._index, self._cleaner, self._flush_service)
         except OSError as error:
             raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error
 

@@ -45,5 +45,6 @@ PAGES: tuple[PageEntry, ...] = (
         "TransactionsView",
     ),
     PageEntry("clients", "Clients", "share-network", "Cluster", "gui.views.clients.view", "ClientsView"),
+    PageEntry("store", "Store", "database", "Cluster", "gui.views.store.view", "StoreView"),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.api import ConnectionPage, StorePicture
+from broker_core.api import BrokerAnswer, ConnectionPage, RequestCode, StorePicture, emit
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30
@@ -90,3 +90,15 @@ def fake_store(taken_ms: int = TAKEN_MS) -> StorePicture:
         flush_interval_ms=500,
         refusal="",
     )
+
+
+PUT_TIMES = (
+    "[<=0ms]:73412 [0~10ms]:4120 [10~50ms]:412 [50~100ms]:38 [100~200ms]:9 [200~500ms]:3 [500ms~1s]:0 [1~2s]:0 [2~3s]:0 "
+    "[3~4s]:0 [4~5s]:0 [5~10s]:0 [10s~]:0 "
+)
+
+
+def fake_broker_answers() -> dict[int, BrokerAnswer]:
+    """Answers to requests of administration, by code."""
+    table = {"putMessageDistributeTime": PUT_TIMES, "putMessageEntireTimeMax": "212", "putMessageFailedTimes": "0"}
+    return {RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, emit({"table": table}))}

@@ -72,7 +72,7 @@ from monitoring.series import History
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.fake_broker import fake_broker_answer
-from tests.support.fake_operations import fake_connections, fake_store
+from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_store
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
@@ -453,6 +453,8 @@ class FakeSource:
         self.read_only = False
         self.held: list[FakePending[Any]] = []
         self.fail_with: OrbitError | None = None
+        self.broker_answers: dict[int, BrokerAnswer] = fake_broker_answers()
+        """By request code."""
 
     # ---- what a test does ----
 
@@ -514,7 +516,7 @@ class FakeSource:
         return self._answer("create_topic", (topic,), Done())
 
     def ask_broker(self, request: AskBroker) -> FakePending[BrokerAnswer]:
-        return self._answer("ask_broker", (request,), fake_broker_answer(request))
+        return self._answer("ask_broker", (request,), self.broker_answers.get(request.code) or fake_broker_answer(request))
 
     def measure_topics(self, topics: Sequence[str]) -> FakePending[TopicMeasures]:
         return self._answer("measure_topics", (tuple(topics),), fake_measures(topics))

@@ -1,3 +1,4 @@
+import asyncio
 import math
 from array import array
 
@@ -187,7 +188,8 @@ def test_the_collector_understands_what_is_sampled(engine: Engine):
     assert math.isnan(state.totals["put_rate"])
 
 
-def test_what_a_person_does_is_an_event(engine: Engine, sampler: Sampler):
+def test_what_a_person_does_is_an_event(engine: Engine):
+    sampler = sampled(engine)
     asyncio.run(engine.journal.record("topic.delete", "orders", count=2, remark=""))
     sampler.snapshot()
     (event,) = sampler.events()

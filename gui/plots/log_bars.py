@@ -1,0 +1,80 @@
+"""`LogBars`: how often something fell into each of a row of buckets, on a logarithmic axis. Drawn by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from gui.text import count_text, short_count_text
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size
+
+AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
+DECADES_MIN = 2
+
+
+class LogBars(QWidget):
+    """A bucket with one thing has a bar of a third of a decade, one without none."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._bars: Sequence[tuple[str, str, int]] = ()
+        self._decades = DECADES_MIN
+        self.setMinimumHeight(110)
+        theme.changed.connect(self.update)
+
+    def set_bars(self, bars: Sequence[tuple[str, str, int]]) -> None:
+        """Show buckets: text at the axis, whole name, count."""
+        self._bars = bars
+        most = max((count for _label, _name, count in bars), default=0)
+        self._decades = max(DECADES_MIN, math.ceil(math.log10(most))) if most > 1 else DECADES_MIN
+        self.setAccessibleDescription(", ".join(f"{name}: {count_text(count)}" for _label, name, count in bars if count))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 150)
+
+    def height_of(self, count: int) -> float:
+        """Height of a bar, 0 to 1 of the axis."""
+        step = 1 / (self._decades + 1 / 3)
+        return 0.0 if count <= 0 else min(1.0, (math.log10(count) + 1 / 3) * step)
+
+    def _plot(self) -> QRectF:
+        return QRectF(
+            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
+        )
+
+    def event(self, event: QEvent) -> bool:
+        plot = self._plot()
+        if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
+            _label, name, count = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
+            QToolTip.showText(event.globalPos(), f"{name}: {count_text(count)}", self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        if not self._bars:
+            return
+        tokens, plot = self._theme.tokens, self._plot()
+        painter = QPainter(self)
+        painter.setFont(text_font(Size.CAPTION))
+        for value in [0, *(10**power for power in range(self._decades + 1))]:
+            y = plot.bottom() - plot.height() * self.height_of(value)
+            painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(tokens.border))
+            painter.setPen(QColor(tokens.text_3))
+            box = QRectF(0, y - 10, AXIS_WIDTH - 8, 20)
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
+        width = plot.width() / len(self._bars)
+        for place, (shown, _name, count) in enumerate(self._bars):
+            left, height = plot.left() + place * width, plot.height() * self.height_of(count)
+            painter.fillRect(QRectF(left + 2, plot.bottom() - height, max(1.0, width - 4), height), QColor(tokens.series[0]))
+            painter.drawText(
+                QRectF(left - 8, plot.bottom() + 3, width + 16, LABEL_HEIGHT), Qt.AlignmentFlag.AlignHCenter, shown
+            )
+        painter.end()

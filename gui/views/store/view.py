@@ -1,0 +1,343 @@
+"""The Store page: files of the commit log, put and sync times, disk and cleaning, consume queues, index."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
+from gui.models.store import (
+    CleaningRow,
+    IndexRow,
+    QueueTopicRow,
+    cleaning_rows,
+    index_rows,
+    log_shapes,
+    queue_rows,
+)
+from gui.models.table import ColumnTableModel
+from gui.operations.history import HistoryLines
+from gui.operations.queries import LatestQuery
+from gui.plots.log_bars import LogBars
+from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.page import PageContext, PageView
+from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
+from gui.views.store.disk_panel import DiskPanel
+from gui.views.store.log_strip import LogStrip
+from gui.widgets.basic import IconButton, column, label
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
+from monitoring.disk import disk_growth
+from monitoring.lag import Forecast
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+ASK_MS = 2_000
+"""Least time between two looks at the store."""
+GROWTH_SPAN_MS = 15 * 60_000
+"""What the growth of the disk looks back at."""
+AFTER_CLEANING_MS = 300
+_SERIES = {"p99": "totals.put_p99_ms", "p50": "totals.put_p50_ms", "flush": "totals.flush_max_ms"}
+
+
+class StoreView(PageView):
+    """Shows the store of a broker that Orbit runs itself."""
+
+    page_id = "store"
+    title = "Store"
+    icon = "database"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme, times = context.theme, context.times
+        self._state: ClusterState | None = None
+        self._picture: StorePicture | None = None
+        self._runtime: BrokerRuntime | None = None
+        self._asked_ms = -1
+        self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
+        self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self.clean_button = IconButton(theme, "trash", " ", on_click=self._clean_clicked)
+        self.header.add_action(self.clean_button)
+        self.problem = Notice(theme)
+        self.problem.set("")
+        self.log_panel = Panel(" ")
+        self.positions = label(role="caption")
+        self.strip = LogStrip(theme, times)
+        self.latency_panel = Panel(" ")
+        self.latency_note = label(role="figure")
+        self.latency = LogBars(theme)
+        self.no_latency = label(role="caption", wrap=True)
+        self.times_panel = Panel(" ")
+        lines = [
+            ChartSeries("p50", "p50"),
+            ChartSeries("p99", "p99", State.WARNING),
+            ChartSeries("flush", "Sync", State.COMMITTED),
+        ]
+        self.chart = TimeChart(theme, times, lines, value_text=milliseconds_text, tick_text=_tick_text)
+        self._lines = HistoryLines(context.source, context.history, self)
+        self._growth_lines = HistoryLines(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
+        self.disk = DiskPanel(theme, times)
+        self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
+        self.queue_grid = DataGrid(self.queues, theme)
+        self.queue_panel = Panel(" ", flush=True)
+        self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
+        self.index_grid = DataGrid(self.index, theme)
+        self.index_panel = Panel(" ", flush=True)
+        self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
+            cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
+        )
+        self.cleaning_grid = DataGrid(self.cleanings, theme)
+        self.cleaning_panel = Panel(" ", flush=True)
+        self.runtime_panel = Panel(" ")
+        self.runtime_facts = KeyValueList()
+        self._build()
+        context.time_range.changed.connect(self._draw)
+        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
+        self.queue_grid.sort_by("entries", descending=True)
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        self._draw()
+        if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._store_query.waiting:
+            self.refresh()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        ready = status is SourceStatus.READY
+        self.clean_button.setEnabled(ready)
+        if not ready:
+            self._asked_ms = -1
+
+    def refresh(self) -> None:
+        source = self.context.source
+        if source.status is not SourceStatus.READY:
+            return
+        self._asked_ms = self._state.taken_ms if self._state is not None else -1
+        self._store_query.ask(source.read_store(), self._take_picture, self._failed)
+        self._runtime_query.ask(source.ask_broker(runtime_request()), self._take_runtime, self._no_runtime)
+
+    def retranslate(self) -> None:
+        self.clean_button.setText(tr("Clean now…"))
+        self.clean_button.setAccessibleName(tr("Clean now…"))
+        self.times_panel.set_title(tr("Put and sync times"), "")
+        self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
+        self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
+        self.disk.set_title(tr("Disk and cleaning"), "")
+        self.queue_panel.set_title(tr("Consume queues"))
+        self.queue_grid.set_empty(tr("No message was stored yet."))
+        self.index_grid.set_empty(tr("There is no index file yet."))
+        self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
+        self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
+        self.runtime_panel.set_title(tr("Runtime"), "")
+        for model in (self.queues, self.index, self.cleanings):
+            model.all_texts_changed()
+        self._show_picture()
+        self._show_runtime()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_clean(self) -> ActionDialog:
+        """Ask whether what is past its time is to be deleted now."""
+        picture = self._picture
+        facts = []
+        if picture is not None:
+            facts = [
+                (tr("Past their time"), tr("{count} files", count=picture.overdue_files)),
+                (tr("Kept for"), duration_text(picture.file_reserved_hours * 3_600_000)),
+                (tr("Commit log"), bytes_text(picture.log_end - picture.log_min)),
+            ]
+        plan = ActionPlan(
+            title=tr("Delete expired files now?"),
+            facts=facts,
+            effects=[
+                tr("Commit log files that were last written before the time they are kept for are deleted, oldest first."),
+                tr("Their messages are gone for everybody, also for groups that have not consumed them."),
+                tr("Above {percent} % of the disk, files go before their time.", percent=picture.clean_forcibly_percent)
+                if picture is not None and picture.clean_forcibly
+                else tr("No file goes before its time."),
+            ],
+            verb=tr("Delete {count} files", count=picture.overdue_files) if picture is not None else tr("Delete"),
+            start=lambda: self.context.source.ask_broker(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
+            is_destructive=True,
+        )
+        dialog = ActionDialog(plan, self.context.theme, self)
+        dialog.succeeded.connect(lambda _answer: self._cleaned())
+        dialog.open()
+        dialog.finished.connect(dialog.deleteLater)
+        return dialog
+
+    def _clean_clicked(self) -> None:
+        self.ask_clean()
+
+    def _cleaned(self) -> None:
+        self.context.notify(tr("Expired files were deleted"), state=State.HEALTHY)
+        QTimer.singleShot(AFTER_CLEANING_MS, self, self.refresh)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.log_panel.add_action(self.positions)
+        self.log_panel.content.addWidget(self.strip)
+        self.latency_panel.add_action(self.latency_note)
+        self.latency_panel.content.addWidget(self.latency, 1)
+        self.latency_panel.content.addWidget(self.no_latency, 1)
+        self.times_panel.add_action(self.chart.legend)
+        self.times_panel.content.addWidget(self.chart, 1)
+        self.queue_panel.content.addWidget(self.queue_grid)
+        self.index_panel.content.addWidget(self.index_grid)
+        self.cleaning_panel.content.addWidget(self.cleaning_grid)
+        self.runtime_panel.content.addWidget(self.runtime_facts)
+        self.content.addWidget(self.problem)
+        self.content.addWidget(self.log_panel)
+        middle = _side_by_side((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4))
+        self.content.addLayout(middle, 5)
+        below = _side_by_side((self.queue_panel, 5))
+        below.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
+        below.addWidget(self.runtime_panel, 4)
+        self.content.addLayout(below, 6)
+
+    # ---- answers -------------------------------------------------------------------------------------------------------
+
+    def _take_picture(self, picture: StorePicture) -> None:
+        self._picture = picture
+        self.problem.set("")
+        self._show_picture()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.problem.set(tr("The store was not read; what is shown is older."), error.message, State.CRITICAL)
+
+    def _take_runtime(self, answer: BrokerAnswer) -> None:
+        try:
+            self._runtime = runtime_of(answer)
+        except OrbitError:
+            self._runtime = None
+        self._show_runtime()
+
+    def _no_runtime(self, _error: OrbitError) -> None:
+        self._runtime = None
+        self._show_runtime()
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _show_picture(self) -> None:
+        picture, ready = self._picture, self.context.source.ready
+        if picture is None:
+            self.log_panel.set_title(tr("Commit log"), "")
+            self.index_panel.set_title(tr("Index files"), "")
+            return
+        chip = (tr("Refuses messages"), State.CRITICAL) if picture.refusal else (tr("Healthy"), State.HEALTHY)
+        self.header.set_chips([chip])
+        facts = [] if ready is None else [ready.broker_name, ready.broker, ready.store_directory]
+        self.header.set_facts(", ".join(facts))
+        self._show_log(picture)
+        self.queues.set_rows(queue_rows(picture))
+        behind = sum(picture.queue_behind)
+        self.queue_panel.set_subtitle(
+            tr(
+                "{topics} topics, {count} entries not in the files yet",
+                topics=len(picture.queue_topic),
+                count=count_text(behind),
+            )
+        )
+        self.index.set_rows(index_rows(picture))
+        self._show_index_title(picture)
+        self.cleanings.set_rows(cleaning_rows(picture))
+        self.disk.show_picture(picture, self._growth())
+        self.runtime_facts.set_pairs(self._runtime_pairs(picture))
+
+    def _show_log(self, picture: StorePicture) -> None:
+        size = bytes_text(picture.log_file_bytes)
+        words = tr("{count} files of {size}, first offset and first record of each", count=len(picture.log_base), size=size)
+        self.log_panel.set_title(tr("Commit log"), words)
+        self.strip.show_files(log_shapes(picture), picture.log_min, picture.log_end)
+        parts = [
+            tr("Written {size}", size=bytes_text(picture.log_end - picture.log_min)),
+            tr("not flushed {size}", size=bytes_text(picture.log_end - picture.log_flushed)),
+        ]
+        if picture.indexed >= 0:
+            parts.append(tr("not indexed {size}", size=bytes_text(picture.log_end - picture.indexed)))
+        self.positions.setText(" · ".join(parts))
+        self.positions.setToolTip(
+            tr(
+                "Written up to {written}, on disk up to {flushed}, indexed up to {indexed}; puts fill the queues themselves",
+                written=count_text(picture.log_end),
+                flushed=count_text(picture.log_flushed),
+                indexed=count_text(picture.indexed),
+            )
+        )
+
+    def _show_index_title(self, picture: StorePicture) -> None:
+        if picture.indexed < 0:
+            self.index_panel.set_title(tr("Index files"), tr("no index is kept (messageIndexEnable is off)"))
+            return
+        words = tr("{count} files, {size}", count=len(picture.index_name), size=bytes_text(sum(picture.index_bytes)))
+        self.index_panel.set_title(tr("Index files"), words)
+
+    def _runtime_pairs(self, picture: StorePicture) -> list[tuple[str, str]]:
+        flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
+        mode = tr("synchronous") if picture.flush_disk_type == "SYNC_FLUSH" else flush
+        took = picture.flush_took_us
+        pairs = [
+            (tr("Flush"), mode),
+            (tr("Last sync"), milliseconds_text(took[-1] / 1_000 if took else None)),
+            (tr("Longest of {count}", count=len(took)), milliseconds_text(max(took) / 1_000 if took else None)),
+        ]
+        runtime = self._runtime
+        if runtime is not None:
+            longest = runtime.number("putMessageEntireTimeMax")
+            pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))
+            pairs.append((tr("Longest put"), milliseconds_text(longest)))
+        return pairs
+
+    def _show_runtime(self) -> None:
+        buckets = self._runtime.put_times if self._runtime is not None else ()
+        self.latency.setVisible(bool(buckets))
+        self.no_latency.setVisible(not buckets)
+        self.latency.set_bars([(_short_bucket(one.name), one.name, one.puts) for one in buckets])
+        if self._picture is not None:
+            self.runtime_facts.set_pairs(self._runtime_pairs(self._picture))
+
+    def _growth(self) -> Forecast:
+        now_ms = self._state.taken_ms if self._state is not None else 0
+        name = "totals.disk_used_bytes"
+        return disk_growth(*self._growth_lines.lines([name], now_ms - GROWTH_SPAN_MS, now_ms)[name])
+
+    def _draw(self) -> None:
+        state = self._state
+        if state is None:
+            return
+        from_ms, to_ms = self.context.time_range.window_ms(state.taken_ms)
+        lines = self._lines.lines(list(_SERIES.values()), from_ms, to_ms)
+        points = {key: lines[name] for key, name in _SERIES.items()}
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+        self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
+
+
+def _side_by_side(*parts: tuple[QWidget, int]) -> QHBoxLayout:
+    line = QHBoxLayout()
+    line.setSpacing(Size.GAP)
+    for part, stretch in parts:
+        line.addWidget(part, stretch)
+    return line
+
+
+def _tick_text(value: float) -> str:
+    return f"{value:g}"
+
+
+def _short_bucket(name: str) -> str:
+    """The upper end of a bucket: ``10~50ms`` → ``50``, ``2~3s`` → ``3k``, ``<=0ms`` → ``0``, ``10s~`` → ``…``."""
+    end = name.removeprefix("<=").split("~")[-1]
+    if not end:
+        return "…"
+    number, is_seconds = end.removesuffix("ms").removesuffix("s"), end.endswith("s") and not end.endswith("ms")
+    return f"{number}k" if is_seconds else number

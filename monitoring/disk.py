@@ -1,0 +1,46 @@
+"""When a disk reaches its limits, and when old files are deleted next. Pure."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+
+from monitoring.lag import Forecast, forecast
+from monitoring.series import Floats
+
+GROWTH_BYTES_PER_S = 256.0
+"""A disk that fills more slowly than this is called steady: 21 MiB a day."""
+
+
+def disk_growth(seconds: Floats, used_bytes: Floats) -> Forecast:
+    """Slope of the use of a disk, bytes/s, as `monitoring.lag.forecast` finds it.
+
+    Args:
+        seconds: float64 [n], rising times of the recent past.
+        used_bytes: float64 [n], NaN for gaps.
+    """
+    return forecast(seconds, used_bytes)
+
+
+def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:
+    """Time until a limit is reached if it goes on like this: 0 when it is reached, infinite when it never is, NaN unknown."""
+    used, slope = growth.lag_messages, growth.slope
+    if math.isnan(used) or math.isnan(limit_bytes):
+        return math.nan
+    if used >= limit_bytes:
+        return 0.0
+    if math.isnan(slope):
+        return math.nan
+    if slope < GROWTH_BYTES_PER_S:
+        return math.inf
+    return math.nan if growth.slope_low <= 0 else (limit_bytes - used) / slope * 1_000
+
+
+def next_cleaning(delete_when: str, now: datetime) -> datetime | None:
+    """Begin of the next hour of ``deleteWhen`` (``04``, or several as in ``04;16``); None when it names none.
+
+    An hour that has begun counts: cleaning goes on through it.
+    """
+    hours = {int(entry) for entry in delete_when.split(";") if entry.strip().isdecimal() and int(entry) < 24}
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    return next((hour + timedelta(hours=ahead) for ahead in range(24) if (hour + timedelta(hours=ahead)).hour in hours), None)

@@ -1,0 +1,118 @@
+"""The Store page over a fake broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import AskBroker, BrokerAnswer, RequestCode, StoreError
+from gui.models.store import LogFileShape, log_shapes
+from gui.plots.log_bars import LogBars
+from gui.views.store.disk_panel import reached_text
+from gui.views.store.log_strip import LogStrip
+from gui.views.store.view import ASK_MS, StoreView
+from tests.support.fake_operations import fake_store
+from tests.support.fake_source import FakeSource
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, StoreView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def test_the_store_is_shown_from_inside(make_view, source):
+    view = make_view(source)
+    for model in (view.queues, view.index, view.cleanings):
+        QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    assert view.positions.text() == "Written 12.6 GiB · not flushed 3.1 MiB · not indexed 1.0 KiB"
+    assert [row.topic for row in view.queues.shown_rows] == ["orders", "payments", "SCHEDULE_TOPIC_XXXX"]
+    assert view.index.index(0, 1).data() == "9.2M of 20M"
+    assert view.cleanings.index(0, 2).data() == "4"
+    assert view.disk.share.text() == "41.8 %"
+    assert ("Flush", "asynchronous, every 0.5 s") in view.runtime_facts.pairs()
+    assert ("Longest put", "212 ms") in view.runtime_facts.pairs()
+
+
+def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
+    view = make_view(source)
+    asked = [method for method, _ in source.asked].count("read_store")
+    view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + ASK_MS - 1))
+    assert [method for method, _ in source.asked].count("read_store") == asked
+    view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + ASK_MS))
+    assert [method for method, _ in source.asked].count("read_store") == asked + 1
+
+
+def test_put_times_that_are_not_counted_yet_are_no_bars(make_view, source):
+    source.broker_answers[RequestCode.GET_BROKER_RUNTIME_INFO] = BrokerAnswer({}, b"{}")
+    view = make_view(source)
+    assert not view.latency.isVisible()
+    assert view.no_latency.isVisible()
+
+
+def test_a_store_that_refuses_says_so(make_view, source, monkeypatch):
+    monkeypatch.setattr("tests.support.fake_source.fake_store", lambda: replace(fake_store(), refusal="the disk is full"))
+    view = make_view(source)
+    assert view.header._chips[0].text == "Refuses messages"
+
+
+def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source):
+    view = make_view(source)
+    source.fail_with = StoreError("the disk cannot be asked")
+    view.refresh()
+    assert view.problem.text == "The store was not read; what is shown is older. the disk cannot be asked"
+    assert view.queues.rowCount() == 3
+
+
+def test_cleaning_is_asked_for_with_what_it_deletes(make_view, source):
+    view = make_view(source)
+    dialog = view.ask_clean()
+    request = ("ask_broker", (AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG),))
+    assert dialog.go.text() == "Delete 2 files"
+    assert request not in source.asked
+    dialog.go.click()
+    assert request in source.asked
+
+
+def test_files_are_filled_as_far_as_they_are_written():
+    shapes = log_shapes(fake_store())
+    assert [shape.written for shape in shapes[:12]] == [1.0] * 12
+    assert shapes[12].written == pytest.approx(0.62, abs=0.001)
+    assert shapes[12].flushed < shapes[12].written
+
+
+def test_older_files_are_put_together_where_there_is_no_room(qtbot, theme, make_view, source):
+    view = make_view(source)
+    strip = LogStrip(theme, view.context.times)
+    qtbot.addWidget(strip)
+    strip.resize(500, 90)
+    strip.show_files([LogFileShape(number << 30, -1, 1.0, 1.0) for number in range(40)], 0, 40 << 30)
+    hidden, shown = strip.shown()
+    assert hidden + len(shown) == 40
+    assert shown[-1].base == 39 << 30
+    assert hidden > 30
+
+
+def test_bars_are_logarithmic(qtbot, theme):
+    bars = LogBars(theme)
+    qtbot.addWidget(bars)
+    bars.set_bars([("0", "0 ms", 100_000), ("10", "10 ms", 1), ("50", "50 ms", 0)])
+    assert bars.height_of(100_000) == pytest.approx(1.0)
+    assert 0 < bars.height_of(1) < bars.height_of(10) < bars.height_of(1_000)
+    assert bars.height_of(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("in_ms", "shown"),
+    [(0.0, "reached"), (float("inf"), "not in sight"), (float("nan"), "unknown"), (7_200_000.0, "in about 2 h")],
+)
+def test_limits_are_reached_in_words(in_ms, shown):
+    assert reached_text(in_ms) == shown

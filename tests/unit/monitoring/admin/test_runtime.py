@@ -1,0 +1,39 @@
+"""The broker's runtime figures."""
+
+import math
+
+import pytest
+
+from broker_core.api import BrokerAnswer, CodecError, RequestCode, emit
+from monitoring.admin.runtime import PutBucket, runtime_of, runtime_request
+from tests.support.fake_operations import fake_broker_answers
+
+
+def answer(**table: str) -> BrokerAnswer:
+    return BrokerAnswer({}, emit({"table": table}))
+
+
+def test_put_times_are_read_bucket_by_bucket():
+    runtime = runtime_of(fake_broker_answers()[RequestCode.GET_BROKER_RUNTIME_INFO])
+
+    assert runtime_request().code == RequestCode.GET_BROKER_RUNTIME_INFO
+    assert len(runtime.put_times) == 13
+    assert runtime.put_times[0] == PutBucket("<=0ms", 73_412)
+    assert runtime.put_times[-1] == PutBucket("10s~", 0)
+    assert runtime.number("putMessageEntireTimeMax") == 212
+
+
+def test_before_the_first_minute_there_are_no_put_times():
+    assert runtime_of(answer(putMessageDistributeTime="null")).put_times == ()
+
+
+def test_a_figure_that_is_missing_or_none_is_unknown():
+    runtime = runtime_of(answer(a="x"))
+    assert math.isnan(runtime.number("a"))
+    assert math.isnan(runtime.number("b"))
+
+
+@pytest.mark.parametrize("body", [b"", b'{"table":[]}', b"[1]", b"\xff"])
+def test_an_answer_without_a_table_is_refused(body):
+    with pytest.raises(CodecError):
+        runtime_of(BrokerAnswer({}, body))
