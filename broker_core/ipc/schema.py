@@ -440,6 +440,18 @@ class CloseConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteEvent:
+    """Have something written into the history of events that the worker cannot know. Recorded. Answer: `Done`.
+
+    ``kind`` is ``alert`` for what the window's rules found and ``note`` for a person's own words.
+    """
+
+    kind: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadStore:
     """The store from inside. Answer: `StorePicture`."""
 
@@ -952,6 +964,7 @@ Query = (
     | ListConnections
     | CloseConnection
     | ReadStore
+    | NoteEvent
 )
 Answer = (
     MessagePage

@@ -42,6 +42,7 @@ from broker_core.ipc.schema import (
     MeasureTopics,
     Members,
     MessagePage,
+    NoteEvent,
     Query,
     ReadEvents,
     ReadHistory,
@@ -62,6 +63,7 @@ from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.store.message_store import wall_clock_ms
 from broker_core.transaction.history import HistoryStore, read_history
+from broker_core.worker.action_events import note_event
 from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
 from broker_core.worker.connections import ConnectionEngine, close_connection, list_connections
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
@@ -152,7 +154,7 @@ class Queries:
             if self._history is None:
                 raise UsageError("no history is kept by this broker process")
             return await self._run(partial(self._history.answer, query))
-        if isinstance(query, ListConnections | CloseConnection | ReadStore):
+        if isinstance(query, ListConnections | CloseConnection | ReadStore | NoteEvent):
             return await self._answer_on_plumbing(query)
         return await self._answer_of_engine(query)
 
@@ -184,12 +186,15 @@ class Queries:
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
 
-    async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore) -> Answer:
+    async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore | NoteEvent) -> Answer:
         match query:
             case ListConnections():
                 return list_connections(self._engine, now_ms=wall_clock_ms())
             case CloseConnection():
                 await close_connection(self._engine, query)
+                return Done()
+            case NoteEvent():
+                await note_event(self._engine.journal, query)
                 return Done()
             case ReadStore():
                 return await self._run(lambda: store_picture(self._engine.store, now_ms=wall_clock_ms()))

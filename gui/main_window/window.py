@@ -313,6 +313,8 @@ class MainWindow(QMainWindow):
 
     def occurred(self, event: Occurred) -> None:
         """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
+        if event.kind in ("action", "alert", "note"):
+            return  # whoever did it knows, and an alert was told when it was found
         text, state = event_text(event), event_state(event)
         if state is State.INFO:
             self.notices.keep(text, state)

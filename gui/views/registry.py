@@ -46,5 +46,6 @@ PAGES: tuple[PageEntry, ...] = (
     ),
     PageEntry("clients", "Clients", "share-network", "Cluster", "gui.views.clients.view", "ClientsView"),
     PageEntry("store", "Store", "database", "Cluster", "gui.views.store.view", "StoreView"),
+    PageEntry("events", "Events", "list-bullets", "Cluster", "gui.views.events.view", "EventsView"),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
 )

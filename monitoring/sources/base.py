@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Members,
         MessageDetail,
         MessagePage,
+        NoteEvent,
         Occurred,
         OrbitError,
         Ownership,
@@ -143,6 +144,9 @@ class ClusterSource(Protocol):
 
     def close_connection(self, command: CloseConnection) -> Pending[Done]:
         """End a connection; recorded in the journal of actions."""
+
+    def note_event(self, note: NoteEvent) -> Pending[Done]:
+        """Write an alert or a person's note into the history of events."""
 
     def read_store(self) -> Pending[StorePicture]:
         """The store from inside; only of a broker that Orbit runs itself."""

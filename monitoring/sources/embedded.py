@@ -46,6 +46,7 @@ from broker_core.api import (
     Members,
     MessageDetail,
     MessagePage,
+    NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
@@ -187,6 +188,9 @@ class EmbeddedSource:
 
     def close_connection(self, command: CloseConnection) -> Pending[Done]:
         return self._ask(command, Done)
+
+    def note_event(self, note: NoteEvent) -> Pending[Done]:
+        return self._ask(note, Done)
 
     def read_store(self) -> Pending[StorePicture]:
         return self._ask(ReadStore(), StorePicture)

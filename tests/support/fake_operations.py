@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.api import BrokerAnswer, ConnectionPage, RequestCode, StorePicture, emit
+from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, emit
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30
@@ -102,3 +102,40 @@ def fake_broker_answers() -> dict[int, BrokerAnswer]:
     """Answers to requests of administration, by code."""
     table = {"putMessageDistributeTime": PUT_TIMES, "putMessageEntireTimeMax": "212", "putMessageFailedTimes": "0"}
     return {RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, emit({"table": table}))}
+
+
+EVENTS = (
+    (300_000, "members_changed", "payment-settle", "Group payment-settle has 2 members now: -c3@10.23.4.15"),
+    (360_000, "action", "payment-settle", "console.invoke_broker_to_reset_offset: payment-settle (topic=payments)"),
+    (
+        362_000,
+        "offsets_moved_back",
+        "payment-settle",
+        "Group payment-settle was moved back in 8 queues: 40 messages come again",
+    ),
+    (420_000, "alert", "payment-settle", "Lag above 15,000 for 1 min: 16,870"),
+    (500_000, "topic_created", "coupon-grant", "Topic coupon-grant was created"),
+    (640_000, "action", "orders", "console.delete_topic_in_broker.failed: orders (remark=the topic is in use)"),
+    (700_000, "note", "", "deployed shop 2.4"),
+    (8_040_000, "broker_started", "", "The broker started"),
+)
+"""Age in ms before `TAKEN_MS`, kind, subject, text; newest first."""
+
+
+def fake_events(query: ReadEvents) -> EventPage:
+    """What happened in the shop."""
+    found = [
+        event
+        for event in EVENTS
+        if query.from_ms <= TAKEN_MS - event[0] < query.to_ms
+        and (not query.kinds or event[1] in query.kinds)
+        and (not query.subject or event[2] == query.subject)
+    ]
+    shown = found[: query.count]
+    return EventPage(
+        len(found),
+        [TAKEN_MS - event[0] for event in shown],
+        [event[1] for event in shown],
+        [event[2] for event in shown],
+        [event[3] for event in shown],
+    )

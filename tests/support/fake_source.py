@@ -38,6 +38,7 @@ from broker_core.api import (
     Members,
     MessageDetail,
     MessagePage,
+    NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
@@ -73,6 +74,7 @@ from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.fake_broker import fake_broker_answer
 from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_store
+from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
 
 if TYPE_CHECKING:
     from gui.operations.reports import ReportRunner
@@ -530,6 +532,9 @@ class FakeSource:
     def close_connection(self, command: CloseConnection) -> FakePending[Done]:
         return self._answer("close_connection", (command,), Done())
 
+    def note_event(self, note: NoteEvent) -> FakePending[Done]:
+        return self._answer("note_event", (note,), Done())
+
     def read_store(self) -> FakePending[StorePicture]:
         return self._answer("read_store", (), fake_store())
 
@@ -559,9 +564,7 @@ class FakeSource:
         return self._answer("read_history", (query,), fake_history_lines(query))
 
     def read_events(self, query: ReadEvents) -> FakePending[EventPage]:
-        return self._answer(
-            "read_events", (query,), EventPage(1, [TAKEN_MS - 300_000], ["members_changed"], ["payment-settle"], ["changed"])
-        )
+        return self._answer("read_events", (query,), fake_events(query))
 
     def transaction_history(
         self, before: int = -1, count: int = 100, halves_back: int = 20_000

@@ -1,0 +1,333 @@
+"""The Events page: what changed and when, over the time range of the window; filtered, annotated, exported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
+
+from broker_core.api import EventPage, NoteEvent, OrbitError, ReadEvents
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.files import write_file
+from gui.operations.queries import LatestQuery
+from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.panel import Panel
+from monitoring.admin.events import EventGroup, EventRow, counts_by_part, csv_text, event_rows, json_lines, kinds_of
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+ASK_MS = 2_000
+EVENTS_MAX = 2_000
+"""The most that is shown; what happened before is left out, and said so."""
+EXPORT_MAX = 10_000
+"""The most that is exported, which is also the most that the worker tells at once."""
+BARS = 60
+CHART_HEIGHT = 128
+ALL = "all"
+_CHOICES = (
+    EventGroup.REBALANCE, EventGroup.RESTART, EventGroup.RESET, EventGroup.TOPIC, EventGroup.DISK, EventGroup.ALERT,
+    EventGroup.ACTION, EventGroup.NOTE,
+)  # fmt: skip
+_MAKERS: dict[str, Callable[[list[EventRow]], str]] = {"csv": csv_text, "jsonl": json_lines}
+
+
+def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[EventRow]]:
+    """Columns of the table of events."""
+    return [
+        Column("at", "Time", lambda one: times.shown(one.at_ms, now_ms()), sort=lambda one: one.at_ms,
+               tip=lambda one: times.full(one.at_ms), dim=True, width=178),
+        Column("kind", "What", lambda one: tr(GROUP_NAMES[one.group]), kind=CellKind.CHIP,
+               state=lambda one: GROUP_STATES[one.group], width=118),
+        Column("subject", "About", lambda one: one.subject or UNKNOWN, kind=CellKind.STRONG, width=200),
+        Column("text", "Event", text_of, state=lambda one: State.WARNING if is_failure(one) else None),
+    ]  # fmt: skip
+
+
+class EventsView(PageView):
+    """Asks for the events of the time range while it is visible."""
+
+    page_id = "events"
+    title = "Events"
+    icon = "list-bullets"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._query: LatestQuery[EventPage] = LatestQuery(self)
+        self._export_query: LatestQuery[EventPage] = LatestQuery(self)
+        self._asked_ms = -1
+        self._range_ms = (0, 0)
+        self._total = 0
+        self._group: EventGroup | None = None
+        self._words: list[str] = []
+        self.note_button = IconButton(theme, "plus", " ", on_click=self._note_clicked)
+        self.export_button = IconButton(theme, "arrow-square-out", " ", caret=True, on_click=self._export_clicked)
+        self.header.add_action(self.note_button)
+        self.header.add_action(self.export_button)
+        self.chart_panel = Panel(" ")
+        self.chart = StackedBars(theme)
+        self.search = SearchField(theme, " ", "funnel")
+        self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
+        self.model: ColumnTableModel[EventRow] = ColumnTableModel(
+            event_columns(context.times, self._now_ms), lambda one: one.key, parent=self
+        )
+        self.grid = DataGrid(self.model, theme, several=True)
+        self.foot = label(role="caption")
+        self._build()
+        self.search.searched.connect(self._search_changed)
+        self.filters.chosen.connect(self._group_chosen)
+        self.grid.activated.connect(self._open_subject)
+        self.grid.menu_asked.connect(self._open_menu)
+        context.time_range.changed.connect(self._range_changed)
+        context.times.changed.connect(self.retranslate)
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        show, subject = arguments.get("show"), arguments.get("subject")
+        if isinstance(show, str) and show in {group.value for group in _CHOICES}:
+            self.filters.choose(show)
+            self._group_chosen(show)
+        if isinstance(subject, str) and subject:
+            self.search.setText(subject)
+            self._search_changed(subject)
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+        if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._query.waiting:
+            self.refresh()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        self.note_button.setEnabled(status is SourceStatus.READY)
+        self._asked_ms = -1
+
+    def refresh(self) -> None:
+        state, source = self._state, self.context.source
+        if state is None or source.status is not SourceStatus.READY:
+            return
+        self._asked_ms = state.taken_ms
+        from_ms, to_ms = self._range_ms = self.context.time_range.window_ms(state.taken_ms)
+        self._query.ask(source.read_events(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
+
+    def focus_filter(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def retranslate(self) -> None:
+        self.note_button.setText(tr("Add note…"))
+        self.export_button.setText(tr("Export"))
+        self.search.setPlaceholderText(tr("Filter by text, topic or group"))
+        self.search.setAccessibleName(tr("Filter by text, topic or group"))
+        self.chart_panel.set_title(tr("When"), "")
+        self.model.all_texts_changed()
+        self._show()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_note(self) -> ActionDialog:
+        """Ask for a note that goes into the history."""
+        field = QLineEdit()
+        field.setMaxLength(500)
+        field.setPlaceholderText(tr("For example: deployed version 2.4"))
+        field.setAccessibleName(tr("Note"))
+        plan = ActionPlan(
+            title=tr("Add a note to the history"),
+            effects=[tr("It is kept with the time of now and shown among the events.")],
+            verb=tr("Add"),
+            start=lambda: self.context.source.note_event(NoteEvent("note", "", field.text().strip())),
+            enter_starts=True,
+        )
+        dialog = ActionDialog(plan, self.context.theme, self)
+        dialog.extra.addWidget(field)
+
+        def check() -> None:
+            dialog.set_blocked("" if field.text().strip() else tr("The note is empty"))
+
+        field.textChanged.connect(check)
+        check()
+        dialog.succeeded.connect(lambda _done: self._forget_asked())
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        field.setFocus()
+        return dialog
+
+    def export(self, path: Path) -> None:
+        """Write the events of the time range that pass the filter, shown or not, as ``.jsonl`` or CSV."""
+        from_ms, to_ms = self._range_ms
+        kinds = kinds_of(self._group) if self._group is not None else []
+        pending = self.context.source.read_events(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
+        self._export_query.ask(
+            pending, lambda page: self._write(path, page), lambda error: self._not_written(path, error.message)
+        )
+
+    def _write(self, path: Path, page: EventPage) -> None:
+        rows = [one for one in event_rows(page) if self._accepts(one)]
+        make = _MAKERS["jsonl" if path.suffix == ".jsonl" else "csv"]
+        count, more = count_text(len(rows)), page.total - len(page.at_ms)
+
+        def done(size: int) -> None:
+            text = tr("{count} events written to {path}, {size}", count=count, path=path.name, size=bytes_text(size))
+            older = tr("{count} older ones are not in it", count=count_text(more))
+            self.context.notify(f"{text}; {older}" if more else text, state=State.WARNING if more else State.HEALTHY)
+
+        write_file(self, path, lambda: make(rows).encode(), done, lambda reason: self._not_written(path, reason))
+
+    def _not_written(self, path: Path, reason: str) -> None:
+        text = tr("The events were not written to {path}: {reason}", path=str(path), reason=reason)
+        self.context.notify(text, state=State.CRITICAL)
+
+    def _note_clicked(self) -> None:
+        self.ask_note()
+
+    def _export_clicked(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        count = count_text(len(self.model.shown_rows))
+        menu.addAction(tr("{count} events as CSV…", count=count), lambda: self._ask_path("csv"))
+        menu.addAction(tr("{count} events as JSON Lines…", count=count), lambda: self._ask_path("jsonl"))
+        menu.popup(self.export_button.mapToGlobal(QPoint(0, self.export_button.height())))
+
+    def _ask_path(self, suffix: str) -> None:
+        dialog = QFileDialog(self, tr("Export"), f"events.{suffix}")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(suffix)
+        dialog.selectFile(f"events.{suffix}")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
+        dialog.open()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.chart.setAccessibleName(tr("Events over time"))
+        self.chart_panel.content.addWidget(self.chart)
+        self.chart_panel.setFixedHeight(CHART_HEIGHT + 36)
+        self.content.addWidget(self.chart_panel)
+        panel = Panel(flush=True)
+        panel.content.setSpacing(0)
+        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
+        line.setStretch(0, 1)
+        panel.content.addLayout(line)
+        panel.content.addWidget(self.grid, 1)
+        panel.content.addLayout(row(self.foot, 1, margins=(12, 0, 12, 0)))
+        self.foot.setFixedHeight(Size.ROW)
+        self.content.addWidget(panel, 1)
+
+    def _now_ms(self) -> int:
+        return self._state.taken_ms if self._state is not None else 0
+
+    def _forget_asked(self) -> None:
+        self._asked_ms = -1
+
+    def _range_changed(self) -> None:
+        if self.isVisible():
+            self.refresh()
+
+    def _take(self, page: EventPage) -> None:
+        self._total = page.total
+        self.grid.set_error("")
+        self.model.set_rows(event_rows(page))
+        self._show()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_error(tr("The events were not read."), error.message, tr("Retry"), self.refresh)
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        rows = self.model.rows
+        counts = Counter(one.group for one in rows)
+        self.filters.set_text(ALL, tr("All {count}", count=count_text(len(rows))))
+        for group in _CHOICES:
+            name, count = tr(GROUP_NAMES[group]), counts[group]
+            self.filters.set_text(group.value, f"{name} {count_text(count)}" if count else name)
+        self.header.set_facts(
+            tr("{count} events, {range}", count=count_text(self._total), range=tr(self.context.time_range.name)) if rows else ""
+        )
+        if rows:
+            self.grid.set_empty(tr("No event matches this filter."), tr("Show all"), self._show_all)
+        else:
+            self.grid.set_empty(tr("Nothing happened in this time range."))
+        left_out = self._total - len(rows)
+        self.foot.setText(tr("{count} older events are not shown; choose a shorter time range", count=count_text(left_out)))
+        self.foot.setVisible(left_out > 0)
+        self._draw()
+
+    def _draw(self) -> None:
+        from_ms, to_ms = self._range_ms
+        rows = self.model.shown_rows
+        width = max(1, (to_ms - from_ms) // BARS)
+        clock = self.context.times.seconds if to_ms - from_ms <= 86_400_000 else self.context.times.minutes
+        labels = [clock(from_ms + part * width) for part in range(BARS)] if to_ms else []
+        self.chart.set_bars(
+            labels,
+            [
+                BarLayer(tr(GROUP_NAMES[group]), counts_by_part(rows, group, from_ms, to_ms + 1, BARS), GROUP_STATES[group])
+                for group in EventGroup
+                if any(one.group is group for one in rows)
+            ]
+            if labels
+            else [],
+        )
+
+    # ---- filter --------------------------------------------------------------------------------------------------------
+
+    def _search_changed(self, text: str) -> None:
+        self._words = text.casefold().split()
+        self._apply_filter()
+
+    def _group_chosen(self, key: str) -> None:
+        self._group = None if key == ALL else EventGroup(key)
+        self._apply_filter()
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self._words, self._group = [], None
+        self.filters.choose(ALL)
+        self._apply_filter()
+
+    def _accepts(self, one: EventRow) -> bool:
+        if self._group is not None and one.group is not self._group:
+            return False
+        text = f"{one.subject} {one.text} {text_of(one)}".casefold()
+        return all(word in text for word in self._words)
+
+    def _apply_filter(self) -> None:
+        self.model.set_filter(self._accepts if self._words or self._group is not None else None)
+        self._show()
+
+    # ---- places --------------------------------------------------------------------------------------------------------
+
+    def _open_subject(self, one: EventRow) -> None:
+        """Open the topic or the group that an event is about, while there is one of that name."""
+        catalog = self._state.catalog if self._state is not None else None
+        if catalog is None:
+            return
+        if one.subject in catalog.topics and one.group is not EventGroup.REBALANCE:
+            self.context.navigate("topics", topic=one.subject)
+        elif one.subject in catalog.groups:
+            self.context.navigate("consumers", group=one.subject)
+
+    def _open_menu(self, one: EventRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if one.subject:
+            menu.addAction(tr("Open {subject}", subject=one.subject), lambda: self._open_subject(one))
+            menu.addAction(tr("Only about {subject}", subject=one.subject), lambda: self.open({"subject": one.subject}))
+            menu.addSeparator()
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.popup(at)

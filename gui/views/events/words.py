@@ -1,0 +1,90 @@
+"""What events are called, and their texts in the language of the window."""
+
+from __future__ import annotations
+
+from gui.broker_words import broker_text
+from gui.text import tr
+from gui.theme.tokens import State
+from monitoring.admin.events import EventGroup, EventRow
+
+GROUP_NAMES = {
+    EventGroup.REBALANCE: "Rebalance",
+    EventGroup.RESTART: "Restart",
+    EventGroup.RESET: "Reset",
+    EventGroup.TOPIC: "Topic",
+    EventGroup.DISK: "Disk",
+    EventGroup.ALERT: "Alert",
+    EventGroup.ACTION: "Action",
+    EventGroup.NOTE: "Note",
+    EventGroup.OTHER: "Other",
+}
+GROUP_STATES = {
+    EventGroup.REBALANCE: State.CHECKING,
+    EventGroup.RESTART: State.WARNING,
+    EventGroup.RESET: State.RETRY,
+    EventGroup.TOPIC: State.COMMITTED,
+    EventGroup.DISK: State.CRITICAL,
+    EventGroup.ALERT: State.CRITICAL,
+    EventGroup.ACTION: State.DELAYED,
+    EventGroup.NOTE: State.IDLE,
+    EventGroup.OTHER: State.IDLE,
+}
+ACTION_NAMES = {
+    "console.update_consumer_offset": "Offset set",
+    "console.update_and_create_topic": "Topic settings written",
+    "console.delete_topic_in_broker": "Topic deleted",
+    "console.delete_topic_in_namesrv": "Topic deleted at the name server",
+    "console.update_broker_config": "Broker settings changed",
+    "console.update_and_create_subscriptiongroup": "Group settings written",
+    "console.delete_subscriptiongroup": "Group deleted",
+    "console.invoke_broker_to_reset_offset": "Offsets reset",
+    "console.clone_group_offset": "Offsets copied from another group",
+    "console.consume_message_directly": "Message handed to a client",
+    "console.put_kv_config": "Name server setting written",
+    "console.delete_kv_config": "Name server setting deleted",
+    "console.wipe_write_perm_of_broker": "Writes stopped at the name server",
+    "console.add_write_perm_of_broker": "Writes allowed at the name server",
+    "console.clean_expired_consumequeue": "Consume queues cleaned",
+    "console.clean_unused_topic": "Unused topics cleaned",
+    "console.delete_expired_commitlog": "Expired files deleted",
+    "console.set_message_request_mode": "Way of consuming changed",
+    "console.update_and_create_acl_config": "Account written",
+    "console.delete_acl_config": "Account deleted",
+    "console.update_global_white_addrs_config": "Trusted addresses changed",
+    "connection.close": "Connection closed",
+    "atomic.abort": "Atomic transaction aborted",
+    "transaction.commit": "Transaction committed",
+    "transaction.rollback": "Transaction rolled back",
+    "transaction.check": "Transaction checked",
+    "transaction.resume": "Transaction resumed",
+    "delay.deliver": "Delayed messages delivered",
+    "delay.cancel": "Delayed messages cancelled",
+    "delay.move": "Delayed messages moved",
+    "timer.deliver": "Timers delivered",
+    "timer.cancel": "Timers cancelled",
+    "timer.move": "Timers moved",
+}
+FAILED = ".failed"
+
+
+def text_of(row: EventRow) -> str:
+    """What happened, in a sentence."""
+    if row.group is EventGroup.ACTION:
+        return _action_text(row.text)
+    if row.kind == "writes_refused":
+        return tr("The broker refuses messages: {text}", text=broker_text(row.text))
+    return broker_text(row.text)
+
+
+def is_failure(row: EventRow) -> bool:
+    """Whether an action did not succeed."""
+    return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
+
+
+def _action_text(text: str) -> str:
+    action, colon, rest = text.partition(": ")
+    known = ACTION_NAMES.get(action.removesuffix(FAILED))
+    if known is None or not colon:
+        return text
+    name = tr(known)
+    return f"{tr('Not done: {action}', action=name) if action.endswith(FAILED) else name}: {rest}"

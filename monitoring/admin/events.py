@@ -1,0 +1,122 @@
+"""Events of the history as rows, what they are about, and as files. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+
+from broker_core.api import EventPage
+
+
+class EventGroup(Enum):
+    """What an event is about; the values are stable, e.g. for settings."""
+
+    REBALANCE = "rebalance"
+    RESTART = "restart"
+    RESET = "reset"
+    TOPIC = "topic"
+    DISK = "disk"
+    ALERT = "alert"
+    ACTION = "action"
+    NOTE = "note"
+    OTHER = "other"
+
+
+_GROUPS = {
+    "members_changed": EventGroup.REBALANCE,
+    "broker_started": EventGroup.RESTART,
+    "broker_stopped": EventGroup.RESTART,
+    "offsets_moved_back": EventGroup.RESET,
+    "topic_created": EventGroup.TOPIC,
+    "topic_deleted": EventGroup.TOPIC,
+    "writes_refused": EventGroup.DISK,
+    "writes_accepted": EventGroup.DISK,
+    "alert": EventGroup.ALERT,
+    "action": EventGroup.ACTION,
+    "note": EventGroup.NOTE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One event. ``number`` tells equal ones of the same moment apart."""
+
+    at_ms: int
+    number: int
+    kind: str
+    subject: str
+    text: str
+
+    @property
+    def group(self) -> EventGroup:
+        return group_of(self.kind)
+
+    @property
+    def key(self) -> tuple[int, str, str, str, int]:
+        return self.at_ms, self.kind, self.subject, self.text, self.number
+
+
+def group_of(kind: str) -> EventGroup:
+    """What events of a kind are about."""
+    return _GROUPS.get(kind, EventGroup.OTHER)
+
+
+def kinds_of(group: EventGroup) -> list[str]:
+    """Kinds of events that are about something."""
+    return [kind for kind, known in _GROUPS.items() if known is group]
+
+
+def event_rows(page: EventPage) -> list[EventRow]:
+    """Rows of a page, newest first."""
+    seen: dict[tuple[int, str, str, str], int] = {}
+    rows = []
+    for event in zip(page.at_ms, page.kind, page.subject, page.text, strict=True):
+        number = seen[event] = seen.get(event, -1) + 1
+        at_ms, kind, subject, text = event
+        rows.append(EventRow(at_ms, number, kind, subject, text))
+    return rows
+
+
+def counts_by_part(rows: Iterable[EventRow], group: EventGroup, from_ms: int, to_ms: int, parts: int) -> list[int]:
+    """How many events of a group fell into each of ``parts`` equal stretches of ``[from_ms, to_ms)``."""
+    counts = [0] * parts
+    width = max(1, to_ms - from_ms)
+    for row in rows:
+        if row.group is group and from_ms <= row.at_ms < to_ms:
+            counts[(row.at_ms - from_ms) * parts // width] += 1
+    return counts
+
+
+def csv_text(rows: Sequence[EventRow]) -> str:
+    """Events as CSV (RFC 4180), the times as ms since the epoch and in UTC."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(("at_ms", "time_utc", "kind", "subject", "text"))
+    writer.writerows((row.at_ms, _utc(row.at_ms), row.kind, _harmless(row.subject), _harmless(row.text)) for row in rows)
+    return out.getvalue()
+
+
+def json_lines(rows: Sequence[EventRow]) -> str:
+    """Events as JSON Lines."""
+    return "".join(
+        json.dumps(
+            {"atMs": row.at_ms, "time": _utc(row.at_ms), "kind": row.kind, "subject": row.subject, "text": row.text},
+            ensure_ascii=False,
+        )
+        + "\n"
+        for row in rows
+    )
+
+
+def _utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _harmless(text: str) -> str:
+    """A text that a spreadsheet does not take for a formula: names of topics and groups come from anybody."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
