@@ -109,8 +109,10 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
+from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.version import ORBIT_VERSION
 
 __all__ = [
@@ -194,6 +196,8 @@ __all__ = [
     "SearchStarted",
     "SendMessage",
     "SendReceipt",
+    "SettingKind",
+    "SettingSpec",
     "Shutdown",
     "Snapshot",
     "Stage",
@@ -222,4 +226,6 @@ __all__ = [
     "error_from_wire",
     "parse_object",
     "refusal",
+    "parse_properties",
+    "setting_specs",
 ]

@@ -46,6 +46,14 @@ PAGES: tuple[PageEntry, ...] = (
     ),
     PageEntry("clients", "Clients", "share-network", "Cluster", "gui.views.clients.view", "ClientsView"),
     PageEntry("store", "Store", "database", "Cluster", "gui.views.store.view", "StoreView"),
+    PageEntry(
+        "broker_settings",
+        "Broker settings",
+        "sliders-horizontal",
+        "Cluster",
+        "gui.views.broker_settings.view",
+        "BrokerSettingsView",
+    ),
     PageEntry("events", "Events", "list-bullets", "Cluster", "gui.views.events.view", "EventsView"),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
 )

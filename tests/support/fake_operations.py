@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, emit
+from broker_core.api import BrokerAnswer, ConnectionPage, EventPage, ReadEvents, RequestCode, StorePicture, emit, setting_specs
+from broker_core.properties_text import format_properties
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30
@@ -101,7 +102,15 @@ PUT_TIMES = (
 def fake_broker_answers() -> dict[int, BrokerAnswer]:
     """Answers to requests of administration, by code."""
     table = {"putMessageDistributeTime": PUT_TIMES, "putMessageEntireTimeMax": "212", "putMessageFailedTimes": "0"}
-    return {RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, emit({"table": table}))}
+    settings = {key: spec.default for key, spec in setting_specs().items()} | {
+        "fileReservedTime": "48",
+        "brokerRole": "ASYNC_MASTER",
+        "storePathRootDir": "/var/lib/orbit/store",
+    }
+    return {
+        RequestCode.GET_BROKER_RUNTIME_INFO: BrokerAnswer({}, emit({"table": table})),
+        RequestCode.GET_BROKER_CONFIG: BrokerAnswer({}, format_properties(settings).encode()),
+    }
 
 
 EVENTS = (

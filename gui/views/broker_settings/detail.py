@@ -1,0 +1,191 @@
+"""`SettingDetail`: one setting explained, with a field for another value."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout, QWidget
+
+from broker_core.api import SettingKind
+from gui.text import UNKNOWN, bytes_text, duration_text, tr
+from gui.theme.style import repolish
+from gui.views.broker_settings.explanations import EXPLANATIONS
+from gui.widgets.basic import label, row
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+from monitoring.admin.settings import Fault, Setting, fault_of
+
+_BYTES = ("Bytes", "maxMessageSize", "consumerFallbehindThreshold")
+_MILLISECONDS = ("Interval", "Mills", "Period", "waitTimeMillsInSendQueue")
+_LONG_MS = 1_000_000_000
+"""A number of ms beyond this is a moment, not a time."""
+
+
+class SettingDetail(Panel):
+    """Shows the selected setting.
+
+    Signals:
+        staged: Another value was chosen; carries key and value. The value that it has already means: no change.
+    """
+
+    staged = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._setting: Setting | None = None
+        self._value = ""
+        self.explanation = label(wrap=True, selectable=True)
+        self.facts = KeyValueList()
+        self.field = QLineEdit()
+        self.switch = QComboBox()
+        self.switch.addItems(["true", "false"])
+        self.fault = label(role="critical", wrap=True)
+        self.locked = label(role="caption", wrap=True)
+        self.stage_button = QPushButton()
+        self.stage_button.setProperty("role", "primary")
+        self.default_button = QPushButton()
+        self.keep_button = QPushButton()
+        self._fields = QWidget()
+        self._stack = QStackedLayout(self._fields)
+        self._stack.addWidget(self.field)
+        self._stack.addWidget(self.switch)
+        self._fields.setFixedHeight(30)
+        self._build()
+        self.field.textChanged.connect(lambda _text: self._check())
+        self.field.returnPressed.connect(self._stage)
+        self.switch.currentTextChanged.connect(lambda _text: self._check())
+        self.stage_button.clicked.connect(lambda _checked=False: self._stage())
+        self.default_button.clicked.connect(lambda _checked=False: self._stage_default())
+        self.keep_button.clicked.connect(lambda _checked=False: self._keep())
+        self.retranslate()
+
+    def show_setting(self, setting: Setting | None, staged: str | None) -> None:
+        """Show a setting, with the value that is staged for it. What is being typed for the same one stays."""
+        before = self._setting
+        shown = "" if setting is None else setting.value if staged is None else staged
+        typed = setting is not None and setting == before and self._text() != self._value
+        self._setting = setting
+        if not typed or shown != self._value:
+            self._value = shown
+            self.field.setText(shown)
+            self.switch.setCurrentText(shown)
+        self._write()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.stage_button.setText(tr("Stage"))
+        self.default_button.setText(tr("Stage the default"))
+        self.keep_button.setText(tr("Do not change"))
+        self.field.setAccessibleName(tr("New value"))
+        self.switch.setAccessibleName(tr("New value"))
+        self._write()
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        for part in (self.explanation, self.facts, self._fields, self.fault, self.locked):
+            self.content.addWidget(part)
+        self.content.addLayout(row(self.stage_button, self.default_button, self.keep_button, 1))
+        self.content.addStretch(1)
+
+    def _write(self) -> None:
+        setting = self._setting
+        editable = setting is not None and setting.is_live
+        for part in (self._fields, self.stage_button, self.default_button, self.keep_button):
+            part.setVisible(editable)
+        self.locked.setVisible(setting is not None and not editable)
+        if setting is None:
+            self.set_title(tr("No setting selected"), "")
+            self.explanation.setText("")
+            self.facts.set_pairs([])
+            self.fault.hide()
+            return
+        self.set_title(setting.key, "")
+        self.explanation.setText(tr(EXPLANATIONS[setting.key]) if setting.key in EXPLANATIONS else "")
+        self.explanation.setVisible(setting.key in EXPLANATIONS)
+        self.facts.set_pairs(_facts(setting))
+        self.locked.setText(_locked_text(setting))
+        self._stack.setCurrentIndex(1 if setting.spec is not None and setting.spec.kind is SettingKind.SWITCH else 0)
+        self._check()
+
+    def _text(self) -> str:
+        return self.switch.currentText() if self._stack.currentIndex() == 1 else self.field.text().strip()
+
+    def _check(self) -> None:
+        setting = self._setting
+        if setting is None or not setting.is_live:
+            self.fault.hide()
+            return
+        text = self._text()
+        fault = fault_of(setting, text)
+        self.field.setProperty("valid", "false" if fault else "")
+        repolish(self.field)
+        self.fault.setVisible(fault is not None)
+        self.fault.setText(fault_text(setting, fault) if fault is not None else "")
+        self.stage_button.setEnabled(fault is None and text != self._value)
+        self.default_button.setEnabled(bool(setting.default) and setting.default != self._value)
+        self.keep_button.setEnabled(self._value != setting.value or text != setting.value)
+
+    def _stage(self) -> None:
+        setting = self._setting
+        if setting is not None and self.stage_button.isEnabled():
+            self._value = self._text()
+            self.staged.emit(setting.key, self._value)
+
+    def _stage_default(self) -> None:
+        setting = self._setting
+        if setting is not None and setting.default:
+            self.staged.emit(setting.key, setting.default)
+
+    def _keep(self) -> None:
+        setting = self._setting
+        if setting is not None:
+            self.field.setText(setting.value)
+            self.switch.setCurrentText(setting.value)
+            self._value = setting.value
+            self.staged.emit(setting.key, setting.value)
+
+
+def fault_text(setting: Setting, fault: Fault) -> str:
+    """Why a value cannot be used, in words."""
+    spec = setting.spec
+    match fault:
+        case Fault.NO_NUMBER:
+            return tr("It takes a whole number")
+        case Fault.OUT_OF_BOUNDS:
+            assert spec is not None
+            return tr("It takes a number from {low} to {high}", low=f"{spec.low:,}", high=f"{spec.high:,}")
+        case Fault.NO_SWITCH:
+            return tr("It takes true or false")
+        case Fault.NO_HOURS:
+            return tr("It takes hours from 00 to 23, several as in 04;16")
+    return tr("It takes one line without a backslash")
+
+
+def human_text(key: str, value: str) -> str:
+    """What a value means, where its unit is known: ``4.0 MiB``, ``5.0 s``; else empty."""
+    if not value.isdecimal():
+        return ""
+    if any(word in key for word in _BYTES):
+        return bytes_text(int(value))
+    if any(word in key for word in _MILLISECONDS) and 1_000 <= int(value) < _LONG_MS:
+        return duration_text(int(value))
+    return ""
+
+
+def _facts(setting: Setting) -> list[tuple[str, str]]:
+    spec = setting.spec
+    human = human_text(setting.key, setting.value)
+    facts = [(tr("Value now"), f"{setting.value or UNKNOWN} ({human})" if human else setting.value or UNKNOWN)]
+    if setting.default:
+        facts.append((tr("Default"), setting.default))
+    if spec is not None and spec.low is not None and spec.high is not None:
+        facts.append((tr("Takes"), tr("{low} to {high}", low=f"{spec.low:,}", high=f"{spec.high:,}")))
+    elif spec is not None and spec.kind is SettingKind.SWITCH:
+        facts.append((tr("Takes"), tr("true or false")))
+    return facts
+
+
+def _locked_text(setting: Setting) -> str:
+    if setting.spec is None:
+        return tr("This broker does it this way; it cannot be set.")
+    return tr("It is read when the broker starts and cannot be changed while it runs.")

@@ -1,0 +1,38 @@
+"""What each setting that can be changed live does, in a sentence or two. English; shown through `tr`."""
+
+from __future__ import annotations
+
+EXPLANATIONS = {
+    "autoCreateSubscriptionGroup": "Whether a consumer group that nobody created comes into being with its first heartbeat.",
+    "autoCreateTopicEnable": "Whether a topic that nobody created comes into being with the first message sent to it.",
+    "brokerFastFailureEnable": "Whether sends are refused at once while the broker is too busy, instead of being served late.",
+    "brokerPermission": "What clients may do with this broker: 2 write, 4 read, 6 both. Without write, producers go elsewhere.",
+    "cleanFileForciblyEnable": "Whether the oldest files are deleted before their time when the disk is nearly full.",
+    "consumerFallbehindThreshold": "Bytes that a group may be behind before it counts as slow, where slow groups are stopped.",
+    "defaultQueryMaxNum": "How many messages a query by key returns when it names no number.",
+    "deleteFileBatchMax": "How many files one run of cleaning deletes at most.",
+    "deleteWhen": "Hours of the day, local time, at which expired files are deleted; several as in 04;16.",
+    "disableConsumeIfConsumerReadSlowly": "Whether groups that are too far behind are stopped from consuming.",
+    "diskMaxUsedSpaceRatio": "Above this share of the disk, in percent, expired files are deleted at any hour.",
+    "diskSpaceCleanForciblyRatio": "Above this share of the disk, in percent, files are deleted before their time.",
+    "diskSpaceWarningLevelRatio": "Above this share of the disk, in percent, messages are refused.",
+    "enablePropertyFilter": "Whether consumers may filter with SQL92 expressions over message properties.",
+    "fileReservedTime": "How many hours a commit log file is kept after it was last written.",
+    "filterSupportRetry": "Whether SQL92 filters apply to retried messages too.",
+    "flushConsumerOffsetInterval": "How often, in ms, offsets are written to disk. A crash repeats what was consumed since.",
+    "litePullMessageEnable": "Whether lite pull consumers are served.",
+    "longPollingEnable": "Whether a pull that finds nothing is held until a message comes; off, it waits a fixed time.",
+    "maxMessageSize": "The largest message accepted, in bytes of its body.",
+    "maxMsgsNumBatch": "The most messages that a query by key returns.",
+    "maxTransferBytesOnMessageInDisk": "The most bytes in one answer to a pull, for messages that must be read from disk.",
+    "maxTransferBytesOnMessageInMemory": "The most bytes in one answer to a pull, for messages that are in memory.",
+    "maxTransferCountOnMessageInDisk": "The most messages in one answer to a pull, for messages that must be read from disk.",
+    "maxTransferCountOnMessageInMemory": "The most messages in one answer to a pull, for messages that are in memory.",
+    "osPageCacheBusyTimeOutMills": "A write that takes longer than this, in ms, means a busy disk; sends are then refused.",
+    "registerNameServerPeriod": "How often, in ms, the broker registers at its name server.",
+    "shortPollingTimeMills": "How long, in ms, a pull that finds nothing waits while long polling is off.",
+    "slaveReadEnable": "Whether consumers that are far behind are sent to a replica to read.",
+    "startAcceptSendRequestTimeStamp": "Sends before this moment, in ms since the epoch, are refused; 0 accepts all.",
+    "storeReplyMessageEnable": "Whether replies of the request/reply pattern are stored.",
+    "waitTimeMillsInSendQueue": "A send that waited longer than this, in ms, is refused instead of being served late.",
+}

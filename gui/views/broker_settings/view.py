@@ -1,0 +1,366 @@
+"""The Broker settings page: all settings, searched and explained; live ones staged, reviewed as a diff, changed, undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+
+from broker_core.api import BrokerAnswer, OrbitError
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.text import UNKNOWN, count_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.broker_settings.detail import SettingDetail
+from gui.views.broker_settings.explanations import EXPLANATIONS
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import IconButton, column, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+ASK_MS = 10_000
+"""Somebody else may change settings too."""
+UNDO_MAX = 20
+DETAIL_WIDTH = 400
+LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fixed in this broker"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A setting with what is staged for it; None for nothing."""
+
+    setting: Setting
+    staged: str | None
+
+    @property
+    def note(self) -> str:
+        """English; shown through `tr`."""
+        if self.staged is not None:
+            return "Staged"
+        return "Changed" if self.setting.differs else ""
+
+
+class Shown(Enum):
+    """Which settings are listed."""
+
+    ALL = "all"
+    LIVE = "live"
+    DIFFERS = "differs"
+    STAGED = "staged"
+
+    def accepts(self, one: SettingRow) -> bool:
+        """Whether a setting is listed."""
+        match self:
+            case Shown.LIVE:
+                return one.setting.is_live
+            case Shown.DIFFERS:
+                return one.setting.differs
+            case Shown.STAGED:
+                return one.staged is not None
+        return True
+
+
+SHOWN_NAMES = {
+    Shown.ALL: "All {count}",
+    Shown.LIVE: "Live {count}",
+    Shown.DIFFERS: "Not default {count}",
+    Shown.STAGED: "Staged {count}",
+}
+
+
+def setting_columns() -> list[Column[SettingRow]]:
+    """Columns of the table of settings."""
+    return [
+        Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
+        Column("value", "Value", lambda one: one.setting.value or UNKNOWN, kind=CellKind.CODE, width=150),
+        Column("staged", "New value", lambda one: one.staged or "", kind=CellKind.CODE,
+               state=lambda _one: State.PENDING, width=110),
+        Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True, width=110),
+        Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
+               state=lambda one: State.PENDING if one.staged is not None else State.DELAYED, width=100),
+    ]  # fmt: skip
+
+
+def section_of(one: SettingRow) -> str:
+    """Heading of a setting."""
+    if one.setting.is_live:
+        return LIVE
+    return FIXED if one.setting.spec is None else AT_START
+
+
+class BrokerSettingsView(PageView):
+    """Changes nothing before it was reviewed."""
+
+    page_id = "broker_settings"
+    title = "Broker settings"
+    icon = "sliders-horizontal"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._settings: list[Setting] = []
+        self._staged: dict[str, str] = {}
+        self._undo: list[dict[str, str]] = []
+        self._asked_ms = -1
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._words: list[str] = []
+        self._shown = Shown.ALL
+        self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
+        self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
+        self.header.add_action(self.undo_button)
+        self.header.add_action(self.review_button)
+        self.search = SearchField(theme, " ", "funnel")
+        self.filters = SegmentedControl([(shown.value, " ") for shown in Shown])
+        self.model: ColumnTableModel[SettingRow] = ColumnTableModel(
+            setting_columns(),
+            lambda one: one.setting.key,
+            section=section_of,
+            sections=(LIVE, AT_START, FIXED),
+            parent=self,
+        )
+        self.grid = DataGrid(self.model, theme)
+        self.detail = SettingDetail()
+        self.staged_panel = Panel(" ")
+        self.staged_facts = KeyValueList(mono=True)
+        self._build()
+        self.search.searched.connect(self._search_changed)
+        self.filters.chosen.connect(self._filter_chosen)
+        self.grid.selected.connect(lambda _one: self._show_selected())
+        self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
+        self.grid.menu_asked.connect(self._open_menu)
+        self.detail.staged.connect(self.stage)
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        key = arguments.get("setting")
+        if isinstance(key, str) and key:
+            self._show_all()
+            self.grid.select_key(key)
+
+    def state_changed(self, state: ClusterState) -> None:
+        if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._query.waiting:
+            self._asked_ms = state.taken_ms
+            self.refresh()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is not SourceStatus.READY:
+            self._asked_ms = -1
+        self._show_buttons()
+
+    def refresh(self) -> None:
+        source = self.context.source
+        if source.status is SourceStatus.READY:
+            self._query.ask(source.ask_broker(settings_request()), self._take, self._failed)
+
+    def focus_filter(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def retranslate(self) -> None:
+        words = tr("Search by name, value or explanation")
+        self.search.setPlaceholderText(words)
+        self.search.setAccessibleName(words)
+        self.undo_button.setText(tr("Undo…"))
+        self.detail.retranslate()
+        self.model.all_texts_changed()
+        self._show()
+
+    # ---- changing ------------------------------------------------------------------------------------------------------
+
+    def stage(self, key: str, value: str) -> None:
+        """Put a value aside for the next change; the one that the setting has takes it back out."""
+        known = {setting.key: setting.value for setting in self._settings}
+        if known.get(key) == value:
+            self._staged.pop(key, None)
+        else:
+            self._staged[key] = value
+        self._show()
+
+    def ask_change(self) -> ActionDialog | None:
+        """Show what is staged as a diff, to be changed at once."""
+        return self._ask(tr("Change {count} broker settings?", count=len(self._staged)), dict(self._staged), undo=False)
+
+    def ask_undo(self) -> ActionDialog | None:
+        """Show what would take the last change back."""
+        return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
+
+    def _ask(self, title: str, values: Mapping[str, str], *, undo: bool) -> ActionDialog | None:
+        before = {setting.key: setting.value for setting in self._settings}
+        changed = {key: value for key, value in values.items() if before.get(key) != value}
+        if not changed:
+            if undo:
+                self._undo.pop()
+                self._show()
+            return None
+        plan = ActionPlan(
+            title=title,
+            facts=[(key, f"{before.get(key, UNKNOWN)} → {value}") for key, value in changed.items()],
+            effects=[
+                tr("The broker changes all of them at once, or none, and goes on with the new values."),
+                tr("They are kept over a restart. You can take the change back with Undo."),
+            ],
+            warning="\n".join(_warnings(changed)),
+            verb=tr("Change {count} settings", count=len(changed)),
+            start=lambda: self.context.source.ask_broker(change_request(changed)),
+            enter_starts=True,
+        )
+        dialog = ActionDialog(plan, self.context.theme, self)
+        old = {key: before[key] for key in changed if key in before}
+        dialog.succeeded.connect(lambda _answer: self._changed(changed, old, undo=undo))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _changed(self, changed: Mapping[str, str], old: dict[str, str], *, undo: bool) -> None:
+        if undo:
+            self._undo.pop()
+        else:
+            self._undo = [*self._undo, old][-UNDO_MAX:]
+        for key in changed:
+            self._staged.pop(key, None)
+        self.context.notify(tr("{count} broker settings changed", count=len(changed)), state=State.HEALTHY)
+        self.refresh()
+
+    def _review_clicked(self) -> None:
+        self.ask_change()
+
+    def _undo_clicked(self) -> None:
+        self.ask_undo()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        left = Panel(flush=True)
+        left.content.setSpacing(0)
+        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
+        line.setStretch(0, 1)
+        left.content.addLayout(line)
+        left.content.addWidget(self.grid, 1)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(left)
+        self.staged_panel.content.addWidget(self.staged_facts)
+        right = QWidget()
+        right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))
+        split.addWidget(right)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 1)
+        split.setSizes([1_200 - DETAIL_WIDTH, DETAIL_WIDTH])
+        self.content.addWidget(split, 1)
+
+    def _take(self, answer: BrokerAnswer) -> None:
+        try:
+            settings = settings_of(answer)
+        except OrbitError as error:
+            self._failed(error)
+            return
+        self._settings = settings
+        now = {setting.key: setting.value for setting in settings}
+        self._staged = {key: value for key, value in self._staged.items() if now.get(key) != value}
+        self.grid.set_error("")
+        self._show()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_error(tr("The broker's settings were not read."), error.message, tr("Retry"), self.refresh)
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        rows = [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
+        self.model.set_rows(rows)
+        self.grid.select_first()
+        for shown, name in SHOWN_NAMES.items():
+            self.filters.set_text(shown.value, tr(name, count=count_text(sum(shown.accepts(one) for one in rows))))
+        if rows:
+            self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self._show_all)
+        else:
+            self.grid.set_empty(tr("The settings are being read."))
+        live = sum(setting.is_live for setting in self._settings)
+        differ = sum(setting.differs for setting in self._settings)
+        facts = tr("{count} settings, {live} can be changed now, {differ} not at their default",
+                   count=len(rows), live=live, differ=differ)  # fmt: skip
+        self.header.set_facts(facts if rows else "")
+        staged = len(self._staged)
+        self.header.set_chips([(tr("{count} staged", count=staged), State.PENDING)] if staged else [])
+        self._show_buttons()
+        self._show_staged()
+        self._show_selected()
+
+    def _show_buttons(self) -> None:
+        ready = self.context.source.status is SourceStatus.READY
+        count = len(self._staged)
+        self.review_button.setText(tr("Review {count} changes…", count=count) if count else tr("Review…"))
+        self.review_button.setEnabled(ready and bool(self._staged))
+        self.undo_button.setEnabled(ready and bool(self._undo))
+
+    def _show_staged(self) -> None:
+        now = {setting.key: setting.value for setting in self._settings}
+        self.staged_panel.setVisible(bool(self._staged))
+        self.staged_panel.set_title(tr("Staged"), tr("not changed yet"))
+        self.staged_facts.set_pairs([(key, f"{now.get(key, UNKNOWN)} → {value}") for key, value in self._staged.items()])
+
+    def _show_selected(self) -> None:
+        one = self.grid.selected_row
+        self.detail.show_setting(one.setting if one is not None else None, one.staged if one is not None else None)
+
+    # ---- filter --------------------------------------------------------------------------------------------------------
+
+    def _search_changed(self, text: str) -> None:
+        self._words = text.casefold().split()
+        self._apply_filter()
+
+    def _filter_chosen(self, key: str) -> None:
+        self._shown = Shown(key)
+        self._apply_filter()
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self._words, self._shown = [], Shown.ALL
+        self.filters.choose(self._shown.value)
+        self._apply_filter()
+
+    def _accepts(self, one: SettingRow) -> bool:
+        explanation = EXPLANATIONS.get(one.setting.key, "")
+        shown = tr(explanation) if explanation else ""
+        text = f"{one.setting.key} {one.setting.value} {explanation} {shown}".casefold()
+        return self._shown.accepts(one) and all(word in text for word in self._words)
+
+    def _apply_filter(self) -> None:
+        self.model.set_filter(self._accepts if self._words or self._shown is not Shown.ALL else None)
+
+    def _open_menu(self, one: SettingRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        setting = one.setting
+        if setting.is_live and setting.default and setting.default != setting.value:
+            menu.addAction(tr("Stage the default"), lambda: self.stage(setting.key, setting.default))
+        if one.staged is not None:
+            menu.addAction(tr("Do not change"), lambda: self.stage(setting.key, setting.value))
+        text = f"{setting.key}={setting.value}"
+        menu.addAction(tr("Copy as key=value"), lambda: QGuiApplication.clipboard().setText(text))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.popup(at)
+
+
+def _warnings(changed: Mapping[str, str]) -> list[str]:
+    """What a change does that is easily overlooked."""
+    found = []
+    if changed.get("brokerPermission", "6") != "6":
+        found.append(tr("Clients that may not read or write any more fail until the permission is given back."))
+    if "fileReservedTime" in changed or "diskMaxUsedSpaceRatio" in changed or "diskSpaceCleanForciblyRatio" in changed:
+        found.append(tr("Files that are past their new time are deleted with the next cleaning, with their messages."))
+    if changed.get("startAcceptSendRequestTimeStamp", "0") != "0":
+        found.append(tr("Sends are refused until that moment."))
+    return found

@@ -1,0 +1,156 @@
+"""The Broker settings page over a fake broker."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_specs
+from gui.text import load_catalogue
+from gui.views.broker_settings.detail import human_text
+from gui.views.broker_settings.explanations import EXPLANATIONS
+from gui.views.broker_settings.view import BrokerSettingsView, Shown
+from monitoring.admin.settings import change_request
+from tests.support.fake_source import FakeSource
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, BrokerSettingsView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def answer_with(source, **changed):
+    """Let the broker have other values from now on."""
+    lines = source.broker_answers[RequestCode.GET_BROKER_CONFIG].body.decode().splitlines()
+    values = dict(line.split("=", 1) for line in lines) | changed
+    body = "".join(f"{key}={value}\n" for key, value in values.items()).encode()
+    source.broker_answers[RequestCode.GET_BROKER_CONFIG] = BrokerAnswer({}, body)
+
+
+def keys(view):
+    return [one.setting.key for one in view.model.shown_rows]
+
+
+def test_every_live_setting_is_explained_in_both_languages():
+    live = {key for key, spec in setting_specs().items() if spec.is_live}
+    assert live == EXPLANATIONS.keys()
+    assert [text for text in EXPLANATIONS.values() if text not in load_catalogue("zh")] == []
+
+
+def test_settings_are_listed_with_what_can_be_changed_first(make_view, source):
+    view = make_view(source)
+    QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    live = sum(spec.is_live for spec in setting_specs().values())
+    assert f"{live} can be changed now, 1 not at their default" in view.header.facts
+    assert all(one.setting.is_live for one in view.model.shown_rows[:live])
+
+
+def test_the_search_finds_names_values_and_explanations(make_view, source):
+    view = make_view(source)
+    view.search.searched.emit("sql92 retried")
+    assert keys(view) == ["filterSupportRetry"]
+    view.search.searched.emit("ASYNC_MASTER")
+    assert keys(view) == ["brokerRole"]
+    view.search.searched.emit("")
+    view.filters.chosen.emit(Shown.DIFFERS.value)
+    assert keys(view) == ["fileReservedTime"]
+
+
+def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, window):
+    view = make_view(source)
+    view.open({"setting": "deleteWhen"})
+    view.detail.field.setText("05")
+    view.detail.stage_button.click()
+    assert view.staged_facts.pairs() == [("deleteWhen", "04 → 05")]
+    assert view.review_button.text() == "Review 1 changes…"
+
+    dialog = view.ask_change()
+    request = change_request({"deleteWhen": "05"})
+    assert ("ask_broker", (request,)) not in source.asked
+    answer_with(source, deleteWhen="05")
+    dialog.go.click()
+    assert ("ask_broker", (request,)) in source.asked
+    assert window.notices[-1][0] == "1 broker settings changed"
+    assert view.staged_facts.pairs() == []
+    assert not view.review_button.isEnabled()
+
+    answer_with(source, deleteWhen="04")
+    view.ask_undo().go.click()
+    assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
+    assert not view.undo_button.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "fault"),
+    [
+        ("fileReservedTime", "soon", "It takes a whole number"),
+        ("diskMaxUsedSpaceRatio", "99", "It takes a number from 10 to 95"),
+        ("deleteWhen", "25", "It takes hours from 00 to 23, several as in 04;16"),
+    ],
+)
+def test_a_value_that_cannot_be_is_not_staged(make_view, source, key, text, fault):
+    view = make_view(source)
+    view.open({"setting": key})
+    view.detail.field.setText(text)
+    assert view.detail.fault.text() == fault
+    assert not view.detail.stage_button.isEnabled()
+    view.detail.field.returnPressed.emit()
+    assert view.staged_facts.pairs() == []
+
+
+def test_what_is_being_typed_survives_new_figures(make_view, source):
+    view = make_view(source)
+    view.open({"setting": "deleteWhen"})
+    view.detail.field.setText("1")
+    view.refresh()
+    assert view.detail.field.text() == "1"
+
+
+def test_a_setting_of_the_start_is_locked_with_the_reason(make_view, source):
+    view = make_view(source)
+    view.open({"setting": "flushDiskType"})
+    assert not view.detail.stage_button.isVisible()
+    assert view.detail.locked.text() == "It is read when the broker starts and cannot be changed while it runs."
+
+
+def test_a_refusal_stays_in_the_dialog(make_view, source):
+    view = make_view(source)
+    view.stage("deleteWhen", "06")
+    dialog = view.ask_change()
+    source.fail_with = RemoteError("the setting cannot be changed", code=16)
+    dialog.go.click()
+    assert "the setting cannot be changed" in dialog.error.text
+    assert view.staged_facts.pairs() == [("deleteWhen", "04 → 06")]
+    source.fail_with = None
+    dialog.reject()
+
+
+def test_a_change_that_deletes_messages_warns(make_view, source):
+    view = make_view(source)
+    view.stage("fileReservedTime", "1")
+    dialog = view.ask_change()
+    assert view.staged_facts.pairs() == [("fileReservedTime", "48 → 1")]
+    assert any("are deleted with the next cleaning" in label.text() for label in dialog.findChildren(type(view.detail.locked)))
+    dialog.reject()
+
+
+def test_settings_that_were_not_read_say_why(make_view, source):
+    source.fail_with = RemoteError("no permission", code=16)
+    view = make_view(source)
+    assert view.grid.placeholder.text == "The broker's settings were not read."
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [("maxMessageSize", "4194304", "4.0 MiB"), ("registerNameServerPeriod", "30000", "30 s"), ("deleteWhen", "04", "")],
+)
+def test_a_number_with_a_unit_is_said_in_words(key, value, shown):
+    assert human_text(key, value) == shown
