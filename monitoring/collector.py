@@ -146,6 +146,8 @@ class Collector:
         totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
         known = group_lag[~np.isnan(group_lag)]
         totals["lag_messages"] = float(known.sum()) if len(known) else unknown
+        size = totals.get("disk_total_bytes", unknown)
+        totals["disk_used_percent"] = totals.get("disk_used_bytes", unknown) / size * 100 if size > 0 else unknown
         totals["unflushed_bytes"] = totals.get("commit_log_max", unknown) - totals.get("flushed", unknown)
         return totals
 

@@ -128,7 +128,10 @@ class MainWindow(QMainWindow):
         self._show_clock()
 
     def _page_context(self, backend: Backend) -> PageContext:
+        from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
+
         services = self._services
+        alerts = AlertCenter(backend.source, services.settings, self.notify, self)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -144,6 +147,7 @@ class MainWindow(QMainWindow):
             reports=backend.reports,
             restart_worker=backend.restart_worker,
             set_language=services.set_language,
+            alerts=alerts,
         )
 
     def _build(self) -> None:

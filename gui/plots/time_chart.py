@@ -77,9 +77,11 @@ class TimeChart(QWidget):
 
     Signals:
         hovered: The mouse stands at a time (float64 seconds), or left (NaN). Connect to `show_crosshair` of the other charts.
+        threshold_moved: The threshold was dragged and let go; carries its value.
     """
 
     hovered = Signal(float)
+    threshold_moved = Signal(float)
 
     def __init__(
         self,
@@ -125,6 +127,7 @@ class TimeChart(QWidget):
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
         self._plot.addItem(self._crosshair, ignoreBounds=True)
+        self._threshold: Any = None
         self._tip = _Tip(theme, self)
         self.legend = ChartLegend(theme, self)
         box = QVBoxLayout(self)
@@ -188,6 +191,28 @@ class TimeChart(QWidget):
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
 
+    def show_threshold(self, value: float | None, state: State = State.CRITICAL) -> None:
+        """Show a horizontal line that can be dragged; None takes it away."""
+        if value is None:
+            if self._threshold is not None:
+                self._threshold.hide()
+        else:
+            if self._threshold is None:
+                self._threshold = pg.InfiniteLine(angle=0, movable=True)
+                self._threshold.setBounds((0, None))
+                self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
+                self._plot.addItem(self._threshold, ignoreBounds=True)
+            colour = self._theme.tokens.state(state)
+            self._threshold.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
+            self._threshold.setHoverPen(pg.mkPen(colour, width=3))
+            if not self._threshold.moving:
+                self._threshold.setValue(value)
+            self._threshold.show()
+        self._plot.setYRange(0, self._top(), padding=0)
+
+    def _threshold_let_go(self) -> None:
+        self.threshold_moved.emit(float(self._threshold.value()))
+
     def set_value_text(
         self, value_text: Callable[[float], str], tick_text: Callable[[float], str], *, binary: bool = False
     ) -> None:
@@ -239,6 +264,8 @@ class TimeChart(QWidget):
 
     def _top(self) -> float:
         tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
+        if self._threshold is not None and self._threshold.isVisible():
+            tops.append(float(self._threshold.value()))
         return max([*tops, 0.0]) * 1.12 or 1.0
 
     def _restyle(self, tokens: Tokens) -> None:

@@ -24,6 +24,7 @@ from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
+    from gui.operations.alert_center import AlertCenter
     from gui.operations.reports import ReportRunner
     from monitoring.series import History
     from monitoring.state import ClusterState
@@ -66,6 +67,7 @@ class PageContext:
     reports: ReportRunner
     restart_worker: Callable[[], None]
     set_language: Callable[[str], None]
+    alerts: AlertCenter
 
 
 class PageView(QWidget):

@@ -326,6 +326,7 @@ def _totals(kept: Any) -> dict[str, float]:
         "store_bytes": 14.6e9,
         "disk_used_bytes": 41.8e9,
         "disk_total_bytes": 100e9,
+        "disk_used_percent": 41.8,
         "held_pulls": 11.0,
         "process_cpu_s": 812.0,
         "process_rss_bytes": 186e6,
@@ -863,6 +864,7 @@ def fake_context(
     reports: ReportRunner | None = None,
 ) -> PageContext:
     """A page's context over a fake source; what is not given is made, real but idle. Needs the application object."""
+    from gui.operations.alert_center import AlertCenter
     from gui.operations.reports import ReportRunner
 
     application = QApplication.instance()
@@ -885,4 +887,5 @@ def fake_context(
         reports=reports or ReportRunner(tasks, application),
         restart_worker=window.restart,
         set_language=window.languages.append,
+        alerts=AlertCenter(source, settings, window.notify, application),
     )

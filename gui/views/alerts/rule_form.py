@@ -1,0 +1,226 @@
+"""`RuleForm`: the fields of one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QCompleter,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
+
+from broker_core.api import UsageError
+from gui.text import tr
+from gui.views.alerts.words import SEVERITY_NAMES, unit_of
+from gui.widgets.basic import label, row
+from monitoring.alert_rules import AlertRule, check_rule
+from monitoring.alerts import Severity
+
+ABOVE, BELOW = 0, 1
+
+
+class RuleForm(QWidget):
+    """Edits a copy of a rule; nothing is taken over before Save.
+
+    Signals:
+        saved: The person wants the rule to be like this; carries it.
+        threshold_changed: Another threshold is in the field; carries it.
+    """
+
+    saved = Signal(object)
+    threshold_changed = Signal(float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rule: AlertRule | None = None
+        self.name = QLineEdit()
+        self.series = QComboBox()
+        self.series.setEditable(True)
+        self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.side = QComboBox()
+        self.side.addItems(["", ""])
+        self.threshold = QLineEdit()
+        self.unit = label(role="caption")
+        self.seconds = QLineEdit()
+        self.severity = QComboBox()
+        self.severity.addItems([""] * len(Severity))
+        self.enabled = QCheckBox()
+        self.desktop = QCheckBox()
+        self.webhook = QCheckBox()
+        self.fault = label(role="critical", wrap=True)
+        self.save = QPushButton()
+        self.save.setProperty("role", "primary")
+        self.revert = QPushButton()
+        self._labels = [QLabel() for _ in range(5)]
+        self._build()
+        for field in (self.name, self.threshold, self.seconds):
+            field.textEdited.connect(lambda _text: self._check())
+            field.returnPressed.connect(self._save)
+        self.series.editTextChanged.connect(lambda _text: self._check())
+        for choice in (self.side, self.severity):
+            choice.currentIndexChanged.connect(lambda _index: self._check())
+        for box in (self.enabled, self.desktop, self.webhook):
+            box.toggled.connect(lambda _on: self._check())
+        self.save.clicked.connect(lambda _checked=False: self._save())
+        self.revert.clicked.connect(lambda _checked=False: self._show(self._rule))
+        self.retranslate()
+
+    def show_rule(self, rule: AlertRule | None) -> None:
+        """Show a rule. What is being changed in the one of the same id stays."""
+        same = rule is not None and self._rule is not None and rule.rule_id == self._rule.rule_id
+        if same and self.is_changed and rule is not None:
+            self._rule = replace(rule)
+            return
+        if rule != self._rule:
+            self._show(rule)
+
+    def set_series(self, names: Sequence[str]) -> None:
+        """Offer these series."""
+        if [self.series.itemText(place) for place in range(self.series.count())] == list(names):
+            return
+        shown = self.series.currentText()
+        self.series.blockSignals(True)
+        self.series.clear()
+        self.series.addItems(list(names))
+        self.series.setEditText(shown)
+        self.series.blockSignals(False)
+        completer = self.series.completer()
+        if completer is not None:
+            completer.setFilterMode(Qt.MatchFlag.MatchContains)
+            completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
+
+    def set_threshold(self, value: float) -> None:
+        """Write another threshold, e.g. one that was dragged on the chart."""
+        self.threshold.setText(f"{value:.6g}")
+        self._check()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the fields say something else than the rule."""
+        if self._rule is None:
+            return False
+        try:
+            return self.rule() != self._rule
+        except UsageError:
+            return True
+
+    def rule(self) -> AlertRule:
+        """The rule that the fields say.
+
+        Raises:
+            UsageError: They make no sense; says which.
+        """
+        assert self._rule is not None
+        made = replace(
+            self._rule,
+            name=self.name.text().strip(),
+            series=self.series.currentText().strip(),
+            above=self.side.currentIndex() == ABOVE,
+            threshold=_number(self.threshold.text()),
+            for_ms=round(_number(self.seconds.text()) * 1_000),
+            severity=list(Severity)[self.severity.currentIndex()],
+            enabled=self.enabled.isChecked(),
+            desktop=self.desktop.isChecked(),
+            webhook=self.webhook.isChecked(),
+        )
+        check_rule(made)
+        return made
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        texts = (tr("Name"), tr("Series"), tr("Fires"), tr("For, seconds"), tr("Severity"))
+        for shown, text in zip(self._labels, texts, strict=True):
+            shown.setText(text)
+        self.side.setItemText(ABOVE, tr("above"))
+        self.side.setItemText(BELOW, tr("below"))
+        for place, severity in enumerate(Severity):
+            self.severity.setItemText(place, tr(SEVERITY_NAMES[severity]))
+        self.enabled.setText(tr("Watch this"))
+        self.desktop.setText(tr("Tell through the desktop"))
+        self.webhook.setText(tr("Tell the web hook"))
+        self.save.setText(tr("Save"))
+        self.revert.setText(tr("Revert"))
+        fields = (self.name, self.series, self.side, self.seconds, self.severity)
+        for field, text in zip(fields, texts, strict=True):
+            field.setAccessibleName(text)
+        self.threshold.setAccessibleName(tr("Threshold"))
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setVerticalSpacing(6)
+        condition = QHBoxLayout()
+        condition.setSpacing(8)
+        condition.addWidget(self.side)
+        condition.addWidget(self.threshold, 1)
+        condition.addWidget(self.unit)
+        form.addRow(self._labels[0], self.name)
+        form.addRow(self._labels[1], self.series)
+        form.addRow(self._labels[2], condition)
+        form.addRow(self._labels[3], self.seconds)
+        form.addRow(self._labels[4], self.severity)
+        form.addRow(row(self.enabled, self.desktop, self.webhook, 1, spacing=16))
+        form.addRow(self.fault)
+        form.addRow(row(self.save, self.revert, 1))
+
+    def _show(self, rule: AlertRule | None) -> None:
+        self._rule = rule
+        self.setEnabled(rule is not None)
+        fields = (self.name, self.series, self.side, self.threshold, self.seconds, self.severity, self.enabled, self.desktop,
+                  self.webhook)  # fmt: skip
+        for field in fields:
+            field.blockSignals(True)
+        self.name.setText(rule.name if rule else "")
+        self.series.setEditText(rule.series if rule else "")
+        self.side.setCurrentIndex(ABOVE if rule is None or rule.above else BELOW)
+        self.threshold.setText(f"{rule.threshold:.10g}" if rule else "")
+        self.seconds.setText(f"{rule.for_ms / 1_000:g}" if rule else "")
+        self.severity.setCurrentIndex(list(Severity).index(rule.severity) if rule else 0)
+        self.enabled.setChecked(rule is None or rule.enabled)
+        self.desktop.setChecked(rule is None or rule.desktop)
+        self.webhook.setChecked(rule is None or rule.webhook)
+        for field in fields:
+            field.blockSignals(False)
+        self._check()
+
+    def _check(self) -> None:
+        if self._rule is None:
+            self.fault.setText("")
+            self.fault.hide()
+            return
+        reason = ""
+        self.unit.setText(unit_of(self.series.currentText().strip()))
+        try:
+            made = self.rule()
+            self.threshold_changed.emit(made.threshold)
+        except UsageError as error:
+            reason = error.message
+        self.fault.setText(reason)
+        self.fault.setVisible(bool(reason))
+        self.save.setEnabled(not reason and self.is_changed)
+        self.revert.setEnabled(self.is_changed)
+
+    def _save(self) -> None:
+        if self._rule is not None and self.save.isEnabled():
+            made = self.rule()
+            self._rule = made
+            self.saved.emit(made)
+            self._check()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace(",", "").replace(" ", ""))
+    except ValueError as error:
+        raise UsageError(tr("“{text}” is no number", text=text)) from error

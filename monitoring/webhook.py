@@ -1,0 +1,125 @@
+"""Tells an address of the web about alerts: a POST with JSON, bounded in time, never redirected.
+
+It blocks, so it does not belong on a GUI thread.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import ssl
+import time
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from broker_core.api import UsageError
+from monitoring.alert_rules import AlertChange
+
+TIMEOUT_S = 5.0
+ATTEMPTS_MAX = 3
+RETRY_MS = (2_000, 10_000)
+"""Pauses before the second and the third attempt."""
+ANSWER_BYTES_MAX = 4_096
+_OK = range(200, 300)
+_WORTH_A_RETRY = frozenset({408, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookResult:
+    """How an attempt went.
+
+    Attributes:
+        status: Of the answer; -1 where none came.
+        reason: What the server, or the system, says.
+        took_ms: How long it took.
+    """
+
+    status: int
+    reason: str
+    took_ms: float
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status in _OK
+
+    @property
+    def is_worth_a_retry(self) -> bool:
+        """Whether another attempt may go better: nobody answered, or the server has trouble of its own."""
+        return self.status < 0 or self.status >= 500 or self.status in _WORTH_A_RETRY
+
+
+def check_url(url: str) -> SplitResult:
+    """The parts of an address that can be told.
+
+    Raises:
+        UsageError: It is none of http or https, or has no host, or holds a password.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"“{url}” is no address: {error}", url=url) from error
+    if parts.scheme not in ("http", "https"):
+        raise UsageError("a web hook is an http or https address, such as https://hooks.example.org/orbit", url=url)
+    if not parts.hostname or port == 0:
+        raise UsageError("the address of the web hook names no host", url=url)
+    if parts.username or parts.password:
+        raise UsageError("put no password into the address of the web hook; it would stand in the settings file", url=url)
+    if any(ord(letter) <= ord(" ") for letter in url.strip()):
+        raise UsageError("the address of the web hook has a space or a control character in it", url=url)
+    return parts
+
+
+def payload(change: AlertChange, *, cluster: str) -> bytes:
+    """What is sent of a change."""
+    rule = change.rule
+    return json.dumps(
+        {
+            "source": "orbit",
+            "cluster": cluster,
+            "state": "firing" if change.is_firing else "resolved",
+            "rule": rule.name,
+            "ruleId": rule.rule_id,
+            "severity": rule.severity.name.lower(),
+            "series": rule.series,
+            "subject": change.subject,
+            "condition": "above" if rule.above else "below",
+            "threshold": rule.threshold,
+            "value": None if math.isnan(change.value) else change.value,
+            "atMs": change.at_ms,
+        },
+        ensure_ascii=False,
+    ).encode()
+
+
+def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResult:
+    """POST JSON once; what goes wrong on the way is a result, too.
+
+    Raises:
+        UsageError: The address cannot be used.
+    """
+    parts = check_url(url)
+    began = time.monotonic()
+
+    def took_ms() -> float:
+        return (time.monotonic() - began) * 1_000
+
+    connection = _connect(parts, timeout_s)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", target, body, {"Content-Type": "application/json; charset=utf-8", "User-Agent": "orbit"})
+        answer = connection.getresponse()
+        answer.read(ANSWER_BYTES_MAX)
+        return WebhookResult(answer.status, answer.reason, took_ms())
+    except (OSError, http.client.HTTPException) as error:
+        return WebhookResult(-1, str(error) or type(error).__name__, took_ms())
+    finally:
+        connection.close()
+
+
+def _connect(parts: SplitResult, timeout_s: float) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=ssl.create_default_context())
+    return http.client.HTTPConnection(host, parts.port, timeout=timeout_s)
