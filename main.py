@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,17 +88,20 @@ def _worker(arguments: argparse.Namespace) -> int:
     from broker_core.worker.process import WorkerOptions, run_worker
 
     config = _broker_config(arguments)
+    open_history = partial(_open_history, mebibytes=arguments.history_mib)
     return run_worker(
-        WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, _open_history, arguments.read_only)
+        WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, open_history, arguments.read_only)
     )
 
 
-def _open_history(store: Path, started_ms: int) -> HistoryKeeper:
+def _open_history(store: Path, started_ms: int, *, mebibytes: int) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_history
+    from monitoring.history.upkeep import BYTES_MAX
 
-    return open_history(store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms)
+    bytes_max = mebibytes << 20 if mebibytes else BYTES_MAX
+    return open_history(store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms, bytes_max=bytes_max)
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -218,6 +222,8 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
     parser.add_argument("--read-only", action="store_true", help="refuse what would change something")
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
+    history_help = "what the history of figures may take on the disk, in MiB; default 0: as usual"
+    parser.add_argument("--history-mib", type=_mebibytes, default=0, metavar="N", help=history_help)
     parser.set_defaults(run=_worker)
 
 
@@ -263,6 +269,12 @@ def _add_look_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default: as last time")
     read_only_help = "look only: nothing can be sent, decided, moved or created in the window; clients are served as ever"
     parser.add_argument("--read-only", action="store_true", help=read_only_help)
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isdecimal() or int(text) > 1 << 20:
+        raise argparse.ArgumentTypeError(f"a size is a number of MiB up to {1 << 20:,}, not “{text}”")
+    return int(text)
 
 
 def _port(text: str) -> int:

@@ -22,6 +22,8 @@ from PySide6.QtWidgets import QApplication
 
 from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
+from gui.bridge.saved_options import read_saved, with_saved
+from gui.bridge.scale import apply_scale
 from gui.language import LanguageSwitch, system_language
 from gui.main_window.clusters import EMBEDDED, Cluster, Clusters, remembered
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
@@ -253,12 +255,19 @@ class Console(QObject):
 
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
         reports = ReportRunner(self._tasks, self, folder=self._options.reports_folder, preparation=preparation)
-        return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
+        return Children(WorkerProcess(self._worker_options(), self), DemoController(self), reports, preparation)
 
-    @staticmethod
-    def _backend(children: Children) -> Backend:
+    def _worker_options(self) -> WorkerOptions:
+        return with_saved(self._options.worker, read_saved(self.settings))
+
+    def _backend(self, children: Children) -> Backend:
         source = children.worker.source
-        return Backend(source, source.history, children.demo, children.reports, children.worker.restart)
+        return Backend(source, source.history, children.demo, children.reports, self._restart_worker)
+
+    def _restart_worker(self) -> None:
+        """Start the broker anew, with what the Settings page keeps by now."""
+        self.worker.options = self._worker_options()
+        self.worker.restart()
 
     def end(self) -> None:
         """Stop all children and then the program. The window is already closed; nothing waits."""

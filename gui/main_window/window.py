@@ -490,6 +490,19 @@ class MainWindow(QMainWindow):
         self._close_asked = True
         self.close()
 
+    def reset_layout(self) -> None:
+        """Go back to how a new window looks: size, side bar, time range; only the current tab stays."""
+        self._services.settings.remove("layout")
+        self.showNormal()
+        self.resize(*FIRST_SIZE)
+        self.side_bar.set_collapsed(False)
+        self.time_range.set_length(DEFAULT_RANGE_MS)
+        current = self.area.current
+        for page in self.area.pages:
+            if page is not current:
+                self.area.close_page(self.area.pages.index(page))
+        self.notify(tr("The layout is as at the first start"))
+
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.
         if event.spontaneous() and not self._may_close():

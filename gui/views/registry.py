@@ -57,4 +57,5 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("events", "Events", "list-bullets", "Cluster", "gui.views.events.view", "EventsView"),
     PageEntry("reports", "Reports", "chart-bar", "Analyse", "gui.views.reports.view", "ReportsView"),
     PageEntry("alerts", "Alerts", "bell", "Analyse", "gui.views.alerts.view", "AlertsView"),
+    PageEntry("settings", "Settings", "gear-six", "Orbit", "gui.views.settings.view", "SettingsView"),
 )

@@ -1,0 +1,190 @@
+"""The section of the embedded broker: folder, ports, size of the history. Used from its next start on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QFormLayout, QLabel, QLineEdit, QPushButton
+
+from gui.bridge.options import WorkerOptions
+from gui.bridge.saved_options import (
+    HISTORY_MIB_MAX,
+    HISTORY_MIB_MIN,
+    PORT_MAX,
+    SavedBroker,
+    default_store,
+    read_saved,
+    write_saved,
+)
+from gui.text import tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+
+HISTORY_MIB = 1_024
+"""What the history takes at most where nothing else is said."""
+FIELD_WIDTH = 420
+_PORTS = WorkerOptions(Path())
+
+
+class BrokerPanel(Panel):
+    """Fields over what is kept in the settings file; an empty one means the default."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        self.store = QLineEdit()
+        self.browse = QPushButton()
+        self.name_server = QLineEdit()
+        self.broker = QLineEdit()
+        self.history = QLineEdit()
+        self.fault = label(role="critical", wrap=True)
+        self.fault.hide()
+        self.note = label(role="caption", wrap=True)
+        self.save = QPushButton()
+        self.save.setProperty("role", "primary")
+        self.restart = QPushButton()
+        self.settings_button = QPushButton()
+        self.open_folder = QPushButton()
+        self.facts = KeyValueList()
+        self._names = [QLabel() for _ in range(4)]
+        self._build()
+        for field in self._fields():
+            field.textEdited.connect(lambda _text: self._check())
+            field.returnPressed.connect(self.keep)
+        self.browse.clicked.connect(lambda _checked=False: self._ask_folder())
+        self.save.clicked.connect(lambda _checked=False: self.keep())
+        self.restart.clicked.connect(lambda _checked=False: self._restart())
+        self.settings_button.clicked.connect(lambda _checked=False: context.navigate("broker_settings"))
+        self.open_folder.clicked.connect(lambda _checked=False: self._open_folder())
+        self.show_saved()
+        self.retranslate()
+
+    def show_saved(self) -> None:
+        """Write what is kept into the fields."""
+        saved = read_saved(self._context.settings)
+        self.store.setText("" if saved.store is None else str(saved.store))
+        numbers = (saved.name_server_port, saved.broker_port, saved.history_mib)
+        for field, number in zip(self._fields()[1:], numbers, strict=True):
+            field.setText("" if number is None else str(number))
+        self._check()
+
+    def refresh(self) -> None:
+        """Show what the broker uses now."""
+        ready = self._context.source.ready
+        facts = [(tr("Settings of the window"), self._context.settings.fileName())]
+        if ready is not None:
+            ports = f"{ready.name_server}, {ready.broker}"
+            facts = [(tr("Store in use"), ready.store_directory), (tr("Ports in use"), ports), *facts]
+        self.facts.set_pairs(facts)
+        self.open_folder.setEnabled(ready is not None)
+
+    def saved(self) -> SavedBroker:
+        """What the fields say.
+
+        Raises:
+            ValueError: Says which field cannot be used, in the language of the window.
+        """
+        store = self.store.text().strip()
+        if store and not Path(store).is_absolute():
+            raise ValueError(tr("The folder is no whole path; it begins with /"))
+        ports = [_number(field, tr("Ports are numbers from 0 (any free one) to 65535"), 0, PORT_MAX)
+                 for field in (self.name_server, self.broker)]  # fmt: skip
+        sizes = tr("The history takes {low} to {high} MiB", low=HISTORY_MIB_MIN, high=f"{HISTORY_MIB_MAX:,}")
+        if ports[0] is not None and ports[0] == ports[1] != 0:
+            raise ValueError(tr("The two ports are the same"))
+        history = _number(self.history, sizes, HISTORY_MIB_MIN, HISTORY_MIB_MAX)
+        return SavedBroker(Path(store) if store else None, ports[0], ports[1], history)
+
+    def keep(self) -> None:
+        """Keep what the fields say for the next start of the broker."""
+        if not self.save.isEnabled():
+            return
+        write_saved(self._context.settings, self.saved())
+        self._context.notify(tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
+        self._check()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Embedded broker"), tr("used from its next start on"))
+        texts = (tr("Folder of the messages"), tr("Port of the name server"), tr("Port of the broker"), tr("History, MiB"))
+        for name, field, text in zip(self._names, self._fields(), texts, strict=True):
+            name.setText(text)
+            field.setAccessibleName(text)
+        hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
+        for field, hint in zip(self._fields(), hints, strict=True):
+            field.setPlaceholderText(hint)
+        self.browse.setText(tr("Choose…"))
+        self.save.setText(tr("Save"))
+        self.restart.setText(tr("Restart the broker"))
+        self.settings_button.setText(tr("Broker settings"))
+        self.open_folder.setText(tr("Open the folder"))
+        self.note.setText(
+            tr("An empty field means the default. A taken port is replaced by the next free one. Another folder is another "
+               "store: its messages, offsets and history are its own, and those of this one stay where they are.")
+        )  # fmt: skip
+        self._check()
+        self.refresh()
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _fields(self) -> tuple[QLineEdit, QLineEdit, QLineEdit, QLineEdit]:
+        return self.store, self.name_server, self.broker, self.history
+
+    def _build(self) -> None:
+        form = QFormLayout()
+        form.setVerticalSpacing(8)
+        self.store.setMinimumWidth(FIELD_WIDTH)
+        form.addRow(self._names[0], row(self.store, self.browse, 1))
+        for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
+            field.setMaximumWidth(120)
+            form.addRow(name, field)
+        self.content.addLayout(form)
+        self.content.addWidget(self.fault)
+        self.content.addWidget(self.note)
+        self.content.addLayout(row(self.save, self.restart, self.open_folder, self.settings_button, 1))
+        self.content.addWidget(self.facts)
+        self.content.addStretch(1)
+
+    def _check(self) -> None:
+        try:
+            changed, fault = self.saved() != read_saved(self._context.settings), ""
+        except ValueError as error:
+            changed, fault = False, str(error)
+        self.fault.setText(fault)
+        self.fault.setVisible(bool(fault))
+        self.save.setEnabled(changed)
+
+    def _restart(self) -> None:
+        self.keep()
+        self._context.restart_worker()
+
+    def _open_folder(self) -> None:
+        ready = self._context.source.ready
+        if ready is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(ready.store_directory))
+
+    def _ask_folder(self) -> None:
+        dialog = QFileDialog(self, tr("Folder of the messages"), self.store.text() or str(default_store().parent))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self._folder_chosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _folder_chosen(self, folder: str) -> None:
+        self.store.setText(folder)
+        self._check()
+
+
+def _number(field: QLineEdit, fault: str, low: int, high: int) -> int | None:
+    text = field.text().strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+        raise ValueError(fault)
+    return int(text)

@@ -1,0 +1,125 @@
+"""`ConnectionDoctor`: each hop to the broker tried, with the time it took and what is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import AskBroker, OrbitError, RequestCode
+from gui.models.table import CellKind, Column
+from gui.operations.queries import LatestQuery
+from gui.text import UNKNOWN, milliseconds_text, tr
+from gui.theme.tokens import State
+from monitoring.admin.runtime import runtime_request
+from monitoring.sources.base import ClusterSource, Pending, SourceStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A step on the way to the broker.
+
+    Attributes:
+        name: English; shown through `tr`.
+        address: Where it is.
+        took_ms: Until its answer; -1 while there is none.
+        fault: What is wrong; empty for nothing.
+        is_tried: Whether it was tried.
+    """
+
+    name: str
+    address: str
+    took_ms: float = -1.0
+    fault: str = ""
+    is_tried: bool = False
+
+
+WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
+
+
+def hop_columns() -> list[Column[Hop]]:
+    """Columns of the table of hops."""
+    return [
+        Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=170),
+        Column("address", "Address", lambda hop: hop.address or UNKNOWN, kind=CellKind.MONO, dim=True),
+        Column("time", "Time", lambda hop: milliseconds_text(hop.took_ms), sort=lambda hop: hop.took_ms, right=True, width=80),
+        Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=lambda hop: hop.fault, width=120),
+    ]
+
+
+def result_text(hop: Hop) -> str:
+    """How a hop went."""
+    if not hop.is_tried:
+        return tr("Not tried")
+    return tr("Failed") if hop.fault else tr("OK")
+
+
+def _result_state(hop: Hop) -> State:
+    if not hop.is_tried:
+        return State.IDLE
+    return State.CRITICAL if hop.fault else State.HEALTHY
+
+
+class ConnectionDoctor(QObject):
+    """Tries one hop after the other; the ones behind a fault are not tried.
+
+    Signals:
+        changed: A hop was tried.
+        ended: The last one was.
+    """
+
+    changed = Signal()
+    ended = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._query: LatestQuery[Any] = LatestQuery(self)
+        self._began_s = 0.0
+        self.hops: list[Hop] = []
+
+    @property
+    def is_running(self) -> bool:
+        return self._query.waiting
+
+    def run(self) -> None:
+        """Try all hops anew."""
+        ready = self._source.ready
+        addresses = ("", "") if ready is None else (ready.name_server, ready.broker)
+        self.hops = [Hop(WORKER, tr("this machine")), Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
+        if self._source.status is not SourceStatus.READY:
+            reason = self._source.reason
+            self._tried(0, -1.0, reason.message if reason is not None else tr("the broker is not running"))
+            return
+        self._try(0)
+
+    def _asks(self, number: int) -> Pending[Any]:
+        source = self._source
+        asks: tuple[Callable[[], Pending[Any]], ...] = (
+            source.list_connections,
+            lambda: source.ask_broker(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
+            lambda: source.ask_broker(runtime_request()),
+        )
+        return asks[number]()
+
+    def _try(self, number: int) -> None:
+        self._began_s = time.monotonic()
+        self._query.ask(
+            self._asks(number),
+            lambda _answer: self._tried(number, (time.monotonic() - self._began_s) * 1_000, ""),
+            lambda error: self._failed(number, error),
+        )
+
+    def _failed(self, number: int, error: OrbitError) -> None:
+        self._tried(number, -1.0, error.message)
+
+    def _tried(self, number: int, took_ms: float, fault: str) -> None:
+        self.hops[number] = replace(self.hops[number], took_ms=took_ms, fault=fault, is_tried=True)
+        self.changed.emit()
+        if not fault and number + 1 < len(self.hops):
+            self._try(number + 1)
+        else:
+            self.ended.emit()

@@ -1,0 +1,129 @@
+"""The connections section: the brokers that Orbit knows, and how one is reached."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from broker_core.api import ORBIT_VERSION
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.text import UNKNOWN, duration_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.page import PageContext
+from gui.views.settings.connection_doctor import ConnectionDoctor, Hop, hop_columns
+from gui.widgets.basic import IconButton, label
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.sources.base import ClusterSource, SourceStatus
+
+LIST_WIDTH = 340
+_STATES = {
+    SourceStatus.STARTING: ("Starting", State.PENDING),
+    SourceStatus.READY: ("Running", State.HEALTHY),
+    SourceStatus.LOST: ("Lost", State.CRITICAL),
+    SourceStatus.STOPPED: ("Stopped", State.IDLE),
+}
+
+
+def connection_columns() -> list[Column[ClusterSource]]:
+    """Columns of the list of connections."""
+    return [
+        Column("name", "Connection", lambda source: tr(source.name), kind=CellKind.STRONG, width=100),
+        Column("address", "Address", _address, kind=CellKind.MONO, dim=True),
+        Column("state", "State", lambda source: tr(_STATES[source.status][0]), kind=CellKind.CHIP,
+               state=lambda source: _STATES[source.status][1], width=96),
+    ]  # fmt: skip
+
+
+def _address(source: ClusterSource) -> str:
+    return source.ready.name_server if source.ready is not None else UNKNOWN
+
+
+class ConnectionsPanel(QWidget):
+    """The embedded broker; attached clusters get their rows here, too."""
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme = context.theme
+        self._context = context
+        self.doctor = ConnectionDoctor(context.source, self)
+        self.list_panel = Panel(" ", flush=True)
+        self.connections: ColumnTableModel[ClusterSource] = ColumnTableModel(connection_columns(), id, parent=self)
+        self.list = DataGrid(self.connections, theme)
+        self.detail = Panel(" ")
+        self.facts = KeyValueList()
+        self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self.doctor.run)
+        self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
+        self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: hop.name, parent=self)
+        self.hop_grid = DataGrid(self.hops, theme)
+        self.doctor_title = label(role="panel-title")
+        self.fault = Notice(theme)
+        self.fault.set("")
+        self._build()
+        self.doctor.changed.connect(self._show_hops)
+        self.list.select_first()
+        self.retranslate()
+
+    def refresh(self) -> None:
+        """Show where the connection stands, and try it if that was not done yet."""
+        self.connections.set_rows([self._context.source])
+        self.connections.all_texts_changed()
+        self.list.select_first()
+        self._show_facts()
+        if not self.doctor.hops and self._context.source.status is SourceStatus.READY:
+            self.doctor.run()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.list_panel.set_title(tr("Connections"))
+        self.detail.set_title(tr(self._context.source.name), tr("name server, broker and store in Orbit itself"))
+        self.test_button.setText(tr("Test again"))
+        self.restart_button.setText(tr("Restart"))
+        self.restart_button.setAccessibleName(tr("Restart the broker"))
+        self.doctor_title.setText(tr("Connection doctor"))
+        self.hop_grid.set_empty(tr("Not tried yet."))
+        for model in (self.connections, self.hops):
+            model.all_texts_changed()
+        self._show_facts()
+
+    def _build(self) -> None:
+        self.list_panel.content.addWidget(self.list)
+        self.list_panel.setFixedWidth(LIST_WIDTH)
+        self.detail.add_action(self.test_button)
+        self.detail.add_action(self.restart_button)
+        for part in (self.facts, self.doctor_title, self.fault):
+            self.detail.content.addWidget(part)
+        self.detail.content.addWidget(self.hop_grid, 1)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(Size.GAP)
+        line.addWidget(self.list_panel)
+        line.addWidget(self.detail, 1)
+
+    def _show_facts(self) -> None:
+        ready, state = self._context.source.ready, self._context.source.state
+        if ready is None:
+            self.facts.set_pairs([(tr("State"), tr(_STATES[self._context.source.status][0]))])
+            return
+        running_ms = max(0, state.taken_ms - ready.started_ms) if state is not None else None
+        self.facts.set_pairs(
+            [
+                (tr("Name servers"), ready.name_server),
+                (tr("Broker"), f"{ready.broker_name}, {ready.broker}"),
+                (tr("Reached"), _reach_text(ready.name_server)),
+                (tr("Running for"), duration_text(running_ms)),
+                (tr("Version"), f"Orbit {ORBIT_VERSION}"),
+            ]
+        )
+
+    def _show_hops(self) -> None:
+        self.hops.set_rows(self.doctor.hops)
+        fault = next((hop for hop in self.doctor.hops if hop.fault), None)
+        self.fault.set(tr("{hop} does not answer", hop=tr(fault.name)) if fault else "", fault.fault if fault else "")
+
+
+def _reach_text(address: str) -> str:
+    host = address.rpartition(":")[0].strip("[]")
+    is_local = host.startswith("127.") or host in ("::1", "localhost")
+    return tr("from this machine only") if is_local else tr("from the network")

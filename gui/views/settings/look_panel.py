@@ -1,0 +1,154 @@
+"""Sections about the window itself: appearance, language and time, keyboard, notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QWidget
+
+from gui.bridge.scale import SCALE_KEY, SCALES, saved_scale
+from gui.language import system_language
+from gui.text import LANGUAGES, tr
+from gui.theme.manager import ThemeMode
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.inputs import SegmentedControl
+from gui.widgets.panel import Panel
+
+THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
+LOCAL, UTC = "local", "utc"
+
+
+class _Section(Panel):
+    """Names and fields one under the other, with a remark."""
+
+    def __init__(self) -> None:
+        super().__init__(" ")
+        self._form = QFormLayout()
+        self._form.setVerticalSpacing(10)
+        self._form.setHorizontalSpacing(16)
+        self._names: list[QLabel] = []
+        self.note = label(role="caption", wrap=True)
+        self.content.addLayout(self._form)
+        self.content.addWidget(self.note)
+        self.content.addStretch(1)
+
+    def add(self, field: QWidget) -> None:
+        """Add a line."""
+        name = QLabel()
+        self._names.append(name)
+        self._form.addRow(name, row(field, 1))
+
+    def write(self, title: str, names: Sequence[str], note: str = "") -> None:
+        """Write title, names and remark anew."""
+        self.set_title(title)
+        for shown, name in zip(self._names, names, strict=True):
+            shown.setText(name)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+
+
+class AppearancePanel(_Section):
+    """Theme, scale, layout; all but the scale at once."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self.theme = SegmentedControl([(mode.value, " ") for mode in ThemeMode])
+        self.theme.chosen.connect(lambda mode: context.actions.run(f"view.theme.{mode}"))
+        self.scale = QComboBox()
+        self.scale.addItems([f"{scale} %" for scale in SCALES])
+        self.scale.setCurrentIndex(SCALES.index(saved_scale(context.settings)))
+        self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES[place]))
+        self.reset = QPushButton()
+        self.reset.clicked.connect(lambda _checked=False: context.actions.run("view.reset_layout"))
+        for field in (self.theme, self.scale, self.reset):
+            self.add(field)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        names = (tr("Theme"), tr("Scale"), tr("Layout"))
+        self.write(tr("Appearance"), names, tr("The scale counts from the next start of Orbit; everything else at once."))
+        for mode, name in THEME_NAMES.items():
+            self.theme.set_text(mode.value, tr(name))
+        self.reset.setText(tr("Reset the layout"))
+        self.scale.setAccessibleName(tr("Scale"))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is in use."""
+        self.theme.choose(self._context.theme.mode.value)
+
+
+class LanguagePanel(_Section):
+    """Language, and whether times are local."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context = context
+        self.language = SegmentedControl(list(LANGUAGES.items()))
+        self.language.chosen.connect(context.set_language)
+        self.zone = SegmentedControl([(LOCAL, " "), (UTC, "UTC")])
+        self.zone.chosen.connect(lambda zone: context.times.set_utc(zone == UTC))
+        self.add(self.language)
+        self.add(self.zone)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        note = tr("Names from the broker, topics, groups and keys, are never translated.")
+        self.write(tr("Language and time"), (tr("Language"), tr("Times in")), note)
+        self.zone.set_text(LOCAL, tr("Local time"))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is in use."""
+        language = str(self._context.settings.value("language", "")) or system_language()
+        self.language.choose(language if language in LANGUAGES else "en")
+        self.zone.choose(UTC if self._context.times.utc else LOCAL)
+
+
+class KeyboardPanel(_Section):
+    """Leads to the shortcut sheet."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self.sheet = QPushButton()
+        self.sheet.clicked.connect(lambda _checked=False: context.actions.run("help.shortcuts"))
+        self.add(self.sheet)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        note = tr("Every action has its key there; ? opens the sheet from anywhere, Ctrl+K finds any action by name.")
+        self.write(tr("Keyboard"), (tr("Shortcuts"),), note)
+        self.sheet.setText(tr("Show the keyboard shortcuts"))
+
+    def refresh(self) -> None:
+        """Nothing here changes by itself."""
+
+
+class NotificationsPanel(_Section):
+    """Through what alerts are told; the rules themselves are on their page."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._center = context.alerts
+        self.desktop = QCheckBox()
+        self.desktop.toggled.connect(self._center.set_tells_desktop)
+        self.rules = QPushButton()
+        self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
+        self.add(self.desktop)
+        self.add(self.rules)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        there = self._center.has_desktop
+        missing = "" if there else tr("This desktop shows no messages of programs; alerts are shown in the window.")
+        self.write(tr("Notifications"), (tr("Alerts"), tr("Rules and web hook")), missing)
+        self.desktop.setText(tr("Tell through the desktop"))
+        self.desktop.setEnabled(there)
+        self.rules.setText(tr("Open the alerts"))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is in use."""
+        self.desktop.setChecked(self._center.tells_desktop)

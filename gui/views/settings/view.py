@@ -1,0 +1,126 @@
+"""The Settings page: sections on the left, one of them on the right. Everything is kept at once, unless it says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from gui.text import tr
+from gui.theme.tokens import Size
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.settings.broker_panel import BrokerPanel
+from gui.views.settings.connections_panel import ConnectionsPanel
+from gui.views.settings.look_panel import AppearancePanel, KeyboardPanel, LanguagePanel, NotificationsPanel
+from gui.widgets.basic import IconButton
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+NAVIGATION_WIDTH = 190
+
+
+Section = ConnectionsPanel | BrokerPanel | AppearancePanel | LanguagePanel | KeyboardPanel | NotificationsPanel
+
+_SECTIONS: tuple[tuple[str, str, str, Callable[[PageContext], Section]], ...] = (
+    ("connections", "Connections", "share-network", ConnectionsPanel),
+    ("broker", "Embedded broker", "database", BrokerPanel),
+    ("appearance", "Appearance", "sun", AppearancePanel),
+    ("language", "Language and time", "translate", LanguagePanel),
+    ("keyboard", "Keyboard", "keyboard", KeyboardPanel),
+    ("notifications", "Notifications", "bell", NotificationsPanel),
+)
+"""Key, English title, glyph, and what makes it when it is first shown."""
+
+
+class SettingsView(PageView):
+    """Sections are made when they are first shown."""
+
+    page_id = "settings"
+    title = "Settings"
+    icon = "gear-six"
+    dims_when_lost = False
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._made: dict[str, Section] = {}
+        self._current = ""
+        self._stack = QStackedWidget()
+        self._group = QButtonGroup(self)
+        self.buttons: dict[str, QPushButton] = {}
+        self._build()
+        context.theme.changed.connect(lambda _tokens: self._refresh())
+        context.times.changed.connect(self._refresh)
+        self.show_section(_SECTIONS[0][0])
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def open(self, arguments: PageArguments) -> None:
+        wanted = arguments.get("show")
+        if isinstance(wanted, str) and wanted in self.buttons:
+            self.show_section(wanted)
+
+    def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  sections ask the source
+        if self._current == "connections":
+            self._refresh()
+
+    def status_changed(self, status: SourceStatus) -> None:  # noqa: ARG002  as above
+        self._refresh()
+
+    def refresh(self) -> None:
+        self._refresh()
+
+    def retranslate(self) -> None:
+        for key, title, _glyph, _make in _SECTIONS:
+            self.buttons[key].setText(tr(title))
+            self.buttons[key].setAccessibleName(tr(title))
+        for section in self._made.values():
+            section.retranslate()
+
+    def show_section(self, key: str) -> None:
+        """Show a section by its key."""
+        if key not in self._made:
+            make = next(make for known, _title, _glyph, make in _SECTIONS if known == key)
+            made = self._made[key] = make(self.context)
+            self._stack.addWidget(made)
+            made.retranslate()
+        self._current = key
+        self.buttons[key].setChecked(True)
+        self._stack.setCurrentWidget(self._made[key])
+        self._refresh()
+
+    def section(self, key: str) -> Section:
+        """A section that was shown."""
+        return self._made[key]
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        navigation = QWidget()
+        navigation.setFixedWidth(NAVIGATION_WIDTH)
+        lines = QVBoxLayout(navigation)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(2)
+        for key, title, glyph, _make in _SECTIONS:
+            button = IconButton(self.context.theme, glyph, title, role="section", on_click=partial(self._chosen, key))
+            button.setCheckable(True)
+            self._group.addButton(button)
+            self.buttons[key] = button
+            lines.addWidget(button)
+        lines.addStretch(1)
+        line = QHBoxLayout()
+        line.setSpacing(Size.GAP)
+        line.addWidget(navigation, 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self._stack, 1)
+        self.content.addLayout(line, 1)
+
+    def _chosen(self, key: str) -> None:
+        self.show_section(key)
+        self.place_changed.emit({"show": key})
+
+    def _refresh(self) -> None:
+        section = self._made.get(self._current)
+        if section is not None:
+            section.refresh()

@@ -1,0 +1,204 @@
+"""The Settings page, and what it keeps."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import WorkerError
+from gui.bridge import scale
+from gui.bridge.options import WorkerOptions
+from gui.bridge.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
+from gui.operations.actions import Action
+from gui.views.settings.view import SettingsView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, SettingsView)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return QSettings(str(tmp_path / "kept.ini"), QSettings.Format.IniFormat)
+
+
+# ---- what is kept ----
+
+
+def test_what_is_kept_is_read_back(settings):
+    saved = SavedBroker(Path("/data/orbit"), 9877, 0, 512)
+    write_saved(settings, saved)
+    assert read_saved(settings) == saved
+    write_saved(settings, SavedBroker())
+    assert read_saved(settings) == SavedBroker()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("broker/store", "relative/path"), ("broker/ns_port", "65536"), ("broker/port", "²"), ("broker/history_mib", "1")],
+)
+def test_what_cannot_be_used_is_left_out(settings, key, value):
+    settings.setValue(key, value)
+    assert read_saved(settings) == SavedBroker()
+
+
+def test_the_command_line_comes_before_what_is_kept(tmp_path):
+    saved = SavedBroker(Path("/data/orbit"), 9877, 10912, 512)
+    plain = with_saved(WorkerOptions(default_store()), saved)
+    assert (plain.store, plain.name_server_port, plain.broker_port, plain.history_mib) == (
+        Path("/data/orbit"),
+        9877,
+        10912,
+        512,
+    )
+    given = WorkerOptions(tmp_path, name_server_port=1, broker_port=2, history_mib=3)
+    assert with_saved(given, saved) == given
+
+
+def test_the_worker_is_told_the_size_of_the_history(tmp_path):
+    assert "--history-mib" not in WorkerOptions(tmp_path).arguments()
+    words = WorkerOptions(tmp_path, history_mib=64).arguments()
+    assert words[words.index("--history-mib") + 1] == "64"
+
+
+def test_the_scale_is_taken_before_the_start_unless_the_environment_says_another(settings, monkeypatch):
+    monkeypatch.delenv("QT_SCALE_FACTOR", raising=False)
+    scale.apply_scale(settings)
+    assert "QT_SCALE_FACTOR" not in scale.os.environ
+    settings.setValue(scale.SCALE_KEY, 150)
+    scale.apply_scale(settings)
+    assert scale.os.environ["QT_SCALE_FACTOR"] == "1.5"
+    settings.setValue(scale.SCALE_KEY, 200)
+    scale.apply_scale(settings)
+    assert scale.os.environ["QT_SCALE_FACTOR"] == "1.5"
+    settings.setValue(scale.SCALE_KEY, "1e9")
+    assert scale.saved_scale(settings) == 100
+
+
+# ---- the page ----
+
+
+def test_every_hop_of_the_connection_is_tried(make_view, source):
+    view = make_view(source)
+    section = view.section("connections")
+    QAbstractItemModelTester(section.hops, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    QAbstractItemModelTester(section.connections, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    assert [section.hops.index(row, 3).data() for row in range(3)] == ["OK", "OK", "OK"]
+    assert section.connections.index(0, 2).data() == "Running"
+    assert ("Reached", "from this machine only") in section.facts.pairs()
+
+
+def test_what_lies_behind_a_fault_is_not_tried(make_view, source):
+    view = make_view(source)
+    section = view.section("connections")
+    source.fail_with = WorkerError("no answer in 15 s")
+    section.test_button.click()
+    assert [section.hops.index(row, 3).data() for row in range(3)] == ["Failed", "Not tried", "Not tried"]
+    assert section.fault.text == "Broker process does not answer no answer in 15 s"
+
+
+def test_a_broker_that_is_gone_says_why(make_view, source):
+    view = make_view(source)
+    source.status, source.ready, source.reason = SourceStatus.LOST, None, WorkerError("it crashed")
+    view.status_changed(SourceStatus.LOST)
+    section = view.section("connections")
+    section.test_button.click()
+    assert section.connections.index(0, 2).data() == "Lost"
+    assert "it crashed" in section.fault.text
+
+
+def test_ports_and_folder_are_kept_for_the_next_start(make_view, source, window):
+    view = make_view(source)
+    view.open({"show": "broker"})
+    section = view.section("broker")
+    section.store.setText("/data/orbit")
+    section.name_server.setText("9877")
+    section.name_server.textEdited.emit("9877")
+    section.save.click()
+    assert read_saved(view.context.settings) == SavedBroker(Path("/data/orbit"), 9877)
+    assert not section.save.isEnabled()
+    section.restart.click()
+    assert window.restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "fault"),
+    [
+        ("store", "here", "The folder is no whole path; it begins with /"),
+        ("broker", "70000", "Ports are numbers from 0 (any free one) to 65535"),
+        ("history", "3", "The history takes 16 to 65,536 MiB"),
+    ],
+)
+def test_what_cannot_be_is_not_kept(make_view, source, field, text, fault):
+    view = make_view(source)
+    view.open({"show": "broker"})
+    section = view.section("broker")
+    getattr(section, field).setText(text)
+    getattr(section, field).textEdited.emit(text)
+    assert section.fault.text() == fault
+    section.keep()
+    assert read_saved(view.context.settings) == SavedBroker()
+
+
+def test_two_equal_ports_are_refused(make_view, source):
+    view = make_view(source)
+    view.open({"show": "broker"})
+    section = view.section("broker")
+    section.name_server.setText("9000")
+    section.broker.setText("9000")
+    section.broker.textEdited.emit("9000")
+    assert section.fault.text() == "The two ports are the same"
+
+
+def test_the_look_is_changed_by_the_actions_of_the_window(make_view, source, window):
+    view = make_view(source)
+    ran = []
+    for name in ("view.theme.light", "view.reset_layout", "help.shortcuts"):
+        view.context.actions.add(Action(name, "Close", partial(ran.append, name)))
+    view.open({"show": "appearance"})
+    appearance = view.section("appearance")
+    appearance.theme.chosen.emit("light")
+    appearance.reset.click()
+    appearance.scale.activated.emit(3)
+    view.open({"show": "keyboard"})
+    view.section("keyboard").sheet.click()
+    assert ran == ["view.theme.light", "view.reset_layout", "help.shortcuts"]
+    assert scale.saved_scale(view.context.settings) == 150
+
+    view.open({"show": "language"})
+    view.section("language").language.chosen.emit("zh")
+    view.section("language").zone.chosen.emit("local")
+    assert window.languages == ["zh"]
+    assert not view.context.times.utc
+
+
+def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
+    view = make_view(source)
+    view.open({"show": "notifications"})
+    section = view.section("notifications")
+    section.desktop.setChecked(False)
+    assert not view.context.alerts.tells_desktop
+    section.rules.click()
+    assert window.opened == [("alerts", {})]
+
+
+def test_sections_are_made_when_they_are_shown(make_view, source):
+    view = make_view(source)
+    assert set(view._made) == {"connections"}
+    for key in view.buttons:
+        view.show_section(key)
+    view.retranslate()
+    assert set(view._made) == set(view.buttons)
