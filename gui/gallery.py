@@ -34,7 +34,13 @@ DEMO_SECONDS = 45.0
 PAGE_SETTLE_S = 2.5
 """What a page gets to ask for its data and to paint it: two turns of the live cadence."""
 TURN_MS = 20
-PARTS = (("delay", "timers"), ("transactions", "rolled back"), ("transactions", "given up"), ("transactions", "atomic"))
+PARTS = (
+    ("delay", "timers"),
+    ("transactions", "rolled back"),
+    ("transactions", "given up"),
+    ("transactions", "atomic"),
+    ("settings", "broker"),
+)
 """Parts of pages that get a picture of their own."""
 
 

@@ -521,3 +521,20 @@ class FakeTimes:
 
     def call_later(self, _seconds, call):
         self._later.append(call)
+
+    asyncio.run(run())
+
+
+def test_what_goes_through_a_connection_is_counted_the_same_at_both_ends():
+    async def run():
+        async with Server() as server:
+            connection = await connect(server.server.address)
+            for size in (0, 70_000):
+                await connection.request(RemotingCommand(ECHO, {"name": "x"}, bytes(size)))
+            (served,) = server.connections
+            assert served.bytes_in == connection.bytes_out > 70_000
+            assert served.bytes_out == connection.bytes_in > 70_000
+            assert served.connected_at <= served.last_active
+            connection.close()
+
+    asyncio.run(run())
