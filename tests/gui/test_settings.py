@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from gui.bridge import scale
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
 from gui.operations.actions import Action
+from gui.views.settings import connection_doctor
+from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource
 
 
 @pytest.fixture
-def make_view(show_page):
+def make_view(show_page, monkeypatch):
+    monkeypatch.setattr(connection_doctor, "reach_by_tcp", lambda _address, done, _failed, _parent: done())
     return partial(show_page, SettingsView)
 
 
@@ -99,6 +103,19 @@ def test_every_hop_of_the_connection_is_tried(make_view, source):
     assert [section.hops.index(row, 3).data() for row in range(3)] == ["OK", "OK", "OK"]
     assert section.connections.index(0, 2).data() == "Running"
     assert ("Reached", "from this machine only") in section.facts.pairs()
+
+
+def test_a_port_is_reached_as_a_client_reaches_it(qapp, qtbot, monkeypatch):
+    monkeypatch.setattr(connection_doctor, "REACH_MS", 60_000)
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        reach_by_tcp(address, lambda: told.append("reached"), told.append, qapp)
+        qtbot.waitUntil(lambda: bool(told), timeout=60_000)
+    reach_by_tcp(address, lambda: told.append("reached"), told.append, qapp)
+    qtbot.waitUntil(lambda: len(told) == 2, timeout=60_000)
+    assert told[0] == "reached"
+    assert "refused" in told[1].lower()
 
 
 def test_what_lies_behind_a_fault_is_not_tried(make_view, source):

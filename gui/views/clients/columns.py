@@ -13,6 +13,7 @@ SECTIONS = {
     Role.OTHER: "Other connections",
     Role.OUT: "Connections out",
 }
+RETRY_PREFIX = "%RETRY%"
 NOTE_NAMES = {Note.OLD: "Old", Note.SILENT: "Silent"}
 
 
@@ -20,10 +21,10 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     """Columns of the table of clients."""
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
-        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=128),
-        Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=98),
-        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=138),
-        Column("topics", "Topics and filter", topics_text, dim=True, width=156),
+        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
+        Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=108),
+        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=142),
+        Column("topics", "Topics and filter", topics_text, dim=True, width=124),
         Column(
             "requests",
             "Req /s",
@@ -31,7 +32,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             sort=lambda row: row.traffic.requests,
             tip=lambda row: tr("{count} requests since it connected", count=f"{row.requests:,}"),
             right=True,
-            width=64,
+            width=66,
         ),
         Column(
             "in",
@@ -41,7 +42,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=f"{row.bytes_in:,}"),
             right=True,
             dim=True,
-            width=84,
+            width=90,
         ),
         Column(
             "out",
@@ -51,7 +52,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=f"{row.bytes_out:,}"),
             right=True,
             dim=True,
-            width=84,
+            width=90,
         ),
         Column(
             "heartbeat",
@@ -61,7 +62,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: times.full(row.heartbeat_ms),
             right=True,
             dim=True,
-            width=86,
+            width=82,
         ),
         Column(
             "connected",
@@ -71,9 +72,9 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: times.full(row.connected_ms),
             right=True,
             dim=True,
-            width=94,
+            width=100,
         ),
-        Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=80),
+        Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78),
     ]
 
 
@@ -99,7 +100,9 @@ def topics_text(row: ClientRow) -> str:
         return tr("registers at the name server")
     if row.role is Role.OTHER:
         return tr("at the name server") if row.side == "name server" else tr("in no group")
-    return ", ".join(f"{topic} {filter_}".strip() for topic, filter_ in row.topics) or UNKNOWN
+    # Every consumer subscribes its group's retry topic; saying so of each would hide what differs.
+    own = [(topic, filter_) for topic, filter_ in row.topics if not topic.startswith(RETRY_PREFIX)]
+    return ", ".join(f"{topic} {filter_}".strip() for topic, filter_ in own) or UNKNOWN
 
 
 def heartbeat_text(row: ClientRow) -> str:

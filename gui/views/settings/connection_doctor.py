@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtNetwork import QTcpSocket
 
 from broker_core.api import AskBroker, OrbitError, RequestCode
 from gui.models.table import CellKind, Column
@@ -37,6 +39,7 @@ class Hop:
     is_tried: bool = False
 
 
+REACH_MS = 3_000
 WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
 
 
@@ -63,8 +66,40 @@ def _result_state(hop: Hop) -> State:
     return State.CRITICAL if hop.fault else State.HEALTHY
 
 
+class Reach(Protocol):
+    """Connects to ``host:port``; one of the two is called later, `failed` with the reason."""
+
+    def __call__(self, address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject, /) -> None: ...
+
+
+def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject) -> None:
+    """Open a connection as a client does, and close it again."""
+    host, _colon, port = address.rpartition(":")
+    socket = QTcpSocket(parent)
+    limit = QTimer(socket)
+    limit.setSingleShot(True)
+
+    def end(tell: Callable[[], None]) -> None:
+        limit.stop()
+        socket.blockSignals(True)
+        socket.abort()
+        socket.deleteLater()
+        tell()
+
+    socket.connected.connect(lambda: end(done))
+    socket.errorOccurred.connect(lambda _error: end(partial(failed, socket.errorString())))
+    limit.timeout.connect(lambda: end(partial(failed, tr("no connection within {count} s", count=REACH_MS // 1_000))))
+    limit.start(REACH_MS)
+    socket.connectToHost(host.strip("[]"), int(port))
+
+
 class ConnectionDoctor(QObject):
     """Tries one hop after the other; the ones behind a fault are not tried.
+
+    Args:
+        source: The cluster.
+        parent: The owner.
+        reach: How an address is connected to; None: by TCP.
 
     Signals:
         changed: A hop was tried.
@@ -74,19 +109,19 @@ class ConnectionDoctor(QObject):
     changed = Signal()
     ended = Signal()
 
-    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+    def __init__(self, source: ClusterSource, parent: QObject, *, reach: Reach | None = None) -> None:
         super().__init__(parent)
         self._source = source
+        self._reach = reach or reach_by_tcp
+        self._run = 0
         self._query: LatestQuery[Any] = LatestQuery(self)
         self._began_s = 0.0
         self.hops: list[Hop] = []
 
-    @property
-    def is_running(self) -> bool:
-        return self._query.waiting
-
     def run(self) -> None:
-        """Try all hops anew."""
+        """Try all hops anew; what still runs is given up."""
+        self._run += 1
+        self._query.cancel()
         ready = self._source.ready
         addresses = ("", "") if ready is None else (ready.name_server, ready.broker)
         self.hops = [Hop(WORKER, tr("this machine")), Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
@@ -106,7 +141,26 @@ class ConnectionDoctor(QObject):
         return asks[number]()
 
     def _try(self, number: int) -> None:
+        """Ask a hop; one with an address of its own is connected to first, as a client would."""
         self._began_s = time.monotonic()
+        if number == 0:
+            self._ask(number)
+            return
+        run = self._run
+        address = self.hops[number].address
+
+        def current(work: Callable[[], None]) -> None:
+            if run == self._run:
+                work()
+
+        self._reach(
+            address,
+            lambda: current(lambda: self._ask(number)),
+            lambda reason: current(lambda: self._tried(number, -1.0, reason)),
+            self,
+        )
+
+    def _ask(self, number: int) -> None:
         self._query.ask(
             self._asks(number),
             lambda _answer: self._tried(number, (time.monotonic() - self._began_s) * 1_000, ""),

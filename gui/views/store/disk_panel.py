@@ -53,7 +53,7 @@ class DiskPanel(Panel):
         what = (tr("expired files go"), forced, tr("puts are refused"))
         facts = [
             (
-                tr("At {percent} %: {what}", percent=percent, what=text),
+                tr("{percent} %: {what}", percent=percent, what=text),
                 reached_text(reached_in_ms(total * percent / 100 if total > 0 else math.nan, growth)),
             )
             for (percent, _state), text in zip(limits, what, strict=True)
