@@ -860,7 +860,7 @@ class StorePicture:
     log_file_bytes: int
     log_base: list[int]
     log_first_ms: list[int]
-    """Store time of the first record, -1 where none is."""
+    """Store time of the first record, -1 where none is and for all but the 64 newest files."""
     log_modified_ms: list[int]
     log_min: int
     log_end: int

@@ -323,6 +323,10 @@ class CommitLog:
         """When each file was written to last, oldest file first."""
         return [self.path(base).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
 
+    def first_bytes(self, base: int, size: int) -> bytes:
+        """Begin of a file, read and not mapped."""
+        return self._disk.read_at(self.path(base), size, 0)
+
     def remove_oldest(self, count: int) -> int:
         """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from broker_core.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, store_timestamp_ms
 from broker_core.store.cleanup import Cleaner, CleaningRun
 from broker_core.store.commit_log import CommitLog
 from broker_core.store.consume_queue import UNIT_BYTES
@@ -14,13 +15,25 @@ from broker_core.store.flush import FlushRun, FlushService
 from broker_core.store.index_service import IndexService
 from broker_core.store.queue_table import QueueTable
 
+FIRST_TIMES_MAX = 64
+"""Files of the log whose first record is looked at, the newest; more find no room on a screen."""
+_HEAD_BYTES = 96
+"""Enough of a record to know when it was stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of the commit log; ``modified_ms`` is when it was written to last."""
+    """A file of the commit log.
+
+    Attributes:
+        base: Its first offset, which is its name.
+        modified_ms: When it was written to last.
+        first_ms: Store time of its first record, -1 where there is none, or the file is none of the newest.
+    """
 
     base: int
     modified_ms: int
+    first_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +108,12 @@ def take_picture(
     Raises:
         OSError: A file cannot be looked at.
     """
-    files = [LogFile(base, log.path(base).stat().st_mtime_ns // 1_000_000) for base in list(log.bases)]
+    bases = list(log.bases)
+    newest = frozenset(bases[-FIRST_TIMES_MAX:])
+    files = [
+        LogFile(base, log.path(base).stat().st_mtime_ns // 1_000_000, _first_ms(log, base) if base in newest else -1)
+        for base in bases
+    ]
     end, flushed, backlog = log.end, log.flushed, index.backlog_bytes
     return StoreInside(
         log_file_bytes=log.file_bytes,
@@ -120,6 +138,15 @@ def take_picture(
         overdue_files=cleaner.overdue_files(),
         flushes=list(flushing.runs),
     )
+
+
+def _first_ms(log: CommitLog, base: int) -> int:
+    # Read, not looked at through the mapping: a page that is not in memory would stop every thread of the broker.
+    head = log.first_bytes(base, _HEAD_BYTES)
+    if base >= log.end or len(head) < _HEAD_BYTES:
+        return -1
+    _size, magic = SIZE_AND_MAGIC.unpack_from(head)
+    return store_timestamp_ms(head) if magic in (MAGIC_V1, MAGIC_V2) else -1
 
 
 def _topics(queues: QueueTable) -> list[TopicQueues]:

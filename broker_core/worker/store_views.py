@@ -8,7 +8,6 @@ from typing import Protocol
 
 from broker_core.config import StoreConfig
 from broker_core.ipc.schema import StorePicture
-from broker_core.message.record import store_timestamp_ms
 from broker_core.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.store.flush import FlushRun
 from broker_core.store.picture import StoreInside
@@ -27,8 +26,6 @@ class InsideStore(Protocol):
 
     def stats(self) -> StoreStats: ...
 
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
 
 def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
     """Everything that is told of a store; on a thread, as it looks at files.
@@ -42,7 +39,7 @@ def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
         taken_ms=now_ms,
         log_file_bytes=inside.log_file_bytes,
         log_base=[file.base for file in inside.log_files],
-        log_first_ms=[_first_ms(store, file.base) if file.base < inside.log_end else -1 for file in inside.log_files],
+        log_first_ms=[file.first_ms for file in inside.log_files],
         log_modified_ms=[file.modified_ms for file in inside.log_files],
         log_min=inside.log_min,
         log_end=inside.log_end,
@@ -93,8 +90,3 @@ def longest_flush_ms(runs: list[FlushRun], now_s: float) -> float:
             break
         longest = max(run.took_s * 1_000, longest) if not math.isnan(longest) else run.took_s * 1_000
     return longest
-
-
-def _first_ms(store: InsideStore, physical_offset: int) -> int:
-    record = store.record_at(physical_offset)
-    return -1 if record is None else store_timestamp_ms(record)

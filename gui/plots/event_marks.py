@@ -12,6 +12,8 @@ MARK_NAMES = {
     "broker_started": "Restart",
     "offsets_moved_back": "Moved back",
     "action": "Console action",
+    "alert": "Alert",
+    "note": "Note",
 }
 """Kinds of events that charts show, with their English names."""
 MARKS_MAX = 24

@@ -124,8 +124,9 @@ class AlertsView(PageView):
             self.start_rule(series, float(threshold) if isinstance(threshold, int | float) else 0.0)
 
     def state_changed(self, state: ClusterState) -> None:
-        self._state = state
-        self.form.set_series(known_series(state))
+        before, self._state = self._state, state
+        if before is None or before.catalog is not state.catalog:
+            self.form.set_series(known_series(state))
         self._show_rules()
         self._draw()
         if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._query.waiting:

@@ -35,6 +35,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
+ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
+"""Least time between two looks; more than so many connections cost the broker's loop enough to look less often."""
 
 
 class Shown(Enum):
@@ -77,6 +79,7 @@ class ClientsView(PageView):
         theme = context.theme
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._rates = ConnectionRates()
+        self._asked_ms = -1
         self._shown = Shown.ALL
         self._words: list[str] = []
         self.search = SearchField(theme, " ", "funnel")
@@ -112,13 +115,16 @@ class ClientsView(PageView):
         if isinstance(client, str) and client:
             self._find(client)
 
-    def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the connections are asked for
-        if not self._query.waiting:
+    def state_changed(self, state: ClusterState) -> None:
+        step_ms = ASK_MS if len(self.clients.rows) <= MANY else ASK_MANY_MS
+        if not 0 <= state.taken_ms - self._asked_ms < step_ms and not self._query.waiting:
+            self._asked_ms = state.taken_ms
             self.refresh()
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is not SourceStatus.READY:
             self._rates = ConnectionRates()
+            self._asked_ms = -1
 
     def refresh(self) -> None:
         if self.context.source.status is SourceStatus.READY:

@@ -29,7 +29,7 @@ def test_files_positions_and_queues_are_told(tmp_path):
         put(store, clock, "audit")
         inside = store.inside()
 
-        assert [file.base for file in inside.log_files] == [0, FILE_BYTES]
+        assert [(file.base, file.first_ms) for file in inside.log_files] == [(0, clock()), (FILE_BYTES, clock())]
         assert (inside.log_min, inside.log_end) == (store.commit_log_min_offset, store.commit_log_max_offset)
         assert inside.log_flushed <= inside.log_end
         assert inside.log_min <= inside.indexed <= inside.log_end
@@ -76,3 +76,12 @@ def test_a_cleaning_run_is_remembered_with_what_it_deleted(tmp_path):
         (run,) = inside.cleanings
         assert isinstance(run, CleaningRun)
         assert (run.trigger, run.cleaned.log_files, run.error) == (Trigger.MANUAL, files - 1, "")
+
+
+def test_of_very_many_files_only_the_newest_are_looked_into(tmp_path, monkeypatch):
+    monkeypatch.setattr("broker_core.store.picture.FIRST_TIMES_MAX", 1)
+    clock = ManualClock()
+    with opened(tmp_path, clock) as store:
+        for _ in range(100):
+            put(store, clock, "orders")
+        assert [file.first_ms for file in store.inside().log_files] == [-1, clock()]
