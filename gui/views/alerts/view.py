@@ -22,6 +22,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text, known_series
+from gui.views.events.words import text_of
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.data_grid import DataGrid
@@ -415,8 +416,8 @@ def rule_columns() -> list[Column[RuleRow]]:
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
                state=lambda one: STATE_COLOURS[one.state], width=86),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150),
-        Column("worst", "Found", lambda one: one.worst, width=120),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=178),
+        Column("worst", "Found", lambda one: one.worst, width=104),
     ]  # fmt: skip
 
 
@@ -424,5 +425,5 @@ def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
     """Columns of what was told."""
     return [
         Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
-        Column("text", "Alert", lambda one: one.text),
+        Column("text", "Alert", text_of),
     ]

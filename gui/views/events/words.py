@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gui.broker_words import broker_text
-from gui.text import tr
+from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
 from monitoring.admin.events import EventGroup, EventRow
 
@@ -65,12 +65,15 @@ ACTION_NAMES = {
     "timer.move": "Timers moved",
 }
 FAILED = ".failed"
+_ALERTS = KnownTexts("{alert}: {value}, above {limit}", "{alert}: {value}, below {limit}", "{alert} is over, now {value}")
 
 
 def text_of(row: EventRow) -> str:
     """What happened, in a sentence."""
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
+    if row.group is EventGroup.ALERT:
+        return _ALERTS.text(row.text)
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
     return broker_text(row.text)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.text import tr
-from gui.theme.tokens import Size
+from gui.theme.tokens import Size, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
@@ -50,7 +50,6 @@ class SettingsView(PageView):
         self._group = QButtonGroup(self)
         self.buttons: dict[str, QPushButton] = {}
         self._build()
-        context.theme.changed.connect(lambda _tokens: self._refresh())
         context.times.changed.connect(self._refresh)
         self.show_section(_SECTIONS[0][0])
         self.retranslate()
@@ -70,6 +69,9 @@ class SettingsView(PageView):
         self._refresh()
 
     def refresh(self) -> None:
+        self._refresh()
+
+    def theme_changed(self, tokens: Tokens) -> None:  # noqa: ARG002  sections ask the theme
         self._refresh()
 
     def retranslate(self) -> None:
