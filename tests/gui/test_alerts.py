@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QSettings
-from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
+from PySide6.QtTest import QAbstractItemModelTester, QTest
+from PySide6.QtWidgets import QApplication
 
 from broker_core.api import NoteEvent, UsageError
 from gui.operations import alert_center
@@ -199,20 +200,29 @@ def test_rules_stand_where_their_findings_put_them(make_view, source):
 def test_a_threshold_is_dragged_on_the_chart_and_saved(make_view, source):
     view = make_view(source)
     view.chart.threshold_moved.emit(12_345.6)
-    assert view.form.threshold.text() == "12345.6"
+    assert view.form.threshold.text() == "12300"
     view.state_changed(source.state)
-    assert view.chart._threshold.value() == 12_345.6
+    assert view.chart._threshold.value() == 12_300
     view.form.save.click()
-    assert next(rule.threshold for rule in view.center.rules if rule.rule_id == "lag") == 12_345.6
+    assert next(rule.threshold for rule in view.center.rules if rule.rule_id == "lag") == 12_300
 
 
-def test_the_line_on_the_chart_tells_where_it_was_let_go(make_view, source, qtbot):
+def test_the_line_on_the_chart_follows_the_mouse(make_view, source, qtbot):
     view = make_view(source)
-    line = view.chart._threshold
-    with qtbot.waitSignal(view.chart.threshold_moved) as told:
-        line.setValue(9_000)
-        line.sigPositionChangeFinished.emit(line)
-    assert told.args == [9_000.0]
+    plot, box = view.chart._plot, view.chart._plot.getViewBox()
+    x = sum(box.viewRange()[0]) / 2
+    start, end = (plot.mapFromScene(box.mapViewToScene(QPointF(x, y))) for y in (15_000, 8_000))
+    port, left = plot.viewport(), Qt.MouseButton.LeftButton
+    QTest.mouseMove(port, start)
+    QTest.mousePress(port, left, Qt.KeyboardModifier.NoModifier, start)
+    for step in range(1, 11):
+        QTest.mouseMove(port, QPoint(start.x(), start.y() + (end.y() - start.y()) * step // 10))
+        QApplication.processEvents()
+    with qtbot.waitSignal(view.chart.threshold_moved, timeout=20_000) as told:
+        QTest.mouseRelease(port, left, Qt.KeyboardModifier.NoModifier, end)
+    assert told.args[0] == pytest.approx(8_000, rel=0.05)
+    assert float(view.form.threshold.text()) == pytest.approx(8_000, rel=0.05)
+    assert view.form.save.isEnabled()
 
 
 def test_a_new_rule_is_there_once_it_is_saved(make_view, source):

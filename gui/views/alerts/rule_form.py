@@ -99,8 +99,8 @@ class RuleForm(QWidget):
             completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
 
     def set_threshold(self, value: float) -> None:
-        """Write another threshold, e.g. one that was dragged on the chart."""
-        self.threshold.setText(f"{value:.6g}")
+        """Write a threshold that was dragged on the chart; a hand is exact to three digits."""
+        self.threshold.setText(f"{float(f'{value:.3g}'):.10g}")
         self._check()
 
     @property
