@@ -22,7 +22,7 @@ from gui.views.registry import PAGES
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_history, fake_state
 
-ROUNDS = int(os.environ.get("ORBIT_GUI_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("ORBIT_GUI_ROUNDS", "6"))
 """50 and more find rarer faults, in minutes."""
 KEPT_BY_QT = "object QPanGesture"
 """Qt keeps one for each scroll area that has been, some hundred bytes, until the program ends."""
