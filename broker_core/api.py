@@ -225,7 +225,7 @@ __all__ = [
     "emit",
     "error_from_wire",
     "parse_object",
-    "refusal",
     "parse_properties",
+    "refusal",
     "setting_specs",
 ]

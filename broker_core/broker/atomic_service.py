@@ -62,6 +62,7 @@ class AtomicService:
         durable: DurableAnswers,
         pull: PullProcessor,
         directory: Path,
+        *,
         write_positions: Callable[[], Awaitable[None]],
         journal: ActionJournal,
     ) -> None:

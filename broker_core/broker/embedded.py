@@ -276,7 +276,7 @@ class EmbeddedBroker:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
-        service = AtomicService(state, durable, dispatcher.pull, folder, write_positions, self.journal)
+        service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
         dispatcher.send.reserved = (PROPERTY,)
@@ -379,7 +379,7 @@ class EmbeddedBroker:
         """Every connection with its side: ``broker`` and ``name server`` serve it, ``registration`` is the broker's own."""
         link = None if self._link is None else self._link.connection
         own = [] if link is None else [("registration", link)]
-        served = (("broker", self._server.connections), ("name server", self._name_server.connections))
+        served = (("broker", self.client_connections), ("name server", self._name_server.connections))
         return [*((side, connection) for side, connections in served for connection in connections), *own]
 
     @property

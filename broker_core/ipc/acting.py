@@ -11,6 +11,7 @@ from broker_core.ipc.schema import (
     FindOffset,
     ForecastTimers,
     ListAtomic,
+    ListConnections,
     ListDelayed,
     ListMembers,
     ListTimers,
@@ -22,6 +23,7 @@ from broker_core.ipc.schema import (
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
+    ReadStore,
     ReadTransactionHistory,
     Shutdown,
     StartSearch,
@@ -31,6 +33,7 @@ from broker_core.remoting.administration import READING
 _LOOKING = (
     BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListDelayed, ListMembers, ListTimers,
     ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadOwnership,
+    ListConnections, ListTransactions, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadStore,
     ReadTransactionHistory, Shutdown, StartSearch,
 )  # fmt: skip
 """Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""

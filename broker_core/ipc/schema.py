@@ -99,11 +99,11 @@ class Snapshot:
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN
     none), connections, producers, consumers, commit_log_min, commit_log_max, flushed, store_bytes, disk_used_bytes,
     disk_total_bytes, flush_max_ms (longest sync of the log in the last 10 s, NaN none), held_pulls, process_cpu_s,
-    process_rss_bytes; transactions_pending, _checking, _waiting (no producer is connected), _committed, _rolled_back, _unknown, _given_up, _expired, _checks (counted since the start),
-    _half_end (of the half queue), _half_lag and _op_lag (offsets behind the ends of the two queues), _next_round_ms, _unread
-    (records that a start has still to read before all that is undecided is known); where atomic transactions are on
-    also atomic_open, _oldest_ms (start of the oldest open one, -1 none), _held_back (messages that readers do not get yet),
-    _committed, _aborted, _timed_out (since the start)."""
+    process_rss_bytes; transactions_pending, _checking, _waiting (no producer is connected), _committed, _rolled_back,
+    _unknown, _given_up, _expired, _checks (counted since the start), _half_end (of the half queue), _half_lag and _op_lag
+    (offsets behind the ends of the two queues), _next_round_ms, _unread (records that a start has still to read before all
+    that is undecided is known); where atomic transactions are on also atomic_open, _oldest_ms (start of the oldest open one,
+    -1 none), _held_back (messages that readers do not get yet), _committed, _aborted, _timed_out (since the start)."""
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
     ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""

@@ -522,8 +522,6 @@ class FakeTimes:
     def call_later(self, _seconds, call):
         self._later.append(call)
 
-    asyncio.run(run())
-
 
 def test_what_goes_through_a_connection_is_counted_the_same_at_both_ends():
     async def run():
