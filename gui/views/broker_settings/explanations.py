@@ -28,6 +28,8 @@ EXPLANATIONS = {
     "maxTransferBytesOnMessageInMemory": "The most bytes in one answer to a pull, for messages that are in memory.",
     "maxTransferCountOnMessageInDisk": "The most messages in one answer to a pull, for messages that must be read from disk.",
     "maxTransferCountOnMessageInMemory": "The most messages in one answer to a pull, for messages that are in memory.",
+    "orbitAutoCreateGroupsMax": "With so many consumer groups, a first heartbeat makes no more; an administrator still can.",
+    "orbitAutoCreateTopicsMax": "With so many topics, a first message makes no more; an administrator still can.",
     "osPageCacheBusyTimeOutMills": "A write that takes longer than this, in ms, means a busy disk; sends are then refused.",
     "registerNameServerPeriod": "How often, in ms, the broker registers at its name server.",
     "shortPollingTimeMills": "How long, in ms, a pull that finds nothing waits while long polling is off.",
