@@ -31,10 +31,9 @@ from broker_core.ipc.schema import (
 from broker_core.remoting.administration import READING
 
 _LOOKING = (
-    BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListDelayed, ListMembers, ListTimers,
-    ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadOwnership,
-    ListConnections, ListTransactions, ReadEvents, ReadHistory, ReadMessage, ReadMessageById, ReadStore,
-    ReadTransactionHistory, Shutdown, StartSearch,
+    BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListConnections, ListDelayed,
+    ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadMessage, ReadMessageById,
+    ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartSearch,
 )  # fmt: skip
 """Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
 

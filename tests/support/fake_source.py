@@ -73,7 +73,6 @@ from monitoring.series import History
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.fake_broker import fake_broker_answer
-from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_store
 from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
 
 if TYPE_CHECKING:
