@@ -94,7 +94,7 @@ def _worker(arguments: argparse.Namespace) -> int:
     )
 
 
-def _open_history(store: Path, started_ms: int, *, mebibytes: int) -> HistoryKeeper:
+def _open_history(store: Path, started_ms: int, *, mebibytes: int = 0) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_history

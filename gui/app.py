@@ -23,7 +23,6 @@ from PySide6.QtWidgets import QApplication
 from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import read_saved, with_saved
-from gui.bridge.scale import apply_scale
 from gui.language import LanguageSwitch, system_language
 from gui.main_window.clusters import EMBEDDED, Cluster, Clusters, remembered
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
@@ -73,7 +72,7 @@ class WindowOptions:
 
 def run_window(options: WindowOptions) -> int:
     """Show the window until it is closed; returns the exit code of the program."""
-    if options.single and reach_window(options.worker.store, options.link):
+    if options.single and reach_window(_with_kept(options).store, options.link):
         return 0
     set_scale(options.settings_file)
     application = make_application()
@@ -82,6 +81,11 @@ def run_window(options: WindowOptions) -> int:
         console.window.open_link(options.link)
     console.window.show()
     return application.exec()
+
+
+def _with_kept(options: WindowOptions) -> WorkerOptions:
+    """What the worker is started with: the command line first, then what the Settings page keeps."""
+    return with_saved(options.worker, read_saved(QSettings(str(options.settings_file), QSettings.Format.IniFormat)))
 
 
 def set_scale(settings_file: Path) -> None:
@@ -121,7 +125,8 @@ class Console(QObject):
     def __init__(self, application: QApplication, options: WindowOptions) -> None:
         super().__init__(application)
         self._application = application
-        self._options = options
+        self._given = options
+        self._options = replace(options, worker=_with_kept(options))
         self.settings = QSettings(str(options.settings_file), QSettings.Format.IniFormat, self)
         self.theme = ThemeManager(application, self._theme_mode(options), self)
         self.language = LanguageSwitch(application, self._first_language(options))
@@ -130,7 +135,7 @@ class Console(QObject):
         self._children: Children | None = None
         self._door: WindowDoor | None = None
         self._old_worker: WorkerProcess | None = None
-        self._store = options.worker.store
+        self._store = self._options.worker.store
         self._begun = False
         self._tasks = TaskList(self)
         self.window = MainWindow(self._services())
@@ -255,18 +260,17 @@ class Console(QObject):
 
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
         reports = ReportRunner(self._tasks, self, folder=self._options.reports_folder, preparation=preparation)
-        return Children(WorkerProcess(self._worker_options(), self), DemoController(self), reports, preparation)
-
-    def _worker_options(self) -> WorkerOptions:
-        return with_saved(self._options.worker, read_saved(self.settings))
+        return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 
     def _backend(self, children: Children) -> Backend:
         source = children.worker.source
         return Backend(source, source.history, children.demo, children.reports, self._restart_worker)
 
     def _restart_worker(self) -> None:
-        """Start the broker anew, with what the Settings page keeps by now."""
-        self.worker.options = self._worker_options()
+        """Start the broker anew on the same store, with the ports and sizes that the Settings page keeps by now."""
+        self.settings.sync()
+        self._options = replace(self._options, worker=replace(_with_kept(self._given), store=self._options.worker.store))
+        self.worker.options = replace(self._options.worker, store=self._store)
         self.worker.restart()
 
     def end(self) -> None:

@@ -239,7 +239,7 @@ class SideBar(QFrame):
                 item.retranslate()
 
 
-def show_counts(bar: SideBar, state: ClusterState) -> None:
+def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: int) -> None:
     """Show at the pages how much there is of what they show. Lag takes a colour above its limit."""
     lag = state.totals.get("lag_messages", float("nan"))
     bar.set_count("topics", short_count_text(len(state.catalog.topics)))
@@ -249,3 +249,5 @@ def show_counts(bar: SideBar, state: ClusterState) -> None:
     halves = state.totals.get("transactions_pending", 0.0)
     bar.set_count("delay", short_count_text(delayed) if delayed > 0 else "")
     bar.set_count("transactions", short_count_text(halves) if halves > 0 else "")
+    bar.set_count("clients", short_count_text(state.totals.get("connections", float("nan"))))
+    bar.set_count("alerts", str(alerts_firing) if alerts_firing else "", State.CRITICAL if alerts_firing else None)

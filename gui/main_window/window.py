@@ -42,6 +42,7 @@ from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from broker_core.api import Occurred, OrbitError, Ready
+    from gui.operations.alert_center import AlertCenter
     from monitoring.state import ClusterState
 
 __all__ = ["Backend", "MainWindow", "WindowServices"]
@@ -74,6 +75,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._services = services
         self._backend: Backend | None = None
+        self._alerts: AlertCenter | None = None
         self._language = services.language
         self._wanted_link = ""
         self._close_asked = False
@@ -131,7 +133,9 @@ class MainWindow(QMainWindow):
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
 
         services = self._services
-        alerts = AlertCenter(backend.source, services.settings, self.notify, self)
+        if self._alerts is not None:
+            self._alerts.close()
+        self._alerts = AlertCenter(backend.source, services.settings, self.notify, self)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -147,7 +151,7 @@ class MainWindow(QMainWindow):
             reports=backend.reports,
             restart_worker=backend.restart_worker,
             set_language=services.set_language,
-            alerts=alerts,
+            alerts=self._alerts,
         )
 
     def _build(self) -> None:
@@ -327,7 +331,7 @@ class MainWindow(QMainWindow):
 
     def _show_state(self, state: ClusterState) -> None:
         self.status_bar.show_figures(state)
-        show_counts(self.side_bar, state)
+        show_counts(self.side_bar, state, alerts_firing=0 if self._alerts is None else self._alerts.firing)
         self._show_age()
         for page in self.navigation.visible_pages:
             page.state_changed(state)
@@ -489,19 +493,6 @@ class MainWindow(QMainWindow):
     def _close_anyway(self) -> None:
         self._close_asked = True
         self.close()
-
-    def reset_layout(self) -> None:
-        """Go back to how a new window looks: size, side bar, time range; only the current tab stays."""
-        self._services.settings.remove("layout")
-        self.showNormal()
-        self.resize(*FIRST_SIZE)
-        self.side_bar.set_collapsed(False)
-        self.time_range.set_length(DEFAULT_RANGE_MS)
-        current = self.area.current
-        for page in self.area.pages:
-            if page is not current:
-                self.area.close_page(self.area.pages.index(page))
-        self.notify(tr("The layout is as at the first start"))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.

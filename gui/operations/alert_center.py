@@ -1,6 +1,7 @@
 """`AlertCenter`: watches the rules for as long as the window lives, and tells of what they find.
 
-A change goes to the window's toasts, to the desktop, to the web hook and into the history of events, as its rule says.
+A change goes to the window's toasts, through them to the desktop, to the web hook and into the history of events, as its
+rule says.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QRunnable, QSettings, QThreadPool, QTimer, Signal
-from PySide6.QtWidgets import QSystemTrayIcon
 
 from broker_core.api import NoteEvent, OrbitError, UsageError
 from gui.operations.files import replace_file
 from gui.text import UNKNOWN, tr
-from gui.theme.icons import application_icon
 from gui.theme.tokens import State
 from monitoring.alert_rules import (
     DEFAULT_RULES,
@@ -46,8 +45,6 @@ LOOK_MS = 1_000
 WAITING_MAX = 100
 """Posts to the web hook that wait; the oldest is dropped for a newer one."""
 WEBHOOK_KEY = "alerts/webhook"
-DESKTOP_KEY = "alerts/desktop"
-DESKTOP_MS = 10_000
 _STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
 
 
@@ -87,7 +84,6 @@ class AlertCenter(QObject):
         self._send = send
         self._path = Path(settings.fileName()).with_name("alerts.json")
         self._looked_ms = -1
-        self._tray: QSystemTrayIcon | None = None
         self._waiting: deque[Post] = deque(maxlen=WAITING_MAX)
         self._posting = False
         self.last_post: WebhookResult | None = None
@@ -96,6 +92,11 @@ class AlertCenter(QObject):
         self.now_ms = 0
         self._watch = AlertWatch(self._read())
         source.add_listener(self)
+
+    def close(self) -> None:
+        """Watch no more, e.g. because the window shows another cluster."""
+        self._source.remove_listener(self)
+        self.deleteLater()
 
     # ---- rules ---------------------------------------------------------------------------------------------------------
 
@@ -178,20 +179,6 @@ class AlertCenter(QObject):
         self._settings.setValue(WEBHOOK_KEY, url.strip())
         self.changed.emit()
 
-    @property
-    def tells_desktop(self) -> bool:
-        """Whether alerts are shown by the desktop."""
-        return str(self._settings.value(DESKTOP_KEY, "true")).lower() == "true"
-
-    def set_tells_desktop(self, wanted: bool) -> None:
-        """Show alerts by the desktop, or only in the window."""
-        self._settings.setValue(DESKTOP_KEY, "true" if wanted else "false")
-
-    @property
-    def has_desktop(self) -> bool:
-        """Whether this desktop shows messages."""
-        return QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages()
-
     def try_webhook(self) -> None:
         """Send a made-up alert, to see whether the address answers."""
         rule = AlertRule("test", tr("Test of the web hook"), "totals.lag_messages", True, 0, 0, Severity.NOTICE)
@@ -224,25 +211,14 @@ class AlertCenter(QObject):
 
     def _tell(self, change: AlertChange) -> None:
         text = change_text(change)
-        self._notify(text, state=_STATES[change.rule.severity] if change.is_firing else State.HEALTHY)
-        if change.rule.desktop and self.tells_desktop:
-            self._tell_desktop(text, change)
+        # What alarms is told by the desktop, too, while nobody looks at the window; see `gui.main_window.notices`.
+        alarm = _STATES[change.rule.severity] if change.rule.desktop else State.INFO
+        self._notify(text, state=alarm if change.is_firing else State.HEALTHY)
         if change.rule.webhook and self.webhook:
             self._post(Post(self.webhook, payload(change, cluster=self._source.name)))
         if self._source.status is SourceStatus.READY:
             pending = self._source.note_event(NoteEvent("alert", change.subject, english_text(change)))
             pending.then(lambda _done: None, lambda error: logger.warning("an alert is not in the history: %s", error))
-
-    def _tell_desktop(self, text: str, change: AlertChange) -> None:
-        if not self.has_desktop:
-            return
-        if self._tray is None:
-            self._tray = QSystemTrayIcon(application_icon(), self)
-            self._tray.setToolTip("Orbit")
-            self._tray.show()
-        icons = QSystemTrayIcon.MessageIcon
-        bad = icons.Critical if change.rule.severity is Severity.CRITICAL else icons.Warning
-        self._tray.showMessage(change.rule.name, text, bad if change.is_firing else icons.Information, DESKTOP_MS)
 
     def _post(self, wanted: Post) -> None:
         self._waiting.append(wanted)

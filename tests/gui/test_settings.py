@@ -11,9 +11,11 @@ from PySide6.QtCore import QSettings
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import WorkerError
-from gui.bridge import scale
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
+from gui.main_window.commands import SCALE_KEY
+from gui.main_window.notices import SYSTEM_KEY
+from gui.main_window.services import is_on
 from gui.operations.actions import Action
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
@@ -75,20 +77,6 @@ def test_the_worker_is_told_the_size_of_the_history(tmp_path):
     assert "--history-mib" not in WorkerOptions(tmp_path).arguments()
     words = WorkerOptions(tmp_path, history_mib=64).arguments()
     assert words[words.index("--history-mib") + 1] == "64"
-
-
-def test_the_scale_is_taken_before_the_start_unless_the_environment_says_another(settings, monkeypatch):
-    monkeypatch.delenv("QT_SCALE_FACTOR", raising=False)
-    scale.apply_scale(settings)
-    assert "QT_SCALE_FACTOR" not in scale.os.environ
-    settings.setValue(scale.SCALE_KEY, 150)
-    scale.apply_scale(settings)
-    assert scale.os.environ["QT_SCALE_FACTOR"] == "1.5"
-    settings.setValue(scale.SCALE_KEY, 200)
-    scale.apply_scale(settings)
-    assert scale.os.environ["QT_SCALE_FACTOR"] == "1.5"
-    settings.setValue(scale.SCALE_KEY, "1e9")
-    assert scale.saved_scale(settings) == 100
 
 
 # ---- the page ----
@@ -183,7 +171,7 @@ def test_two_equal_ports_are_refused(make_view, source):
 def test_the_look_is_changed_by_the_actions_of_the_window(make_view, source, window):
     view = make_view(source)
     ran = []
-    for name in ("view.theme.light", "view.reset_layout", "help.shortcuts"):
+    for name in ("view.theme.light", "window.reset_layout", "help.shortcuts"):
         view.context.actions.add(Action(name, "Close", partial(ran.append, name)))
     view.open({"show": "appearance"})
     appearance = view.section("appearance")
@@ -192,8 +180,8 @@ def test_the_look_is_changed_by_the_actions_of_the_window(make_view, source, win
     appearance.scale.activated.emit(3)
     view.open({"show": "keyboard"})
     view.section("keyboard").sheet.click()
-    assert ran == ["view.theme.light", "view.reset_layout", "help.shortcuts"]
-    assert scale.saved_scale(view.context.settings) == 150
+    assert ran == ["view.theme.light", "window.reset_layout", "help.shortcuts"]
+    assert view.context.settings.value(SCALE_KEY) == 175
 
     view.open({"show": "language"})
     view.section("language").language.chosen.emit("zh")
@@ -207,7 +195,7 @@ def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
     view.open({"show": "notifications"})
     section = view.section("notifications")
     section.desktop.setChecked(False)
-    assert not view.context.alerts.tells_desktop
+    assert not is_on(view.context.settings, SYSTEM_KEY, default=True)
     section.rules.click()
     assert window.opened == [("alerts", {})]
 

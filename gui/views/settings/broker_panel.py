@@ -124,8 +124,10 @@ class BrokerPanel(Panel):
         self.settings_button.setText(tr("Broker settings"))
         self.open_folder.setText(tr("Open the folder"))
         self.note.setText(
-            tr("An empty field means the default. A taken port is replaced by the next free one. Another folder is another "
-               "store: its messages, offsets and history are its own, and those of this one stay where they are.")
+            tr(
+                "An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
+                "next start of Orbit; another one is another store, and what is in this one stays where it is."
+            )
         )  # fmt: skip
         self._check()
         self.refresh()

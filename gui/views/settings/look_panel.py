@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QWidget
 
-from gui.bridge.scale import SCALE_KEY, SCALES, saved_scale
 from gui.language import system_language
+from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
+from gui.main_window.notices import SYSTEM_KEY
+from gui.main_window.services import is_on, whole_number
 from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
 from gui.views.page import PageContext
@@ -57,11 +59,10 @@ class AppearancePanel(_Section):
         self.theme = SegmentedControl([(mode.value, " ") for mode in ThemeMode])
         self.theme.chosen.connect(lambda mode: context.actions.run(f"view.theme.{mode}"))
         self.scale = QComboBox()
-        self.scale.addItems([f"{scale} %" for scale in SCALES])
-        self.scale.setCurrentIndex(SCALES.index(saved_scale(context.settings)))
-        self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES[place]))
+        self.scale.addItems([f"{scale} %" for scale in SCALES_PERCENT])
+        self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES_PERCENT[place]))
         self.reset = QPushButton()
-        self.reset.clicked.connect(lambda _checked=False: context.actions.run("view.reset_layout"))
+        self.reset.clicked.connect(lambda _checked=False: context.actions.run("window.reset_layout"))
         for field in (self.theme, self.scale, self.reset):
             self.add(field)
 
@@ -78,6 +79,8 @@ class AppearancePanel(_Section):
     def refresh(self) -> None:
         """Show what is in use."""
         self.theme.choose(self._context.theme.mode.value)
+        percent = whole_number(self._context.settings, SCALE_KEY, SCALES_PERCENT[0])
+        self.scale.setCurrentIndex(SCALES_PERCENT.index(percent) if percent in SCALES_PERCENT else 0)
 
 
 class LanguagePanel(_Section):
@@ -131,9 +134,9 @@ class NotificationsPanel(_Section):
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
-        self._center = context.alerts
+        self._settings = context.settings
         self.desktop = QCheckBox()
-        self.desktop.toggled.connect(self._center.set_tells_desktop)
+        self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_KEY, on))
         self.rules = QPushButton()
         self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
         self.add(self.desktop)
@@ -141,14 +144,12 @@ class NotificationsPanel(_Section):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        there = self._center.has_desktop
-        missing = "" if there else tr("This desktop shows no messages of programs; alerts are shown in the window.")
-        self.write(tr("Notifications"), (tr("Alerts"), tr("Rules and web hook")), missing)
+        note = tr("The desktop tells of warnings and alerts while this window is behind others.")
+        self.write(tr("Notifications"), (tr("Warnings and alerts"), tr("Rules and web hook")), note)
         self.desktop.setText(tr("Tell through the desktop"))
-        self.desktop.setEnabled(there)
         self.rules.setText(tr("Open the alerts"))
         self.refresh()
 
     def refresh(self) -> None:
         """Show what is in use."""
-        self.desktop.setChecked(self._center.tells_desktop)
+        self.desktop.setChecked(is_on(self._settings, SYSTEM_KEY, default=True))
