@@ -26,6 +26,9 @@ class ThemeMode(Enum):
     DARK = "dark"
 
 
+STYLE = "fusion"
+
+
 class ThemeManager(QObject):
     """Holds the tokens in use and restyles the application when they change.
 
@@ -49,9 +52,12 @@ class ThemeManager(QObject):
         self._turn.timeout.connect(self._restyle)
         QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
         load_fonts()
-        # Not a style of our own in Python: Qt asks a style thousands of times for one page.
-        application.setStyle("Fusion")
-        application.setFont(text_font())
+        # Not a style of our own in Python: Qt asks a style thousands of times for one page. Set once: a new style, even the
+        # same, goes through all widgets that exist.
+        if application.style().name() != STYLE:
+            application.setStyle(STYLE)
+        if application.font() != text_font():
+            application.setFont(text_font())
         self._apply()
         application.styleHints().colorSchemeChanged.connect(self._system_changed)
 
