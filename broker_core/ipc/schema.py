@@ -457,6 +457,13 @@ class ReadStore:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLifeline:
+    """What is known of the life of a message, from its place in the commit log. Answer: `Lifeline`."""
+
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop cleanly. Answer: `Done`, then the worker ends."""
 
@@ -912,6 +919,28 @@ class StorePicture:
 
 
 @dataclass(frozen=True, slots=True)
+class Lifeline:
+    """Events by time, those of unknown time last; parallel lists, as `broker_core.lifeline.model.Event` describes them."""
+
+    unique_key: str
+    at_ms: list[int]
+    kind: list[str]
+    evidence: list[str]
+    source: list[str]
+    until_ms: list[int]
+    group: list[str]
+    number: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    outcome: list[str]
+    host: list[str]
+    missing: list[str]
+    """What could not be found, a sentence each, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     pass
 
@@ -965,6 +994,7 @@ Query = (
     | CloseConnection
     | ReadStore
     | NoteEvent
+    | ReadLifeline
 )
 Answer = (
     MessagePage
@@ -990,6 +1020,7 @@ Answer = (
     | Ownership
     | ConnectionPage
     | StorePicture
+    | Lifeline
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -46,6 +46,7 @@ from broker_core.ipc.schema import (
     Query,
     ReadEvents,
     ReadHistory,
+    ReadLifeline,
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
@@ -57,6 +58,7 @@ from broker_core.ipc.schema import (
     Shutdown,
     StartSearch,
 )
+from broker_core.lifeline.gather import LifelineStore
 from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
 from broker_core.remoting.frame import RemotingCommand
@@ -69,6 +71,7 @@ from broker_core.worker.connections import ConnectionEngine, close_connection, l
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
     PAGE_MESSAGES_MAX,
@@ -92,7 +95,7 @@ TransactionQuery = ListTransactions | ReadTransactionHistory | EndTransaction | 
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, Protocol):
+class QueryStore(StoreFigures, StoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, LifelineStore, Protocol):
     """What queries need of the store."""
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
@@ -162,7 +165,7 @@ class Queries:
         match query:
             case BrowseQueue():
                 return await self._browse(query)
-            case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics():
+            case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics() | ReadLifeline():
                 return await self._read(query)
             case SendMessage():
                 return await self._engine.put_from_console(query)
@@ -204,7 +207,7 @@ class Queries:
         answer = await self._engine.answer_console(command, name_server=query.name_server)
         return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
 
-    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById | MeasureTopics) -> Answer:
+    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById | MeasureTopics | ReadLifeline) -> Answer:
         store = self._engine.store
         match query:
             case FindOffset(topic, queue_id, timestamp_ms):
@@ -216,6 +219,9 @@ class Queries:
                 return await self._run(lambda: read_detail(store, offset))
             case MeasureTopics(topics):
                 return await self._run(partial(self._measures.measure, topics))
+            case ReadLifeline(place):
+                offsets, now_ms = self._engine.offsets, wall_clock_ms()
+                return await read_lifeline(place, store, offsets, self._history, run=self._run, now_ms=now_ms)
 
     async def _answer_on_waiting(self, query: ListDelayed | ActOnDelayed | ForecastTimers | ListTimers | ActOnTimers) -> Answer:
         if isinstance(query, ListDelayed | ActOnDelayed):

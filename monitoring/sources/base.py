@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         EventPage,
         FoundOffset,
         HistoryLines,
+        Lifeline,
         ListTimers,
         ListTransactions,
         Members,
@@ -196,3 +197,6 @@ class ClusterSource(Protocol):
 
     def end_search(self, search_id: int) -> Pending[Done]:
         """Give a search up."""
+
+    def read_lifeline(self, physical_offset: int) -> Pending[Lifeline]:
+        """What is known of the life of the message at a place of the commit log."""

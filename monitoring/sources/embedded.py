@@ -36,6 +36,7 @@ from broker_core.api import (
     ForecastTimers,
     FoundOffset,
     HistoryLines,
+    Lifeline,
     ListAtomic,
     ListConnections,
     ListDelayed,
@@ -54,6 +55,7 @@ from broker_core.api import (
     Query,
     ReadEvents,
     ReadHistory,
+    ReadLifeline,
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
@@ -248,6 +250,9 @@ class EmbeddedSource:
 
     def end_search(self, search_id: int) -> Pending[Done]:
         return self._ask(EndSearch(search_id), Done)
+
+    def read_lifeline(self, physical_offset: int) -> Pending[Lifeline]:
+        return self._ask(ReadLifeline(physical_offset), Lifeline)
 
     # ---- what the owner of the process tells ----
 

@@ -33,6 +33,7 @@ from broker_core.api import (
     EventPage,
     FoundOffset,
     HistoryLines,
+    Lifeline,
     ListTimers,
     ListTransactions,
     Members,
@@ -590,6 +591,9 @@ class FakeSource:
     def end_search(self, search_id: int) -> FakePending[Done]:
         return self._answer("end_search", (search_id,), Done())
 
+    def read_lifeline(self, physical_offset: int) -> FakePending[Lifeline]:
+        return self._answer("read_lifeline", (physical_offset,), fake_lifeline())
+
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))
         if self.status is not SourceStatus.READY:
@@ -598,6 +602,38 @@ class FakeSource:
         if self.hold:
             self.held.append(pending)
         return pending
+
+
+def fake_lifeline() -> Lifeline:
+    """A payment that was committed after a check and consumed at the third attempt."""
+    born, half, op, real = TAKEN_MS - 100_740, 168_912, "RMQ_SYS_TRANS_OP_HALF_TOPIC", "pay-result"
+    half_topic, delays, retry = "RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "%RETRY%order-service"
+    inferred = "Retry or dead letter of it"
+    # ms after birth, kind, evidence, source, ms to the end, group, number, topic, queue, offset, position, outcome, host
+    rows = [
+        (0, "produced", "stored", "Born timestamp", -1, "pay-tx", -1, half_topic, 0, half, 100, "", "10.23.4.9:51200"),
+        (8, "half", "stored", "Store timestamp", -1, "pay-tx", 0, half_topic, 0, half, 100, "", ""),
+        (60_222, "checked", "stored", "Store timestamp", -1, "pay-tx", 1, half_topic, 0, 168_958, 900, "", ""),
+        (60_234, "committed", "stored", "Op record", -1, "pay-tx", -1, op, 0, 167_004, 1_000, "", ""),
+        (60_235, "stored", "stored", "Store timestamp", -1, "", -1, real, 2, 42_231, 1_100, "", ""),
+        (60_253, "attempt", "trace", "Trace record", 148, "order-service", 1, real, 2, 42_231, 1_200, "failed", ""),
+        (60_402, "retry waits", "stored", "Store timestamp", 10_000, "order-service", 1, delays, 2, 77, 1_300, "", ""),
+        (70_420, "retry", "stored", "Store timestamp", -18, "order-service", 1, retry, 0, 1_583, 1_400, "", ""),
+        (70_800, "attempt", "inferred", inferred, -1, "order-service", 2, retry, 0, 1_583, 1_500, "failed", ""),
+        (70_801, "retry waits", "stored", "Store timestamp", 30_000, "order-service", 2, delays, 3, 78, 1_500, "", ""),
+        (100_810, "retry", "stored", "Store timestamp", -9, "order-service", 2, retry, 0, 1_590, 1_600, "", ""),
+        (100_822, "attempt", "trace", "Trace record", 212, "order-service", 3, retry, 0, 1_590, 1_700, "success", ""),
+    ]  # fmt: skip
+    passed = (-1, "passed", "offset", "Committed offset", -1, "bi-export", -1, real, 2, 42_231, -1, "", "")
+    at = [born + row[0] for row in rows]
+    waits = {"retry waits", "attempt", "retry"}
+    until = [at_ms + row[4] if row[1] in waits and row[4] != -1 else -1 for at_ms, row in zip(at, rows, strict=True)]
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, passed, strict=True)]
+    kinds, evidence, source, _, group, number, topic, queue_id, queue_offset, position, outcome, host = columns[1:]
+    return Lifeline(
+        "C0A80A171F9018B4AAC27D3E5A1C0042", [*at, -1], kinds, evidence, source, [*until, -1], group, number, topic, queue_id,
+        queue_offset, position, outcome, host, ["The half message of its transaction is no longer stored."],
+    )  # fmt: skip
 
 
 def fake_body(number: int) -> bytes:

@@ -1,0 +1,156 @@
+"""Answers what is known of the life of a message: from the store, from the offsets of groups, and from their history."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from broker_core.ipc.schema import HistoryLines, Lifeline, ReadHistory
+from broker_core.lifeline.gather import LifelineStore, gather
+from broker_core.lifeline.join import join, readable_places
+from broker_core.lifeline.model import Position, Story
+from broker_core.message.properties import UNIQUE_KEY
+from broker_core.search.fields import group_of_topic
+from broker_core.worker.history import HistoryKeeper
+
+_T = TypeVar("_T")
+
+POSITIONS_MAX = 200
+"""Groups whose progress is told; as many series as the history gives at once."""
+STRETCHES = 500
+_SECOND_MS = 1_000
+_NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
+_TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
+
+
+class Run(Protocol):
+    """Runs a function on a thread."""
+
+    def __call__(self, work: Callable[[], _T], /) -> Awaitable[_T]: ...
+
+
+class Offsets(Protocol):
+    """What is needed of `broker_core.broker.consumer_offsets.ConsumerOffsets`; read on the engine's loop."""
+
+    def get(self, group: str, topic: str, queue_id: int) -> int: ...
+
+    def groups_of(self, topic: str) -> list[str]: ...
+
+
+async def read_lifeline(
+    physical_offset: int,
+    store: LifelineStore,
+    offsets: Offsets,
+    history: HistoryKeeper | None,
+    *,
+    run: Run,
+    now_ms: int,
+) -> Lifeline:
+    """Everything known of the message at a place of the commit log. To be called on the engine's loop.
+
+    Args:
+        physical_offset: Where its record, or any copy of it, begins.
+        store: Where it lies.
+        offsets: Of all groups.
+        history: What is recorded of them; None: nothing.
+        run: Runs a function on a thread.
+        now_ms: End of the history.
+
+    Raises:
+        UsageError: No message starts there.
+    """
+    gathered = await run(partial(gather, store, physical_offset))
+    positions = positions_of(offsets, readable_places(gathered))
+    missing = []
+    if len(positions) > POSITIONS_MAX:
+        missing.append(_TOO_MANY.format(count=POSITIONS_MAX))
+        positions = positions[:POSITIONS_MAX]
+    if history is None and positions:
+        missing.append(_NO_HISTORY)
+    elif history is not None:
+        begin_ms = gathered.records[0].store_timestamp_ms
+        positions = await run(partial(dated, history, positions, begin_ms, now_ms))
+    story = join(gathered, positions)
+    unique_key = gathered.message.properties.get(UNIQUE_KEY, "")
+    return columns(unique_key, replace(story, missing=(*story.missing, *missing)))
+
+
+def positions_of(offsets: Offsets, places: Sequence[tuple[str, int, int]]) -> list[Position]:
+    """Where groups are in the queues of some records; on the loop."""
+    return [
+        Position(group, topic, queue_id, queue_offset, offset)
+        for topic, queue_id, queue_offset in places
+        for group in sorted(offsets.groups_of(topic))
+        if group_of_topic(topic) in (None, group) and (offset := offsets.get(group, topic, queue_id)) >= 0
+    ]
+
+
+def dated(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, now_ms: int) -> list[Position]:
+    """Positions with the time at which the message was passed, where the history has it. On a thread."""
+    passed = [one for one in positions if one.offset > one.queue_offset]
+    found = _crossings(history, passed, begin_ms, now_ms) if passed and now_ms > begin_ms else {}
+    return [replace(one, passed_ms=found[one]) if one in found else one for one in positions]
+
+
+def _crossings(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
+    """When each was first seen behind its message, after having been seen before it."""
+    coarse = _lines(history, positions, begin_ms, end_ms)
+    found = {}
+    for number, position in enumerate(positions):
+        span = _crossing(coarse, number, position.queue_offset)
+        if span is None:
+            continue
+        while span[1] - span[0] > _SECOND_MS:
+            finer = _crossing(_lines(history, [position], span[0], span[1] + 1), 0, position.queue_offset)
+            if finer is None or finer[1] - finer[0] >= span[1] - span[0]:
+                break
+            span = finer
+        found[position] = span[1]
+    return found
+
+
+def _lines(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, end_ms: int) -> HistoryLines:
+    names = [f"position:{one.group}/{one.topic}/{one.queue_id}.offset" for one in positions]
+    lines = history.answer(ReadHistory(names, begin_ms, end_ms, STRETCHES))
+    assert isinstance(lines, HistoryLines)
+    return lines
+
+
+def _crossing(lines: HistoryLines, number: int, queue_offset: int) -> tuple[int, int] | None:
+    """Last time before and first time behind; None where the record does not show both."""
+    times, low, high = array("q", lines.times_ms[number]), array("d", lines.low[number]), array("d", lines.high[number])
+    before_ms = -1
+    for at_ms, least, most in zip(times, low, high, strict=True):
+        if most > queue_offset:
+            if least <= queue_offset:
+                # Both within one stretch: it was before at the start of it.
+                return at_ms, at_ms + lines.step_ms
+            return None if before_ms < 0 else (before_ms, at_ms)
+        if least <= queue_offset:
+            before_ms = at_ms
+    return None
+
+
+def columns(unique_key: str, story: Story) -> Lifeline:
+    """A story as it is sent."""
+    events = story.events
+    return Lifeline(
+        unique_key=unique_key,
+        at_ms=[event.at_ms for event in events],
+        kind=[event.kind.value for event in events],
+        evidence=[event.evidence.value for event in events],
+        source=[event.source for event in events],
+        until_ms=[event.until_ms for event in events],
+        group=[event.group for event in events],
+        number=[event.number for event in events],
+        topic=[event.topic for event in events],
+        queue_id=[event.queue_id for event in events],
+        queue_offset=[event.queue_offset for event in events],
+        physical_offset=[event.physical_offset for event in events],
+        outcome=[event.outcome for event in events],
+        host=[event.host for event in events],
+        missing=list(story.missing),
+    )
