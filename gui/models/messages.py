@@ -1,6 +1,6 @@
 """Rows, positions and bodies of the message pages. Pure: no widget, no I/O.
 
-A body is shown as what its bytes are: JSON, text, or bytes in hexadecimal. Nothing here changes a message.
+Nothing here changes a message; bodies are read by `monitoring.payload`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
 ALL_QUEUES = -1
-TEXT_BYTES_MAX = 1024 * 1024
-"""More of a body than this is shown only when asked for."""
-JSON_BYTES_MAX = 4 * 1024 * 1024
 PERMISSION_WRITE = 2
 
 TAGS = "TAGS"
@@ -263,69 +260,7 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
     return round(moment.timestamp() * 1_000)
 
 
-# ---- bodies ------------------------------------------------------------------------------------------------------------
-
-
-class BodyKind(Enum):
-    """What the bytes of a body are."""
-
-    EMPTY = "empty"
-    JSON = "JSON"
-    TEXT = "text"
-    BYTES = "bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A body and what it was found to be."""
-
-    kind: BodyKind
-    encoding: str
-    """``UTF-8``, ``GB18030``, or empty for bytes that are no text."""
-    text: str
-    """The whole text; pretty-printed in `pretty`. Empty for bytes that are no text."""
-    value: object
-    """The value of JSON."""
-    note: str
-    """Why a body that begins like JSON is not shown as JSON; empty otherwise."""
-
-    @property
-    def pretty(self) -> str:
-        """The text as it is shown: JSON indented by two spaces."""
-        if self.kind is not BodyKind.JSON:
-            return self.text
-        return json.dumps(self.value, ensure_ascii=False, indent=2)
-
-
-def read_body(body: bytes) -> Body:
-    """Find out what a body is."""
-    if not body:
-        return Body(BodyKind.EMPTY, "", "", None, "")
-    text, encoding = _decode(body)
-    if text is None:
-        return Body(BodyKind.BYTES, "", "", None, "")
-    if not text.lstrip().startswith(("{", "[")):
-        return Body(BodyKind.TEXT, encoding, text, None, "")
-    if len(body) > JSON_BYTES_MAX:
-        return Body(BodyKind.TEXT, encoding, text, None, f"not read as JSON: over {JSON_BYTES_MAX // 1024 // 1024} MiB")
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        return Body(BodyKind.TEXT, encoding, text, None, f"no JSON: {error.msg}, line {error.lineno} column {error.colno}")
-    except RecursionError:
-        return Body(BodyKind.TEXT, encoding, text, None, "not read as JSON: nested too deeply")
-    return Body(BodyKind.JSON, encoding, text, value, "")
-
-
-def _decode(body: bytes) -> tuple[str | None, str]:
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            text = body.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if _is_printable(text):
-            return text, encoding.upper()
-    return None, ""
+# ---- bodies -----------------------------------------------------------------------------------------------------------
 
 
 def json_fault(text: str) -> str:
@@ -369,6 +304,17 @@ PROPERTY_MEANINGS: Mapping[str, str] = {
     "DLQ_ORIGIN_TOPIC": "Topic of the message before it became a dead letter",
     "DLQ_ORIGIN_MESSAGE_ID": "ID of the message before it became a dead letter",
     "traceparent": "Trace context of W3C",
+    "TRANSACTION_CHECK_TIMES": "How often the producer was asked for the outcome",
+    "TRAN_PREPARED_QUEUE_OFFSET": "Offset of the half message that this one is a copy of",
+    "__transactionId__": "Name of the transaction that the producer gave",
+    "CHECK_IMMUNITY_TIME_IN_SECONDS": "How long the producer is not asked",
+    "POP_CK": "Receipt of the delivery by pop",
+    "1ST_POP_TIME": "When the message was popped first",
+    "TIMER_OUT_MS": "When the timer message is due",
+    "TIMER_ROLL_TIMES": "How often the timer message was put into the wheel again",
+    "CORRELATION_ID": "Ties a reply to its request",
+    "REPLY_TO_CLIENT": "Client that waits for the reply",
+    "INNER_MULTI_DISPATCH": "Further queues that the message is in",
 }
 """What system properties mean, in English; shown through `gui.text.tr`."""
 
@@ -384,6 +330,12 @@ class PropertyRow:
     def meaning(self) -> str:
         """English sentence for a property of the system, empty for one of the user."""
         return PROPERTY_MEANINGS.get(self.name, "")
+
+
+def message_name(detail: MessageDetail) -> str:
+    """What a person calls a message: its first key, else its unique ID, else its offset message ID."""
+    keys = detail.properties.get(KEYS, "").split(" ")
+    return keys[0] or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 
 def property_rows(properties: Mapping[str, str]) -> list[PropertyRow]:

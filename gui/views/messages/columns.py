@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gui.models.lifeline import LifeEvent
+from gui.models.message_words import PropertyWords
 from gui.models.messages import MessageRow, PropertyRow
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.theme.tokens import State
 
 
 def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
@@ -36,11 +39,37 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     ]
 
 
-def property_columns() -> list[Column[PropertyRow]]:
+def property_columns(words: PropertyWords) -> list[Column[PropertyRow]]:
     """Columns of the property table."""
     return [
-        Column("name", "Name", lambda row: row.name, kind=CellKind.MONO, tip=_property_tip, width=132),
-        Column("value", "Value", lambda row: row.value, kind=CellKind.CODE, dim=True, tip=lambda row: row.value),
+        Column("name", "Name", lambda row: row.name, kind=CellKind.MONO, tip=_property_tip, width=118),
+        Column("value", "Value", lambda row: row.value, kind=CellKind.CODE, dim=True, tip=lambda row: row.value, width=150),
+        Column("words", "In words", lambda row: words.words(row.name, row.value), dim=True, tip=_property_tip),
+    ]
+
+
+def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
+    """Columns of the table of events."""
+    return [
+        Column(
+            "time",
+            "Time",
+            lambda row: times.clock(row.at_ms),
+            sort=lambda row: (row.at_ms < 0, row.at_ms, row.index),
+            tip=lambda row: times.full(row.at_ms) if row.at_ms >= 0 else tr("When is not known"),
+            width=104,
+        ),
+        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=196),
+        Column("detail", "Detail", lambda row: row.detail, dim=True, tip=lambda row: row.detail),
+        Column(
+            "evidence",
+            "Evidence",
+            lambda row: tr(row.evidence),
+            kind=CellKind.CHIP,
+            state=lambda row: State.WARNING if row.evidence == "inferred" else State.PLAIN,
+            tip=lambda row: row.evidence_words,
+            width=92,
+        ),
     ]
 
 

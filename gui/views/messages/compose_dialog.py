@@ -19,13 +19,11 @@ from PySide6.QtWidgets import (
 from broker_core.api import MessageDetail, OrbitError, SendReceipt
 from gui.models.messages import (
     ALL_QUEUES,
-    BodyKind,
     Draft,
     draft_fault,
     dropped_properties,
     json_fault,
     message_to_send,
-    read_body,
     resend_draft,
     writable_topics,
     write_queue_count,
@@ -42,6 +40,7 @@ from gui.views.messages.property_editor import PropertyEditor
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.notice import Notice
+from monitoring.payload.encodings import decode_text
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
@@ -201,12 +200,12 @@ class ComposeDialog(QDialog):
         self.properties.set_pairs(draft.properties)
         self._flag = draft.flag
         self._original = draft.body
-        body = read_body(draft.body)
-        if body.kind is BodyKind.BYTES:
+        text, _encoding = decode_text(draft.body)
+        if text is None:
             self.body_bytes.set_bytes(draft.body)
             self._bodies.setCurrentWidget(self.body_bytes)
         else:
-            self.body.setPlainText(body.text)
+            self.body.setPlainText(text)
             self._original_text = self.body.toPlainText()
         self._topic_changed()
 

@@ -64,7 +64,7 @@ class MessagesView(PageView):
         self.grid = DataGrid(self.model, theme)
         self.foot = label(role="caption")
         self._keys = label(role="caption")
-        self.detail = MessageDetailPane(theme, context.times)
+        self.detail = MessageDetailPane(context)
         self._build()
         self._connect()
         self.retranslate()
@@ -199,6 +199,7 @@ class MessagesView(PageView):
         self.bar.filter.searched.connect(self._filter_changed)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
+        self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         resend.activated.connect(self._resend_selected)
@@ -331,6 +332,7 @@ class MessagesView(PageView):
             return lambda: QGuiApplication.clipboard().setText(text)
 
         menu.addAction(tr("Resend…"), self._resend_selected)
+        menu.addAction(tr("Life line"), lambda: self._open_life(message))
         menu.addAction(tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message))
         menu.addSeparator()
         if message.keys:
@@ -340,6 +342,9 @@ class MessagesView(PageView):
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
         menu.popup(at)
+
+    def _open_life(self, message: MessageRow) -> None:
+        self.context.navigate("message", physical_offset=message.physical_offset)
 
     def _browse_from(self, message: MessageRow) -> None:
         self._wanted_offset = message.queue_offset

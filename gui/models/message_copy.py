@@ -1,0 +1,70 @@
+"""A message as text to paste elsewhere: JSON, tab-separated lines, Markdown. Pure but for the language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from broker_core.api import MessageDetail
+from gui.models.messages import property_rows
+from monitoring.payload.content import Kind
+from monitoring.payload.shown import ShownBody
+
+Masking = Callable[[str], str]
+
+
+def message_json(detail: MessageDetail, body: ShownBody) -> str:
+    """A message as JSON; a body that is no text in hexadecimal. What a rule masks is masked."""
+    fields: dict[str, object] = {
+        "topic": detail.topic,
+        "queueId": detail.queue_id,
+        "queueOffset": detail.queue_offset,
+        "offsetMsgId": detail.offset_message_id,
+        "bornTimestamp": detail.born_ms,
+        "storeTimestamp": detail.store_ms,
+        "properties": {name: body.mask.mask_text(value) for name, value in detail.properties.items()},
+    }
+    if body.content.kind is Kind.BYTES:
+        fields["bodyHex"] = body.copied_text()
+    else:
+        fields["body"] = body.content.value if body.content.kind is Kind.JSON else body.content.text
+    return json.dumps(fields, ensure_ascii=False, indent=2)
+
+
+def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str]]:
+    """Names and values of a message: place, times, properties, body."""
+    return [
+        ("topic", detail.topic),
+        ("queueId", str(detail.queue_id)),
+        ("queueOffset", str(detail.queue_offset)),
+        ("offsetMsgId", detail.offset_message_id),
+        ("bornTimestamp", str(detail.born_ms)),
+        ("bornHost", detail.born_host),
+        ("storeTimestamp", str(detail.store_ms)),
+        ("storeHost", detail.store_host),
+        ("reconsumeTimes", str(detail.reconsume_times)),
+        *((row.name, body.mask.mask_text(row.value)) for row in property_rows(detail.properties)),
+        ("body", body.copied_text()),
+    ]
+
+
+def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
+    """Two lines, names and values; tabs and line breaks within become spaces."""
+    pairs = message_pairs(detail, body)
+    return "\n".join("\t".join(" ".join(text.split()) for text in line) for line in zip(*pairs, strict=True))
+
+
+def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
+    """A table of names and values, and the body as a block of code."""
+    *pairs, _body = message_pairs(detail, body)
+    lines = ["| Name | Value |", "|---|---|", *(f"| {_cell(name)} | {_cell(value)} |" for name, value in pairs)]
+    text = body.content.text or body.copied_text()
+    language = "json" if body.content.kind is Kind.JSON else ""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return "\n".join([*lines, "", fence + language, text, fence])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())

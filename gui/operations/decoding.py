@@ -1,0 +1,99 @@
+"""Decoder rules in the settings folder, and bodies read by them: small ones at once, others on a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import UsageError
+from gui.operations.queries import BackgroundCall
+from monitoring.payload.layers import announced
+from monitoring.payload.rules import DecoderRule, read_rules, rule_for, write_rules
+from monitoring.payload.shown import Schemas, ShownBody, read_shown
+
+RULES_FILE = "decoder-rules.json"
+SMALL_BYTES = 16 * 1024
+"""Up to here a body is read at once, if nothing in it is to be undone and no schema is needed."""
+
+
+class DecoderBook:
+    """The rules of one settings folder. They are read again when the file has changed, so that all pages agree.
+
+    Args:
+        folder: Of the settings of the window.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / RULES_FILE
+        self._stamp: tuple[int, int] | None = None
+        self._rules: tuple[DecoderRule, ...] = ()
+        self.fault = ""
+        """Why the rules are not used; empty when they are."""
+
+    @property
+    def rules(self) -> tuple[DecoderRule, ...]:
+        """All rules in order."""
+        stamp = self._changed()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._rules, self.fault = read_rules(self._path), ""
+            except UsageError as error:
+                self._rules, self.fault = (), error.message
+        return self._rules
+
+    def rule(self, topic: str) -> DecoderRule | None:
+        """The rule for the bodies of a topic."""
+        return rule_for(self.rules, topic)
+
+    def save(self, rules: Sequence[DecoderRule]) -> None:
+        """Replace all rules.
+
+        Raises:
+            UsageError: The file cannot be written.
+        """
+        write_rules(self._path, rules)
+
+    def _changed(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+
+class BodyReader(QObject):
+    """Reads one body at a time; a body that is asked for later makes the one before void.
+
+    Signals:
+        read: A body was read; carries its `ShownBody`. Emitted within `read_body` for small ones.
+    """
+
+    read = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._schemas = Schemas()
+        self._number = 0
+        # Without a parent: it must outlive a pane that is closed while a body is read.
+        self._call = BackgroundCall()
+        self._call.done.connect(self._done)
+
+    def read_body(self, body: bytes, rule: DecoderRule | None, encoding: str = "") -> None:
+        """Read a body; ``encoding`` counts more than that of the rule."""
+        if encoding:
+            rule = replace(rule or DecoderRule("*"), encoding=encoding)
+        self._number += 1
+        number, schemas = self._number, self._schemas
+        needs_schema = rule is not None and rule.reading == "protobuf"
+        if len(body) <= SMALL_BYTES and not announced(body) and not needs_schema:
+            self.read.emit(read_shown(body, rule, schemas))
+        else:
+            self._call.start(lambda: (number, read_shown(body, rule, schemas)))
+
+    def _done(self, result: tuple[int, ShownBody]) -> None:
+        if result[0] == self._number:
+            self.read.emit(result[1])

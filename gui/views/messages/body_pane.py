@@ -1,0 +1,280 @@
+"""`BodyPane`: a body as tree, text, table and hexadecimal, with what was undone, and why it is not shown otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+
+from broker_core.api import MessageDetail
+from gui.operations.decoding import BodyReader, DecoderBook
+from gui.text import KnownTexts, bytes_text, count_text, tr
+from gui.theme.fonts import mono_font
+from gui.views.messages.json_tree import JsonTree
+from gui.views.messages.rules_dialog import RulesDialog
+from gui.views.page import PageContext
+from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.code_view import CodeView, HexView
+from gui.widgets.inputs import SegmentedControl
+from monitoring.payload.content import Content, Kind
+from monitoring.payload.encodings import ENCODINGS
+from monitoring.payload.shown import ShownBody
+
+TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
+VIEWS = ((TREE, "Tree"), (TEXT, "Text"), (TABLE, "Table"), (HEX, "Hex"))
+TEXT_CHARACTERS_MAX = 1024 * 1024
+"""More of a text than this is not laid out; the note says so."""
+TABLE_ROWS_SHOWN = 2_000
+STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
+ENCODING_NAMES = {
+    "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
+    "shift_jis": "Shift JIS", "euc_kr": "EUC-KR", "latin-1": "Latin-1",
+}  # fmt: skip
+NOTICES = KnownTexts("{size} bytes; structures are read up to {limit}")
+
+
+def settings_folder(context: PageContext) -> Path:
+    """Where files beside the settings of the window are kept."""
+    return Path(context.settings.fileName()).parent
+
+
+class BodyPane(QWidget):
+    """Shows the body of one message by the decoder rule of its topic.
+
+    Signals:
+        shown: The body was read and is on screen; carries its `ShownBody`.
+        rules_changed: The decoder rules were changed here.
+    """
+
+    shown = Signal(object)
+    rules_changed = Signal()
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme = context.theme
+        self._context = context
+        self._detail: MessageDetail | None = None
+        self._body: ShownBody | None = None
+        self._is_revealed = False
+        self._wanted_view = TREE
+        self.book = DecoderBook(settings_folder(context))
+        self.reader = BodyReader(self)
+        self.tree = JsonTree(theme, context.times)
+        self.text = CodeView(theme, "json")
+        self.table = QTableWidget()
+        self.hex = HexView(theme)
+        self.note = ElidedLabel(role="caption")
+        self.layers = label(role="caption", wrap=True)
+        self.refusals = label(role="warning", wrap=True, selectable=True)
+        self.switch = SegmentedControl([(key, " ") for key, _title in VIEWS])
+        self.encoding = QComboBox()
+        self.rules_button = IconButton(theme, "funnel", " ", role="small", on_click=self._rules_clicked)
+        self.reveal = IconButton(theme, "key", " ", role="small")
+        self._views = QStackedWidget()
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what its owner calls --------------------------------------------------------------------------------------
+
+    @property
+    def body(self) -> ShownBody | None:
+        """The body that is shown; None while it is read."""
+        return self._body
+
+    def show_body(self, detail: MessageDetail) -> None:
+        """Read and show the body of a message."""
+        if self._detail is None or detail.topic != self._detail.topic:
+            self.encoding.setCurrentIndex(0)
+        self._detail = detail
+        self._read()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        for key, text in VIEWS:
+            self.switch.set_text(key, tr(text))
+        self.rules_button.setText(tr("Decoder rules…"))
+        self.rules_button.setAccessibleName(tr("Decoder rules…"))
+        self.reveal.setText(tr("Hold to show"))
+        self.encoding.setItemText(0, tr("Any encoding"))
+        self.encoding.setAccessibleName(tr("Encoding of the text"))
+        self.table.setAccessibleName(tr("Body as a table"))
+        if self._body is not None:
+            self._show()
+
+    def open_rules(self) -> RulesDialog:
+        """Open the decoder rules, at the one for this topic."""
+        topic = self._detail.topic if self._detail is not None else ""
+        dialog = RulesDialog(self.book, self._context.theme, topic, self)
+        dialog.saved.connect(self._rules_saved)
+        dialog.open()
+        return dialog
+
+    def choose_view(self, key: str) -> None:
+        """Show the body in another way."""
+        self._wanted_view = key
+        self.switch.choose(key)
+        self._show()
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.table.setFont(mono_font())
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setProperty("role", "code")
+        self.encoding.addItem(" ", "")
+        for name in ENCODINGS:
+            self.encoding.addItem(ENCODING_NAMES[name], name)
+        for view in (self.tree, self.text, self.table, self.hex):
+            self._views.addWidget(view)
+        self.refusals.setContentsMargins(12, 0, 12, 4)
+        self.layers.setContentsMargins(12, 0, 12, 4)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addLayout(row(self.switch, 1, self.encoding, spacing=10, margins=(12, 8, 12, 6)))
+        lines.addWidget(self.layers)
+        lines.addWidget(self.refusals)
+        lines.addWidget(self._views, 1)
+        foot = row(self.note, self.reveal, self.rules_button, spacing=8, margins=(12, 6, 12, 6))
+        foot.setStretch(0, 1)
+        lines.addLayout(foot)
+
+    def _connect(self) -> None:
+        self.switch.chosen.connect(self.choose_view)
+        self.encoding.activated.connect(lambda _index: self._read())
+        self.reader.read.connect(self._body_read)
+        self.reveal.pressed.connect(lambda: self._reveal(shown=True))
+        self.reveal.released.connect(lambda: self._reveal(shown=False))
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        detail = self._detail
+        if detail is None:
+            return
+        self._body, self._is_revealed = None, False
+        self.note.setText(tr("Reading the body…"))
+        self.reader.read_body(detail.body, self.book.rule(detail.topic), str(self.encoding.currentData() or ""))
+
+    def _body_read(self, body: ShownBody) -> None:
+        self._body = body
+        self.reveal.setVisible(body.is_masked)
+        self.switch.choose(self._usable_view(body.plain))
+        self._show()
+        self.shown.emit(body)
+
+    def _rules_clicked(self) -> None:
+        self.open_rules()
+
+    def _rules_saved(self) -> None:
+        self._read()
+        self.rules_changed.emit()
+
+    def _usable_view(self, content: Content) -> str:
+        """The view that was chosen last, or the next one that can show the body."""
+        wanted = self._wanted_view
+        if content.kind is Kind.BYTES:
+            return HEX
+        if wanted == TREE and content.kind not in STRUCTURED:
+            return TABLE if content.kind is Kind.TABLE else TEXT
+        if wanted == TABLE and content.table is None:
+            return TREE if content.kind in STRUCTURED else TEXT
+        return wanted
+
+    def _reveal(self, *, shown: bool) -> None:
+        self._is_revealed = shown
+        self._show()
+
+    # ---- showing ---------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        detail, body = self._detail, self._body
+        if detail is None or body is None:
+            return
+        content = body.plain if self._is_revealed else body.content
+        view = self.switch.current
+        if view == HEX:
+            self._show_hex(detail, body)
+        elif view == TREE and content.kind in STRUCTURED:
+            self.tree.set_value(content.value)
+            self._views.setCurrentWidget(self.tree)
+        elif view == TABLE and content.table is not None:
+            self._show_table(content)
+        else:
+            language = "json" if content.kind in STRUCTURED else "text"
+            self.text.set_code(content.text[:TEXT_CHARACTERS_MAX], language)
+            self._views.setCurrentWidget(self.text)
+        self.note.setText(self._note(detail, body, view))
+        self._show_remarks(detail, body)
+
+    def _show_hex(self, detail: MessageDetail, body: ShownBody) -> None:
+        if body.is_masked and not self._is_revealed:
+            self.hex.setPlainText(tr("Hidden by the masking rule of this topic. Hold the button below to see the bytes."))
+        else:
+            self.hex.set_bytes(detail.body)
+        self._views.setCurrentWidget(self.hex)
+
+    def _show_table(self, content: Content) -> None:
+        table = content.table
+        assert table is not None
+        rows = table.rows[:TABLE_ROWS_SHOWN]
+        self.table.setRowCount(len(rows))
+        self.table.setColumnCount(len(table.headings))
+        self.table.setHorizontalHeaderLabels(list(table.headings))
+        for number, cells in enumerate(rows):
+            for place, text in enumerate(cells):
+                self.table.setItem(number, place, QTableWidgetItem(text))
+        self._views.setCurrentWidget(self.table)
+
+    def _note(self, detail: MessageDetail, body: ShownBody, view: str) -> str:
+        content = body.content
+        if detail.notice:
+            return detail.notice
+        if content.kind is Kind.EMPTY:
+            return tr("The body is empty")
+        parts = [tr(content.kind.value)]
+        if content.encoding:
+            parts.append(ENCODING_NAMES.get(content.encoding, content.encoding))
+        parts.append(self._extent(body, view))
+        if view == TREE and content.kind not in STRUCTURED:
+            parts.append(tr("no tree"))
+        if view == TABLE and content.table is None:
+            parts.append(tr("no table"))
+        return ", ".join(parts)
+
+    def _extent(self, body: ShownBody, view: str) -> str:
+        """How much of it is on screen."""
+        content, table = body.content, body.content.table
+        if view == TABLE and table is not None:
+            shown = min(len(table.rows), TABLE_ROWS_SHOWN)
+            if shown < len(table.rows) or table.is_cut:
+                return tr("first {count} rows", count=count_text(shown))
+            return tr("{count} rows", count=count_text(shown))
+        if view == TEXT and len(content.text) > TEXT_CHARACTERS_MAX:
+            shown_text, whole = count_text(TEXT_CHARACTERS_MAX), count_text(len(content.text))
+            return tr("first {shown} of {whole} characters", shown=shown_text, whole=whole)
+        if content.is_cut:
+            return tr("first {size} of what is inside", size=bytes_text(len(body.plain.data)))
+        return tr("all {count} bytes", count=count_text(body.size_bytes))
+
+    def _show_remarks(self, detail: MessageDetail, body: ShownBody) -> None:
+        layers = [
+            tr("{name}: {packed} → {unpacked}", name=layer.name, packed=bytes_text(layer.packed_bytes),
+               unpacked=bytes_text(layer.unpacked_bytes))
+            for layer in body.plain.layers
+        ]  # fmt: skip
+        if detail.sys_flag & 1 and not detail.notice:
+            packed, unpacked = bytes_text(detail.stored_body_bytes), bytes_text(len(detail.body))
+            layers.insert(0, tr("Compressed by the producer: {packed} → {unpacked}", packed=packed, unpacked=unpacked))
+        self.layers.setText(" · ".join(layers))
+        self.layers.setVisible(bool(layers))
+        # Why it is not shown otherwise; a body of bytes may hold anything, so its refusals are read as they came.
+        refusals = [
+            tr("Not read as {name}: {reason}", name=name, reason=NOTICES.text(why)) for name, why in body.plain.refusals
+        ]
+        if self.book.fault:
+            refusals.insert(0, tr("The decoder rules are not used: {reason}", reason=self.book.fault))
+        self.refusals.setText("\n".join(refusals))
+        self.refusals.setVisible(bool(refusals))

@@ -1,0 +1,233 @@
+"""`CompareDialog`: two messages side by side; the second one is chosen here, by its ID or among the copies of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QFont
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QHeaderView,
+    QLineEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from broker_core.api import MessageDetail, OrbitError
+from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
+from gui.operations.decoding import DecoderBook
+from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.theme.fonts import mono_font
+from gui.theme.tokens import mix
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.notice import Notice
+from monitoring.payload.shown import Schemas, ShownBody, read_shown
+
+WIDTH, HEIGHT = 980, 640
+TINT_PERCENT = 16
+
+Compared = tuple[list[ComparedRow], list[ComparedRow], list[ComparedLine], str]
+
+
+class CompareDialog(QDialog):
+    """Compares a message with another one.
+
+    Signals:
+        compared: Both were read and are shown.
+    """
+
+    compared = Signal()
+
+    def __init__(
+        self,
+        context: PageContext,
+        book: DecoderBook,
+        left: MessageDetail,
+        others: Sequence[tuple[str, int]] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        """Create it.
+
+        Args:
+            context: Of the page.
+            book: Rules by which bodies are read.
+            left: The first message.
+            others: Messages to choose from: what they are called, and their physical offsets.
+            parent: Qt's owner.
+        """
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Compare messages"))
+        self.resize(WIDTH, HEIGHT)
+        self._context = context
+        self._book = book
+        self._left = left
+        self._right: MessageDetail | None = None
+        self._query: LatestQuery[MessageDetail] = LatestQuery(self)
+        self._call = BackgroundCall()
+        self._call.done.connect(self._show)
+        self._shown: Compared | None = None
+        self.other = QComboBox()
+        self.entry = QLineEdit()
+        self.other.setEditable(True)
+        self.other.setLineEdit(self.entry)
+        self.only_differences = QCheckBox(tr("Differences only"))
+        self.error = Notice(context.theme)
+        self.summary = label(role="caption")
+        self.tabs = QTabWidget()
+        self.properties, self.record, self.body = (_table() for _ in range(3))
+        self._build(others)
+        self.entry.returnPressed.connect(self._entered)
+        self.other.activated.connect(self._chosen)
+        self.only_differences.toggled.connect(lambda _on: self._fill())
+        if others:
+            self.other.setCurrentIndex(0)
+            self._chosen(0)
+
+    def compare_with(self, right: MessageDetail) -> None:
+        """Show the differences to a message."""
+        self._right = right
+        self.error.set("")
+        left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
+        rules = book.rule(left.topic), book.rule(right.topic)
+
+        def work() -> tuple[MessageDetail, Compared]:
+            one, other = read_shown(left.body, rules[0], schemas), read_shown(right.body, rules[1], schemas)
+            return right, _compared(left, right, one, other, times)
+
+        self._call.start(work)
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self, others: Sequence[tuple[str, int]]) -> None:
+        self.other.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.other.setAccessibleName(tr("Other message"))
+        self.entry.setPlaceholderText(tr("Offset message ID or physical offset, then Enter"))
+        for name, physical_offset in others:
+            self.other.addItem(name, physical_offset)
+        self.other.setCurrentIndex(-1)
+        self.error.set("")
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(10)
+        head = row(label(_name(self._left), "strong"), label(tr("with"), "caption"), self.other, self.only_differences)
+        head.setStretch(2, 1)
+        lines.addLayout(head)
+        lines.addWidget(self.summary)
+        lines.addWidget(self.error)
+        for table, title in ((self.body, tr("Body")), (self.properties, tr("Properties")), (self.record, tr("Record"))):
+            self.tabs.addTab(table, title)
+            table.setAccessibleName(title)
+        lines.addWidget(self.tabs, 1)
+
+    def _chosen(self, index: int) -> None:
+        physical_offset = self.other.itemData(index)
+        if isinstance(physical_offset, int):
+            self._ask(physical_offset)
+
+    def _entered(self) -> None:
+        text = self.other.currentText().strip()
+        if text.replace(",", "").isdecimal() and len(text) < 20:
+            self._ask(int(text.replace(",", "")))
+        elif text:
+            self._query.ask(self._context.source.read_message_by_id(text), self.compare_with, self._failed)
+
+    def _ask(self, physical_offset: int) -> None:
+        self._query.ask(self._context.source.read_message(physical_offset), self.compare_with, self._failed)
+
+    def _failed(self, error: OrbitError) -> None:
+        self.error.set(tr("The other message was not read."), error.message)
+
+    # ---- showing ---------------------------------------------------------------------------------------------------
+
+    def _show(self, result: tuple[MessageDetail, Compared]) -> None:
+        if result[0] is self._right:
+            self._shown = result[1]
+            self._fill()
+            self.compared.emit()
+
+    def _fill(self) -> None:
+        if self._shown is None or self._right is None:
+            return
+        properties, record, body, remark = self._shown
+        heads = [tr("Name"), _name(self._left), _name(self._right)]
+        self._fill_rows(self.properties, properties, heads)
+        self._fill_rows(self.record, record, heads)
+        self._fill_body(body)
+        differing = [sum(item.differs for item in items) for items in (body, properties, record)]
+        words = tr(
+            "{body} lines of the body, {properties} properties and {record} facts of the record differ.",
+            body=differing[0], properties=differing[1], record=differing[2],
+        )  # fmt: skip
+        self.summary.setText(f"{words} {remark}".strip())
+
+    def _fill_rows(self, table: QTableWidget, rows: Sequence[ComparedRow], heads: list[str]) -> None:
+        shown = [item for item in rows if item.differs or not self.only_differences.isChecked()]
+        cells = [((item.name, item.left or UNKNOWN, item.right or UNKNOWN), item.differs) for item in shown]
+        self._fill_table(table, heads, cells)
+
+    def _fill_body(self, lines: Sequence[ComparedLine]) -> None:
+        shown = [line for line in lines if line.differs or not self.only_differences.isChecked()]
+        cells = [
+            ((_number(line.left_number), line.left or "", _number(line.right_number), line.right or ""), line.differs)
+            for line in shown
+        ]
+        assert self._right is not None
+        self._fill_table(self.body, ["", _name(self._left), "", _name(self._right)], cells)
+
+    def _fill_table(self, table: QTableWidget, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
+        tokens = self._context.theme.tokens
+        ground = QColor(mix(tokens.warning, tokens.panel, TINT_PERCENT))
+        table.setRowCount(len(rows))
+        table.setColumnCount(len(heads))
+        table.setHorizontalHeaderLabels(heads)
+        for number, (texts, differs) in enumerate(rows):
+            for place, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                if differs:
+                    item.setBackground(ground)
+                    font = QFont(table.font())
+                    font.setBold(True)
+                    item.setFont(font)
+                table.setItem(number, place, item)
+        header = table.horizontalHeader()
+        for place, head in enumerate(heads):
+            narrow = place == 0 or not head
+            mode = QHeaderView.ResizeMode.ResizeToContents if narrow else QHeaderView.ResizeMode.Stretch
+            header.setSectionResizeMode(place, mode)
+
+
+def _compared(left: MessageDetail, right: MessageDetail, one: ShownBody, other: ShownBody, times: TimeZoneChoice) -> Compared:
+    lines, remark = compared_bodies(one, other)
+    return compared_properties(left, right, one, other), compared_records(left, right, times), lines, remark
+
+
+def _table() -> QTableWidget:
+    table = QTableWidget()
+    table.setFont(mono_font())
+    table.setProperty("role", "code")
+    table.verticalHeader().hide()
+    table.setShowGrid(False)
+    table.setWordWrap(False)
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    return table
+
+
+def _name(detail: MessageDetail) -> str:
+    keys = detail.properties.get("KEYS", "").split(" ")[0]
+    place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
+    return f"{keys} ({place})" if keys else place
+
+
+def _number(number: int) -> str:
+    return "" if number < 0 else str(number)

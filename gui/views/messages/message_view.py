@@ -1,0 +1,307 @@
+"""The page of one message: its life line, the events with their evidence, its body and its properties."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QWidget
+
+from broker_core.api import Lifeline, MessageDetail, OrbitError
+from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
+from gui.models.message_words import PropertyWords, level_delay_ms
+from gui.models.messages import UNIQUE_KEY, PropertyRow, message_name, property_rows
+from gui.models.table import ColumnTableModel
+from gui.operations.queries import LatestQuery
+from gui.plots.life_line import LifeLinePicture
+from gui.text import count_text, duration_text, tr
+from gui.theme.tokens import Size
+from gui.views.messages.body_pane import BodyPane
+from gui.views.messages.columns import life_columns, property_columns
+from gui.views.messages.compare_dialog import CompareDialog
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.copies import add_copies
+from gui.views.messages.life_lanes import LANES_MAX, life_lanes
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import IconButton, label
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.inputs import SegmentedControl
+from gui.widgets.notice import Placeholder
+from gui.widgets.panel import Panel
+from monitoring.payload.shown import ShownBody
+from monitoring.sources.base import Pending, SourceStatus
+from monitoring.state import ClusterState
+
+COMPRESSED, TRUE = "compressed", "true"
+PICTURE_HEIGHT_MAX = 330
+
+
+class MessageView(PageView):
+    """Tells the story of one message. Read anew on F5 and when it is opened again."""
+
+    page_id = "message"
+    title = "Message"
+    icon = "lightning"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._wanted: tuple[str, int | str] | None = None
+        self._detail: MessageDetail | None = None
+        self._line: Lifeline | None = None
+        self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
+        self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
+        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._resend_clicked)
+        self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
+        self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
+        self.picture = LifeLinePicture(theme, context.times)
+        self.scale = SegmentedControl(((COMPRESSED, " "), (TRUE, " ")))
+        self.missing = label(role="caption", wrap=True, selectable=True)
+        self.events: ColumnTableModel[LifeEvent] = ColumnTableModel(
+            life_columns(context.times), lambda event: event.index, parent=self
+        )
+        self.event_grid = DataGrid(self.events, theme, row_height=24, several=True)
+        self.body = BodyPane(context)
+        words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
+        self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
+            property_columns(words), lambda row: row.name, parent=self
+        )
+        self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
+        self.placeholder = Placeholder(theme)
+        self._story = QWidget()
+        self._build()
+        self._connect()
+        self.retranslate()
+        self._show_nothing()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def tab_title(self) -> str:
+        return message_name(self._detail) if self._detail is not None else tr(self.title)
+
+    def open(self, arguments: PageArguments) -> None:
+        physical_offset, message_id = arguments.get("physical_offset"), arguments.get("message_id")
+        if isinstance(physical_offset, int) and physical_offset >= 0:
+            self._wanted = ("physical_offset", physical_offset)
+        elif isinstance(message_id, str) and message_id:
+            self._wanted = ("message_id", message_id)
+        self.refresh()
+
+    def state_changed(self, state: ClusterState) -> None:
+        self._state = state
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is SourceStatus.READY and self._detail is None:
+            self.refresh()
+
+    def refresh(self) -> None:
+        if self._wanted is None:
+            return
+        kind, value = self._wanted
+        source = self.context.source
+        pending: Pending[MessageDetail]
+        pending = source.read_message(int(value)) if kind == "physical_offset" else source.read_message_by_id(str(value))
+        self.event_grid.set_loading(True)
+        self._detail_query.ask(pending, self._show_detail, self._failed)
+
+    def retranslate(self) -> None:
+        self.resend_button.setText(tr("Resend…"))
+        self.compare_button.setText(tr("Compare"))
+        self.copy_button.setText(tr("Copy as"))
+        self.scale.set_text(COMPRESSED, tr("Compressed time"))
+        self.scale.set_text(TRUE, tr("True time"))
+        self.scale.setAccessibleName(tr("Scale of the life line"))
+        self.picture.setAccessibleName(tr("Life line"))
+        self.body.retranslate()
+        self.events.all_texts_changed()
+        self.properties.all_texts_changed()
+        self._show_texts()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def ask_resend(self) -> ComposeDialog | None:
+        """Open the dialog that sends the message again."""
+        if self._detail is None:
+            return None
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=self._detail, parent=self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.sent.connect(lambda _topic, _receipt: self.refresh())
+        dialog.shown_wanted.connect(self._show_sent)
+        dialog.open()
+        return dialog
+
+    def compare(self) -> CompareDialog | None:
+        """Compare the message with one of its copies, or with any other."""
+        if self._detail is None:
+            return None
+        seen = {self._detail.physical_offset}
+        others = []
+        for event in self.events.rows:
+            is_record = event.evidence == "stored" or event.kind in ("resent", "resent from")
+            if is_record and event.physical_offset not in seen and event.topic:
+                seen.add(event.physical_offset)
+                others.append((f"{event.title} · {event.place}", event.physical_offset))
+        dialog = CompareDialog(self.context, self.body.book, self._detail, others, self)
+        dialog.open()
+        return dialog
+
+    def _resend_clicked(self) -> None:
+        self.ask_resend()
+
+    def _compare_clicked(self) -> None:
+        self.compare()
+
+    def _show_sent(self, topic: str, receipt: object) -> None:
+        offset, queue_id = getattr(receipt, "queue_offset", -1), getattr(receipt, "queue_id", -1)
+        self.context.navigate("messages", topic=topic, queue=queue_id, offset=offset)
+
+    def _open_copy_menu(self) -> None:
+        detail, body = self._detail, self.body.body
+        if detail is not None and body is not None:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            add_copies(menu, detail, body)
+            menu.popup(self.copy_button.mapToGlobal(QPoint(0, self.copy_button.height() + 2)))
+
+    def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if event.physical_offset >= 0:
+            menu.addAction(tr("Show this record"), lambda: self._open_record(event))
+        menu.addAction(tr("Copy row"), self.event_grid.copy)
+        menu.popup(at)
+
+    def _open_record(self, event: LifeEvent) -> None:
+        """Go to the record that is the evidence; its life is the same, its place and properties are not."""
+        if event.physical_offset >= 0:
+            arguments = {"physical_offset": event.physical_offset}
+            self.open(arguments)
+            self.place_changed.emit(arguments)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        for button in (self.resend_button, self.compare_button, self.copy_button):
+            self.header.add_action(button)
+        self.life_panel = Panel(" ", flush=True)
+        self.life_panel.add_action(self.scale)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        self._scroll.setWidget(self.picture)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self.picture.setAutoFillBackground(False)
+        self.life_panel.content.addWidget(self._scroll)
+        self.missing.setContentsMargins(13, 0, 13, 8)
+        self.life_panel.content.addWidget(self.missing)
+        self.event_panel, self.body_panel, self.property_panel = (Panel(" ", flush=True) for _ in range(3))
+        self.event_panel.content.addWidget(self.event_grid)
+        self.body_panel.content.addWidget(self.body)
+        self.property_panel.content.addWidget(self.property_grid)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        for panel, width in ((self.event_panel, 560), (self.body_panel, 340), (self.property_panel, 300)):
+            below.addWidget(panel)
+            below.setStretchFactor(below.count() - 1, width)
+        below.setSizes([560, 340, 300])
+        below.setChildrenCollapsible(False)
+        below.setHandleWidth(Size.GAP)
+        self._below = below
+        self.content.addWidget(self.placeholder, 1)
+        self.content.addWidget(self.life_panel)
+        self.content.addWidget(below, 1)
+
+    def _connect(self) -> None:
+        self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
+        self.picture.lane_chosen.connect(self.event_grid.select_key)
+        self.event_grid.menu_asked.connect(self._open_event_menu)
+        self.event_grid.activated.connect(self._open_record)
+        self.body.shown.connect(self._body_shown)
+        self.context.times.changed.connect(self._show_texts)
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _show_parts(self, *, story: bool) -> None:
+        self.placeholder.setVisible(not story)
+        self.life_panel.setVisible(story)
+        self._below.setVisible(story)
+        for button in (self.resend_button, self.compare_button, self.copy_button):
+            button.setEnabled(story)
+
+    def _show_nothing(self) -> None:
+        self._show_parts(story=False)
+        text = tr("No message is open. Choose one on the Messages page and press Enter.")
+        self.placeholder.show_empty(text, tr("Messages"), lambda: self.context.navigate("messages"))
+
+    def _failed(self, error: OrbitError) -> None:
+        self._detail = None
+        self._show_parts(story=False)
+        self.placeholder.show_error(tr("The message was not read."), error.message, tr("Retry"), self.refresh)
+
+    def _show_detail(self, detail: MessageDetail) -> None:
+        if self._detail is None or detail.physical_offset != self._detail.physical_offset:
+            self._line = None
+            self.events.set_rows([])
+            self.picture.set_lanes([])
+        self._detail = detail
+        self._show_parts(story=True)
+        self.title_changed.emit(self.tab_title())
+        self.body.show_body(detail)
+        self._show_texts()
+        pending = self.context.source.read_lifeline(detail.physical_offset)
+        self._line_query.ask(pending, self._show_line, self._line_failed)
+
+    def _body_shown(self, body: ShownBody) -> None:
+        if self._detail is not None:
+            properties = self._detail.properties
+            self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in properties.items()}))
+
+    def _show_line(self, line: Lifeline) -> None:
+        self._line = line
+        self.event_grid.set_loading(False)
+        self.event_grid.set_error("")
+        self.events.set_rows(life_events(line))
+        self._show_texts()
+
+    def _line_failed(self, error: OrbitError) -> None:
+        self.event_grid.set_loading(False)
+        self.event_grid.set_error(tr("The life line was not read."), error.message, tr("Retry"), self.refresh)
+
+    def _show_texts(self) -> None:
+        """Everything that is written in the language and the zone of the window."""
+        detail, line = self._detail, self._line
+        if detail is None:
+            self.header.set_title(tr(self.title))
+            self.header.set_chips(())
+            self.header.set_facts("")
+            return
+        self.header.set_title(message_name(detail))
+        self.header.set_facts(detail.properties.get(UNIQUE_KEY, "") or detail.offset_message_id)
+        self.body_panel.set_title(tr("Body"))
+        self.property_panel.set_title(tr("Properties"), count_text(len(detail.properties)))
+        self.life_panel.set_title(tr("Life line"), "" if line is None else self._summary())
+        events = list(self.events.rows)
+        self.event_panel.set_title(tr("Events"), tr("{count}, with the evidence for each", count=count_text(len(events))))
+        self.header.set_chips(life_chips(events))
+        self._show_picture(events)
+        missing = [] if line is None else [MISSING.text(text) for text in line.missing]
+        self.missing.setText("\n".join(missing))
+        self.missing.setVisible(bool(missing))
+        self.events.all_texts_changed()
+
+    def _show_picture(self, events: list[LifeEvent]) -> None:
+        now_ms = self._state.taken_ms if self._state is not None else max((event.at_ms for event in events), default=0)
+        self.picture.set_lanes(life_lanes(events, now_ms))
+        height = self.picture.sizeHint().height()
+        self._scroll.setFixedHeight(min(height, PICTURE_HEIGHT_MAX))
+
+    def _summary(self) -> str:
+        events = self.events.rows
+        records = len({event.physical_offset for event in events if event.evidence == "stored" and event.physical_offset >= 0})
+        attempts = sum(event.kind == "attempt" for event in events)
+        timed = [event.at_ms for event in events if event.at_ms >= 0]
+        parts = [tr("{count} stored records", count=count_text(records)), tr("{count} attempts", count=count_text(attempts))]
+        if timed:
+            parts.append(duration_text(max(timed) - min(timed)))
+        lanes = life_lanes(events, 0)
+        if len(lanes) >= LANES_MAX:
+            parts.append(tr("the first {count} lanes are drawn", count=LANES_MAX))
+        return ", ".join(parts)

@@ -1,0 +1,104 @@
+"""A body as it may be shown: read by the rule of its topic, and what the rule masks replaced."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_core.api import UsageError
+from monitoring.payload.content import Content, Kind, read_content
+from monitoring.payload.encodings import decode_text
+from monitoring.payload.masking import MaskRules
+from monitoring.payload.tables import Table, table_of
+
+if TYPE_CHECKING:
+    from monitoring.payload.rules import DecoderRule
+    from monitoring.payload.schemas import ProtobufSchema
+
+_STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBody:
+    """A body in two forms.
+
+    Attributes:
+        content: As the rule lets it be shown.
+        plain: As it is; to be shown only while a person asks for it.
+        mask: What makes the difference.
+        size_bytes: Of the body before anything was undone.
+    """
+
+    content: Content
+    plain: Content
+    mask: MaskRules
+    size_bytes: int
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether something may be hidden."""
+        return bool(self.mask)
+
+    def copied_text(self) -> str:
+        """What a copy of the body holds: its text as sent, or laid out and masked; bytes in hexadecimal unless masked."""
+        if self.is_masked:
+            return self.content.text
+        text, _encoding = decode_text(self.plain.data, self.plain.encoding)
+        if self.plain.kind is Kind.BYTES or text is None:
+            return self.plain.text or self.plain.data.hex()
+        return text
+
+
+class Schemas:
+    """Protobuf schemas by path, compiled again when the file has changed. Any thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[int, ProtobufSchema]] = {}
+
+    def schema(self, path: Path) -> ProtobufSchema:
+        """The schema of a file or folder. May run a compiler for a second.
+
+        Raises:
+            UsageError: It is not there or cannot be read.
+        """
+        from monitoring.payload.schemas import ProtobufSchema  # noqa: PLC0415  slow to import
+
+        try:
+            files = sorted(path.rglob("*.proto")) if path.is_dir() else [path]
+            changed_ns = max((file.stat().st_mtime_ns for file in files), default=0)
+        except OSError as error:
+            raise UsageError(f"the schema {path} cannot be read: {error.strerror}", path=str(path)) from error
+        known = self._known.get(path)
+        if known is None or known[0] != changed_ns:
+            known = self._known[path] = (changed_ns, ProtobufSchema(path))
+        return known[1]
+
+
+def read_shown(body: bytes, rule: DecoderRule | None, schemas: Schemas) -> ShownBody:
+    """Read a body by a rule; never fails. To be called off the GUI thread where it may take long."""
+    schema, refusal = None, ""
+    if rule is not None and rule.reading == "protobuf":
+        try:
+            schema = schemas.schema(Path(rule.schema))
+        except UsageError as error:
+            refusal = error.message
+    plain = read_content(body, rule, schema)
+    if refusal:
+        plain = replace(plain, refusals=(("protobuf", refusal),))
+    mask = rule.mask if rule is not None else MaskRules()
+    return ShownBody(masked(plain, mask) if mask else plain, plain, mask, len(body))
+
+
+def masked(content: Content, mask: MaskRules) -> Content:
+    """The same without what must not be shown."""
+    if content.kind in _STRUCTURED:
+        value = mask.mask_value(content.value)
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        return replace(content, data=b"", value=value, text=text, table=table_of(value))
+    table = content.table
+    if table is not None:
+        rows = tuple(tuple(map(mask.mask_text, row)) for row in table.rows)
+        table = Table(table.headings, rows, table.is_cut)
+    return replace(content, data=b"", text=mask.mask_text(content.text), table=table)
