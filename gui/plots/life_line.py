@@ -26,7 +26,7 @@ NAME_LEFT, PLACE_LEFT, PLOT_LEFT = 24.0, 104.0, 268.0
 PLOT_MARGIN = 96.0
 BAR, DOT = 14.0, 9.0
 FOLD_MS = 5_000
-TICK_ROOM = 92.0
+LABEL_GAP = 14.0
 STRETCH_BASE = 0.6
 """Width of a stretch of no length, in the measure in which one of ten times the length is wider by 1."""
 
@@ -189,22 +189,21 @@ class LifeLinePicture(QWidget):
         for moment in moments:
             x = self._x(moment)
             is_first = moment == moments[0]
-            text = self._times.clock(moment) if is_first else f"+{duration_text(moment - moments[0])}"
-            if x - last_right < 8 or (not is_first and x - self._x(moments[0]) < TICK_ROOM):
-                continue
+            text = self._times.clock(moment) if is_first else _since(moment - moments[0])
             width = QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(text)
             left = x if is_first else x - width / 2
             painter.setPen(QPen(QColor(tokens.border), 1))
-            painter.drawLine(QPointF(x, HEAD - 6), QPointF(x, self.height() - 6))
-            _draw(painter, text, QRectF(left, 4, width + 4, 18), tokens.text_3, size=Size.CAPTION)
-            last_right = left + width
+            painter.drawLine(QPointF(x, HEAD - 3), QPointF(x, self.height() - 6))
+            if left >= last_right + LABEL_GAP:
+                _draw(painter, text, QRectF(left, 1, width + 4, 16), tokens.text_3, size=Size.CAPTION)
+                last_right = left + width
         room = max(60.0, self.width() - PLOT_LEFT - PLOT_MARGIN)
         painter.setPen(QPen(QColor(tokens.text_3), 1.2))
         for share in self._scale.folds:
             middle = PLOT_LEFT + share * room
             for x in (middle - 2, middle + 2):
-                painter.drawLine(QPointF(x - 2, HEAD - 10), QPointF(x, HEAD - 7))
-                painter.drawLine(QPointF(x, HEAD - 7), QPointF(x - 2, HEAD - 4))
+                painter.drawLine(QPointF(x - 2, HEAD - 11), QPointF(x, HEAD - 8))
+                painter.drawLine(QPointF(x, HEAD - 8), QPointF(x - 2, HEAD - 5))
 
     def _paint_links(self, painter: QPainter, tokens: Tokens) -> None:
         """What led to what: the end of a lane and the begin of the next one, where they are in that order."""
@@ -237,7 +236,9 @@ class LifeLinePicture(QWidget):
         if words:
             # Of several records in one lane the last one speaks: it says where the message stands.
             x, text, state = words[-1]
-            self._paint_beside(painter, text, QRectF(x - DOT, middle, 2 * DOT, 0), tokens.state(state))
+            right = max((self._x(bar.end_ms) for bar in lane.bars), default=x)
+            mark = QRectF(x - DOT, middle, max(right - x, 0.0) + 2 * DOT, 0)
+            self._paint_beside(painter, text, mark, tokens.state(state))
 
     def _paint_bar(self, painter: QPainter, bar: LifeBar, middle: float, tokens: Tokens) -> None:
         left, right = self._x(bar.start_ms), self._x(bar.end_ms)
@@ -262,6 +263,13 @@ class LifeLinePicture(QWidget):
         else:
             box = QRectF(right, middle - 8, self.width() - right - 4, 16)
         _draw(painter, text, box, colour, size=Size.CAPTION)
+
+
+def _since(milliseconds: int) -> str:
+    """Time since the first moment, to a tenth of a second while that can be told apart."""
+    if milliseconds < 1_000:
+        return f"+{milliseconds} ms"
+    return f"+{milliseconds / 1_000:.1f} s" if milliseconds < 600_000 else f"+{duration_text(milliseconds)}"
 
 
 def _texts(lane: LifeLane) -> list[str]:

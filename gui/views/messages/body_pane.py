@@ -69,7 +69,7 @@ class BodyPane(QWidget):
         self.refusals = label(role="warning", wrap=True, selectable=True)
         self.switch = SegmentedControl([(key, " ") for key, _title in VIEWS])
         self.encoding = QComboBox()
-        self.rules_button = IconButton(theme, "funnel", " ", role="small", on_click=self._rules_clicked)
+        self.rules_button = IconButton(theme, "funnel", tip=" ", on_click=self._rules_clicked)
         self.reveal = IconButton(theme, "key", " ", role="small")
         self._views = QStackedWidget()
         self._build()
@@ -94,8 +94,7 @@ class BodyPane(QWidget):
         """Write all texts anew."""
         for key, text in VIEWS:
             self.switch.set_text(key, tr(text))
-        self.rules_button.setText(tr("Decoder rules…"))
-        self.rules_button.setAccessibleName(tr("Decoder rules…"))
+        self.rules_button.set_tip(tr("Decoder rules…"))
         self.reveal.setText(tr("Hold to show"))
         self.encoding.setItemText(0, tr("Any encoding"))
         self.encoding.setAccessibleName(tr("Encoding of the text"))
@@ -133,13 +132,13 @@ class BodyPane(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
-        lines.addLayout(row(self.switch, 1, self.encoding, spacing=10, margins=(12, 8, 12, 6)))
+        lines.addLayout(row(self.switch, 1, self.reveal, spacing=10, margins=(12, 8, 12, 6)))
         lines.addWidget(self.layers)
         lines.addWidget(self.refusals)
         lines.addWidget(self._views, 1)
-        foot = row(self.note, self.reveal, self.rules_button, spacing=8, margins=(12, 6, 12, 6))
-        foot.setStretch(0, 1)
-        lines.addLayout(foot)
+        self.note.setContentsMargins(12, 4, 12, 0)
+        lines.addWidget(self.note)
+        lines.addLayout(row(self.encoding, 1, self.rules_button, margins=(12, 4, 12, 6)))
 
     def _connect(self) -> None:
         self.switch.chosen.connect(self.choose_view)
@@ -211,7 +210,7 @@ class BodyPane(QWidget):
 
     def _show_hex(self, detail: MessageDetail, body: ShownBody) -> None:
         if body.is_masked and not self._is_revealed:
-            self.hex.setPlainText(tr("Hidden by the masking rule of this topic. Hold the button below to see the bytes."))
+            self.hex.setPlainText(tr("Hidden by the masking rule of this topic. Hold the button above to see the bytes."))
         else:
             self.hex.set_bytes(detail.body)
         self._views.setCurrentWidget(self.hex)

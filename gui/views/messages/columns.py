@@ -39,13 +39,19 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     ]
 
 
-def property_columns(words: PropertyWords) -> list[Column[PropertyRow]]:
-    """Columns of the property table."""
-    return [
-        Column("name", "Name", lambda row: row.name, kind=CellKind.MONO, tip=_property_tip, width=118),
-        Column("value", "Value", lambda row: row.value, kind=CellKind.CODE, dim=True, tip=lambda row: row.value, width=150),
-        Column("words", "In words", lambda row: words.words(row.name, row.value), dim=True, tip=_property_tip),
+def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:
+    """Columns of the property table; a narrow one has the words in the tips."""
+
+    def tip(row: PropertyRow) -> str:
+        return "\n".join(filter(None, (row.value, words.words(row.name, row.value))))
+
+    width = 0 if narrow else 124
+    columns = [
+        Column("name", "Name", lambda row: row.name, kind=CellKind.MONO, tip=_property_tip, width=112),
+        Column("value", "Value", lambda row: row.value, kind=CellKind.CODE, dim=True, tip=tip, width=width),
+        Column("words", "In words", lambda row: words.words(row.name, row.value), dim=True, tip=tip),
     ]
+    return columns[:2] if narrow else columns
 
 
 def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
@@ -57,9 +63,9 @@ def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
             lambda row: times.clock(row.at_ms),
             sort=lambda row: (row.at_ms < 0, row.at_ms, row.index),
             tip=lambda row: times.full(row.at_ms) if row.at_ms >= 0 else tr("When is not known"),
-            width=104,
+            width=116,
         ),
-        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=196),
+        Column("event", "Event", lambda row: row.title, kind=CellKind.STRONG, width=186),
         Column("detail", "Detail", lambda row: row.detail, dim=True, tip=lambda row: row.detail),
         Column(
             "evidence",

@@ -51,7 +51,7 @@ class MessageDetailPane(Panel):
         self.tabs = QTabWidget()
         self.life_button = IconButton(theme, "lightning", " ", on_click=self._open_life)
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._ask_resend)
-        self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._open_compare_menu)
+        self.compare_button = IconButton(theme, "arrows-left-right", tip=" ", on_click=self._open_compare_menu)
         self.copy_button = IconButton(theme, "copy", " ", on_click=self._open_copy_menu)
         self.placeholder = Placeholder(theme)
         self.progress = ProgressLine(theme)
@@ -116,7 +116,7 @@ class MessageDetailPane(Panel):
         """Write all texts anew."""
         self.life_button.setText(tr("Life line"))
         self.resend_button.setText(tr("Resend…"))
-        self.compare_button.setText(tr("Compare"))
+        self.compare_button.set_tip(tr("Compare"))
         self.copy_button.setText(tr("Copy as"))
         self.body.retranslate()
         self.properties.all_texts_changed()
@@ -143,7 +143,7 @@ class MessageDetailPane(Panel):
         foot = QHBoxLayout()
         foot.setContentsMargins(12, 8, 12, 10)
         foot.setSpacing(6)
-        for button in (self.life_button, self.resend_button, self.compare_button, self.copy_button):
+        for button in (self.life_button, self.resend_button, self.copy_button, self.compare_button):
             foot.addWidget(button)
         foot.addStretch(1)
         page = QWidget()

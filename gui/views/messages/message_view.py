@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Lifeline, MessageDetail, OrbitError
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
-from gui.models.message_words import PropertyWords, level_delay_ms
+from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import UNIQUE_KEY, PropertyRow, message_name, property_rows
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
@@ -24,6 +24,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 from monitoring.payload.shown import ShownBody
@@ -31,6 +32,7 @@ from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
 COMPRESSED, TRUE = "compressed", "true"
+PROPERTIES, RECORD = "properties", "record"
 PICTURE_HEIGHT_MAX = 330
 
 
@@ -63,9 +65,11 @@ class MessageView(PageView):
         self.body = BodyPane(context)
         words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
         self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
-            property_columns(words), lambda row: row.name, parent=self
+            property_columns(words, narrow=True), lambda row: row.name, parent=self
         )
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
+        self.record = KeyValueList()
+        self.facts_switch = SegmentedControl(((PROPERTIES, " "), (RECORD, " ")))
         self.placeholder = Placeholder(theme)
         self._story = QWidget()
         self._build()
@@ -109,6 +113,9 @@ class MessageView(PageView):
         self.copy_button.setText(tr("Copy as"))
         self.scale.set_text(COMPRESSED, tr("Compressed time"))
         self.scale.set_text(TRUE, tr("True time"))
+        self.facts_switch.set_text(PROPERTIES, tr("Properties"))
+        self.facts_switch.set_text(RECORD, tr("Record"))
+        self.facts_switch.setAccessibleName(tr("Properties or record"))
         self.scale.setAccessibleName(tr("Scale of the life line"))
         self.picture.setAccessibleName(tr("Life line"))
         self.body.retranslate()
@@ -136,7 +143,7 @@ class MessageView(PageView):
         seen = {self._detail.physical_offset}
         others = []
         for event in self.events.rows:
-            is_record = event.evidence == "stored" or event.kind in ("resent", "resent from")
+            is_record = event.kind != "produced" and event.evidence in ("stored", "inferred")
             if is_record and event.physical_offset not in seen and event.topic:
                 seen.add(event.physical_offset)
                 others.append((f"{event.title} · {event.place}", event.physical_offset))
@@ -196,12 +203,21 @@ class MessageView(PageView):
         self.event_panel, self.body_panel, self.property_panel = (Panel(" ", flush=True) for _ in range(3))
         self.event_panel.content.addWidget(self.event_grid)
         self.body_panel.content.addWidget(self.body)
-        self.property_panel.content.addWidget(self.property_grid)
+        self._facts = QStackedWidget()
+        record = QScrollArea()
+        record.setWidgetResizable(True)
+        record.setFrameShape(QScrollArea.Shape.NoFrame)
+        record.setWidget(self.record)
+        self.record.setContentsMargins(12, 4, 12, 4)
+        self._facts.addWidget(self.property_grid)
+        self._facts.addWidget(record)
+        self.property_panel.add_action(self.facts_switch)
+        self.property_panel.content.addWidget(self._facts)
         below = QSplitter(Qt.Orientation.Horizontal)
-        for panel, width in ((self.event_panel, 560), (self.body_panel, 340), (self.property_panel, 300)):
+        for panel, width in ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280)):
             below.addWidget(panel)
             below.setStretchFactor(below.count() - 1, width)
-        below.setSizes([560, 340, 300])
+        below.setSizes([620, 300, 280])
         below.setChildrenCollapsible(False)
         below.setHandleWidth(Size.GAP)
         self._below = below
@@ -211,6 +227,7 @@ class MessageView(PageView):
 
     def _connect(self) -> None:
         self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
+        self.facts_switch.chosen.connect(lambda key: self._facts.setCurrentIndex((PROPERTIES, RECORD).index(key)))
         self.picture.lane_chosen.connect(self.event_grid.select_key)
         self.event_grid.menu_asked.connect(self._open_event_menu)
         self.event_grid.activated.connect(self._open_record)
@@ -276,7 +293,8 @@ class MessageView(PageView):
         self.header.set_title(message_name(detail))
         self.header.set_facts(detail.properties.get(UNIQUE_KEY, "") or detail.offset_message_id)
         self.body_panel.set_title(tr("Body"))
-        self.property_panel.set_title(tr("Properties"), count_text(len(detail.properties)))
+        self.property_panel.set_title(tr("{count} properties", count=len(detail.properties)), "")
+        self.record.set_pairs(record_facts(detail, self.context.times))
         self.life_panel.set_title(tr("Life line"), "" if line is None else self._summary())
         events = list(self.events.rows)
         self.event_panel.set_title(tr("Events"), tr("{count}, with the evidence for each", count=count_text(len(events))))

@@ -11,10 +11,12 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QFormLayout,
+    QFrame,
     QLineEdit,
     QListWidget,
     QPlainTextEdit,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +25,7 @@ from broker_core.api import UsageError
 from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.text import tr
+from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.notice import Notice
@@ -32,6 +35,7 @@ from monitoring.payload.rules import READINGS, DecoderRule
 from monitoring.payload.shown import Schemas
 
 WIDTH, HEIGHT = 780, 520
+BOX_HEIGHT = 66
 _READING_NAMES = {
     "": "Find out", "json": "JSON", "xml": "XML", "table": "Table", "msgpack": "MessagePack", "protobuf": "Protobuf",
     "text": "Text", "bytes": "Bytes",
@@ -88,7 +92,8 @@ class RulesDialog(QDialog):
         self.masked_paths.setPlaceholderText("customer.card\nitems.*.iban")
         self.masked_text.setPlaceholderText("[0-9]{16}")
         for box in (self.masked_paths, self.masked_text):
-            box.setMaximumHeight(64)
+            box.setProperty("role", "code")
+            box.setFont(mono_font())
             box.setTabChangesFocus(True)
         self.browse = QPushButton(tr("Browse…"))
         self.form = QWidget()
@@ -96,6 +101,7 @@ class RulesDialog(QDialog):
         form.setContentsMargins(0, 0, 0, 0)
         schema = QWidget()
         schema.setLayout(row(self.schema, self.browse))
+        schema.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         lines_of_form: tuple[tuple[str, QWidget, QWidget], ...] = (
             (tr("Topics"), self.topics, self.topics),
             (tr("Read as"), self.reading, self.reading),
@@ -103,8 +109,8 @@ class RulesDialog(QDialog):
             ("", self.unwraps, self.unwraps),
             (tr("Protobuf schema"), schema, self.schema),
             (tr("Message type"), self.message_type, self.message_type),
-            (tr("Masked paths"), self.masked_paths, self.masked_paths),
-            (tr("Masked text"), self.masked_text, self.masked_text),
+            (tr("Masked paths"), _inset(self.masked_paths), self.masked_paths),
+            (tr("Masked text"), _inset(self.masked_text), self.masked_text),
         )
         for name, field, entry in lines_of_form:
             form.addRow(name, field)
@@ -272,6 +278,14 @@ class RulesDialog(QDialog):
             return
         self.saved.emit()
         self.accept()
+
+
+def _inset(inside: QWidget) -> QFrame:
+    frame = QFrame()
+    frame.setProperty("role", "inset")
+    frame.setLayout(row(inside, margins=(1, 1, 1, 1)))
+    frame.setFixedHeight(BOX_HEIGHT)
+    return frame
 
 
 def _draft(rule: DecoderRule) -> dict[str, object]:
