@@ -21,6 +21,8 @@ _T = TypeVar("_T")
 POSITIONS_MAX = 200
 """Groups whose progress is told; as many series as the history gives at once."""
 STRETCHES = 500
+GAP_MS_MAX = 10_000
+"""A time is told only where the history was without a gap of this length."""
 _SECOND_MS = 1_000
 _NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
@@ -96,19 +98,18 @@ def dated(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, 
 
 
 def _crossings(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
-    """When each was first seen behind its message, after having been seen before it."""
+    """When each was first seen behind its message, if shortly before it was before it, or the message was not there yet."""
     coarse = _lines(history, positions, begin_ms, end_ms)
     found = {}
     for number, position in enumerate(positions):
-        span = _crossing(coarse, number, position.queue_offset)
-        if span is None:
-            continue
-        while span[1] - span[0] > _SECOND_MS:
-            finer = _crossing(_lines(history, [position], span[0], span[1] + 1), 0, position.queue_offset)
+        span = _crossing(coarse, number, position.queue_offset, begin_ms)
+        while span is not None and span[1] - span[0] > _SECOND_MS:
+            finer = _crossing(_lines(history, [position], span[0], span[1] + 1), 0, position.queue_offset, span[0])
             if finer is None or finer[1] - finer[0] >= span[1] - span[0]:
                 break
             span = finer
-        found[position] = span[1]
+        if span is not None and span[1] - span[0] <= GAP_MS_MAX:
+            found[position] = span[1]
     return found
 
 
@@ -119,16 +120,14 @@ def _lines(history: HistoryKeeper, positions: Sequence[Position], begin_ms: int,
     return lines
 
 
-def _crossing(lines: HistoryLines, number: int, queue_offset: int) -> tuple[int, int] | None:
-    """Last time before and first time behind; None where the record does not show both."""
+def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int) -> tuple[int, int] | None:
+    """Last time before and first time behind; None where it was never seen behind."""
     times, low, high = array("q", lines.times_ms[number]), array("d", lines.low[number]), array("d", lines.high[number])
-    before_ms = -1
+    before_ms = begin_ms
     for at_ms, least, most in zip(times, low, high, strict=True):
         if most > queue_offset:
-            if least <= queue_offset:
-                # Both within one stretch: it was before at the start of it.
-                return at_ms, at_ms + lines.step_ms
-            return None if before_ms < 0 else (before_ms, at_ms)
+            # Within one stretch on both sides: it was before at the start of it.
+            return (at_ms, at_ms + lines.step_ms) if least <= queue_offset else (before_ms, at_ms)
         if least <= queue_offset:
             before_ms = at_ms
     return None

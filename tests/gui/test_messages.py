@@ -14,10 +14,10 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import MessagePage, RemoteError, SendMessage
+from gui.models.message_copy import message_json
 from gui.models.messages import (
     ALL_QUEUES,
     PAGE_MESSAGES,
-    BodyKind,
     Draft,
     DraftFault,
     QueueWindow,
@@ -30,12 +30,11 @@ from gui.models.messages import (
     parse_time,
     property_rows,
     queue_bounds,
-    read_body,
     resend_draft,
     writable_topics,
 )
 from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
-from gui.views.messages.detail import HEX, TEXT, TREE, message_json
+from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus
@@ -162,33 +161,9 @@ def test_what_is_no_time_is_none(text):
 # ---- bodies ----
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "encoding"),
-    [
-        (b"", BodyKind.EMPTY, ""),
-        (b'{"a": 1}', BodyKind.JSON, "UTF-8"),
-        (b"[1, 2]", BodyKind.JSON, "UTF-8"),
-        (b"{not json", BodyKind.TEXT, "UTF-8"),
-        ("订单".encode(), BodyKind.TEXT, "UTF-8"),
-        ("订单".encode("gb18030"), BodyKind.TEXT, "GB18030"),
-        (b"\x00\x01\x02", BodyKind.BYTES, ""),
-        (b"12", BodyKind.TEXT, "UTF-8"),
-    ],
-)
-def test_a_body_is_found_to_be_what_its_bytes_are(body, kind, encoding):
-    found = read_body(body)
-
-    assert (found.kind, found.encoding) == (kind, encoding)
-
-
 def test_broken_json_says_where():
-    assert "line 1 column" in read_body(b'{"a": }').note
-    assert json_fault('{"a": }')
+    assert "line 1 column" in json_fault('{"a": }')
     assert json_fault('{"a": 1}') == ""
-
-
-def test_json_nested_too_deeply_is_text_and_no_crash():
-    assert read_body(b"[" * 200_000).kind is BodyKind.TEXT
 
 
 def test_properties_stand_with_unique_key_keys_and_tag_first():
@@ -397,14 +372,11 @@ def test_without_topics_the_page_says_what_to_do(make_view):
 def test_the_body_is_shown_as_tree_text_and_hex(make_view):
     pane = make_view(FakeSource()).detail
 
-    assert pane.body_switch.current == TREE
-    pane._choose_body_view(TEXT)
-    pane.body_switch.choose(TEXT)
-    pane._show_body()
-    assert json.loads(pane.text.toPlainText()) == json.loads(pane.detail.body)
-    pane.body_switch.choose(HEX)
-    pane._show_body()
-    assert pane.hex.toPlainText().startswith("00000000  7b")
+    assert pane.body.switch.current == TREE
+    pane.body.choose_view(TEXT)
+    assert json.loads(pane.body.text.toPlainText()) == json.loads(pane.detail.body)
+    pane.body.choose_view(HEX)
+    assert pane.body.hex.toPlainText().startswith("00000000  7b")
 
 
 def test_bytes_that_are_no_text_are_shown_in_hexadecimal(make_view):
@@ -412,9 +384,9 @@ def test_bytes_that_are_no_text_are_shown_in_hexadecimal(make_view):
 
     pane.show_message(replace(fake_detail(0), body=b"\x00\x01\xfe"))
 
-    assert pane.body_switch.current == HEX
-    assert "00 01 fe" in pane.hex.toPlainText()
-    assert json.loads(message_json(pane.detail, read_body(pane.detail.body)))["bodyHex"] == "0001fe"
+    assert pane.body.switch.current == HEX
+    assert "00 01 fe" in pane.body.hex.toPlainText()
+    assert json.loads(message_json(pane.detail, pane.body.body))["bodyHex"] == "0001fe"
 
 
 def test_a_body_that_could_not_be_decompressed_says_why(make_view):
@@ -422,7 +394,7 @@ def test_a_body_that_could_not_be_decompressed_says_why(make_view):
 
     pane.show_message(replace(fake_detail(0), notice="the body is not valid zlib data"))
 
-    assert pane.body_note.whole_text() == "the body is not valid zlib data"
+    assert pane.body.note.whole_text() == "the body is not valid zlib data"
 
 
 def test_a_message_id_is_opened(make_view, qtbot):

@@ -1,0 +1,286 @@
+"""The page of one message: events in words, lanes, the scale of time, errors; and with a real worker under demo traffic."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from broker_core.api import UsageError
+from gui.app import Console, WindowOptions
+from gui.bridge.demo import DemoPace
+from gui.bridge.options import WorkerOptions
+from gui.gallery import free_ports
+from gui.models.lifeline import MISSING, life_chips, life_events
+from gui.plots.life_line import HEAD, LANE, TimeScale
+from gui.text import CatalogueTranslator, load_catalogue
+from gui.theme.tokens import State
+from gui.views.messages.life_lanes import LANES_MAX, life_lanes
+from gui.views.messages.message_view import RECORD, TRUE, MessageView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
+
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, MessageView)
+
+
+@pytest.fixture
+def view(make_view):
+    made = make_view(FakeSource())
+    made.open({"physical_offset": 1_024})
+    return made
+
+
+# ---- words and lanes ----
+
+
+def test_events_say_what_happened_and_from_what_it_is_known():
+    events = life_events(fake_lifeline())
+
+    told = {event.title: event for event in events}
+    assert told["Attempt 1 failed"].detail == "order-service · 148 ms · pay-result, queue 2, offset 42,231"
+    assert "18.0 ms late" in told["Retry 1 stored"].detail
+    assert "waits 10 s" in told["Retry 1 waits"].detail.replace("10.0", "10")
+    assert told["Attempt 2 failed"].evidence_words.startswith("inferred: Retry or dead letter of it\nRecord at 1,500")
+    assert told["Passed by bi-export"].at_ms == -1
+
+
+def test_the_state_of_the_message_is_told_in_chips():
+    events = life_events(fake_lifeline())
+
+    assert life_chips(events) == [("Committed", State.COMMITTED), ("Consumed at attempt 3", State.HEALTHY)]
+    assert life_chips(events[:3]) == [("Undecided", State.PENDING)]
+    assert life_chips(events[:7])[-1] == ("Waits for retry 1", State.RETRY)
+    dead = replace(events[11], kind="dead", outcome="")
+    assert life_chips([*events[:11], dead])[-1] == ("Dead in order-service", State.CRITICAL)
+
+
+def test_lanes_stand_in_the_order_of_the_life_with_one_for_each_retry():
+    lanes = life_lanes(life_events(fake_lifeline()), TAKEN_MS)
+
+    assert [lane.name for lane in lanes] == [
+        "Half", "Op", "Real", "Attempt 1", "Retry 1", "Attempt 2", "Retry 2", "Attempt 3",
+    ]  # fmt: skip
+    half, retry = lanes[0], lanes[4]
+    assert half.bars[0].end_ms == lanes[1].dots[0].at_ms
+    assert [dot.text for dot in half.dots] == ["", "Check 1: producer asked"]
+    assert (retry.place, retry.offset) == ("%RETRY%order-service", "q0 · 1,583")
+    assert retry.bars[0].end_ms == TAKEN_MS - 100_740 + 70_420
+
+
+def test_a_wait_that_is_not_over_goes_on_to_its_due_time():
+    events = life_events(fake_lifeline())[:7]
+
+    wait = life_lanes(events, TAKEN_MS)[-1].bars[0]
+
+    assert wait.end_ms == events[-1].until_ms
+
+
+def test_the_number_of_lanes_is_bounded():
+    event = life_events(fake_lifeline())[4]
+    events = [replace(event, index=number, kind="stored again") for number in range(LANES_MAX + 9)]
+
+    assert len(life_lanes(events, TAKEN_MS)) == LANES_MAX
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_time_goes_from_left_to_right(compressed):
+    moments = [0, 3, 60_000, 60_012, 3_600_000]
+    scale = TimeScale(moments, compressed=compressed)
+
+    places = [scale.at(moment) for moment in (-5, *moments, 9_999_999)]
+
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0.0, 1.0)
+    assert places[1] < scale.at(1) < places[2]
+
+
+def test_compressed_time_folds_long_stretches_and_true_time_is_linear():
+    moments = [0, 10, 60_000]
+
+    assert TimeScale(moments, compressed=True).at(10) > 0.1
+    assert len(TimeScale(moments, compressed=True).folds) == 1
+    assert TimeScale(moments, compressed=False).at(30_000) == pytest.approx(0.5)
+    assert TimeScale(moments, compressed=False).folds == ()
+
+
+def test_what_the_worker_says_is_missing_is_translated(qapp):
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QApplication.installTranslator(translator)
+    try:
+        text = MISSING.text("3 other messages have the same unique key, as in a batch; they are left out.")
+        assert text == "另有 3 条消息的唯一键相同（如批量消息），未列出。"
+    finally:
+        QApplication.removeTranslator(translator)
+
+
+# ---- the page ----
+
+
+def test_the_page_shows_the_story_the_body_and_the_properties(view):
+    assert view.header.title == "SO-20261121-00004"
+    assert view.tab_title() == "SO-20261121-00004"
+    assert view.event_panel.subtitle == "13, with the evidence for each"
+    assert view.life_panel.subtitle == "8 stored records, 3 attempts, 101 s"
+    assert view.missing.text() == "The half message of its transaction is no longer stored."
+    assert view.body.body.content.value["orderId"] == "SO-20261121-00004"
+    assert view.properties.rowCount() == 4
+    view.facts_switch.chosen.emit(RECORD)
+    assert ("System flag", "0x0") in view.record.pairs()
+
+
+def test_a_lane_leads_to_its_event(view, qtbot):
+    place = QPointF(20, HEAD + 3 * LANE + 5).toPoint()
+
+    qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
+
+    assert view.event_grid.selected_row.title == "Attempt 1 failed"
+
+
+def test_an_event_leads_to_its_record(view, qtbot):
+    source = view.context.source
+    with qtbot.waitSignal(view.place_changed) as moved:
+        view.event_grid.activated.emit(view.events.rows[3])
+
+    assert moved.args == [{"physical_offset": 1_000}]
+    assert source.asked[-2:] == [("read_message", (1_000,)), ("read_lifeline", (1_000,))]
+
+
+def test_the_picture_is_painted_in_both_scales(view):
+    def painted():
+        image = QImage(view.picture.size(), QImage.Format.Format_RGB32)
+        image.fill(0)
+        painter = QPainter(image)
+        view.picture.render(painter)
+        painter.end()
+        return image
+
+    folded = painted()
+    view.scale.choose(TRUE)
+    view.scale.chosen.emit(TRUE)
+
+    assert painted() != folded
+    assert "Attempt 3" in view.picture.accessibleDescription()
+
+
+def test_copies_of_the_message_are_offered_for_comparison(view):
+    dialog = view.compare()
+
+    offered = [dialog.other.itemText(row) for row in range(dialog.other.count())]
+    assert offered[0].startswith("Half stored · RMQ_SYS_TRANS_HALF_TOPIC")
+    assert len(offered) == len({dialog.other.itemData(row) for row in range(dialog.other.count())})
+    dialog.reject()
+
+
+def test_without_a_message_the_page_says_where_to_find_one(make_view):
+    page = make_view(FakeSource())
+
+    assert page.placeholder.text.startswith("No message is open.")
+    assert not page.resend_button.isEnabled()
+
+
+def test_a_message_that_is_gone_is_an_error_with_a_way_back(make_view):
+    source = FakeSource()
+    page = make_view(source)
+    source.fail_with = UsageError("there is no message at 5 of the commit log")
+    page.open({"physical_offset": 5})
+    assert page.placeholder.text == "The message was not read."
+
+    source.fail_with = None
+    page.refresh()
+
+    assert page.events.rowCount() == 13
+
+
+def test_the_story_follows_zone_and_language(view, qapp):
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QApplication.installTranslator(translator)
+    try:
+        assert view.events.rows[5].title == "第 1 次消费失败"
+        view.context.times.toggle()
+        assert view.record.pairs()[4][1].endswith(view.context.times.name(TAKEN_MS))
+    finally:
+        view.context.times.toggle()
+        QApplication.removeTranslator(translator)
+
+
+def test_the_model_of_events_keeps_the_rules_of_qt(view):
+    QAbstractItemModelTester(view.events, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    view.open({"physical_offset": 2_048})
+
+    assert view.events.rowCount() == 13
+
+
+# ---- with a real worker ----
+
+
+@pytest.fixture
+def console(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(qapp, "quit", lambda: None)
+    name_server_port, broker_port = free_ports()
+    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port)
+    hook = sys.excepthook
+    made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
+    made.window.show()
+    source = made.worker.source
+    qtbot.waitUntil(lambda: source.status is SourceStatus.READY and source.state is not None, timeout=WAIT_MS)
+    yield made
+    made.window.close()
+    qtbot.waitUntil(lambda: not made.children_processes.any_running, timeout=WAIT_MS)
+    assert sys.excepthook is hook
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    made.window.deleteLater()
+    made.deleteLater()
+
+
+def story(page):
+    return [event.kind for event in page.events.rows]
+
+
+@pytest.mark.timeout(400)
+def test_the_lives_of_the_demos_messages_are_told(console, qtbot):
+    source, window = console.worker.source, console.window
+    console.demo.start(source.ready.name_server, DemoPace.NORMAL)
+    pages = {}
+
+    def newest(topic):
+        """Newest message of a topic once there is one."""
+
+        def look():
+            if topic not in pages:
+                source.browse_queue(topic, -1, 0, 50).then(lambda page: pages.update({topic: page}), lambda _error: None)
+            if topic in pages and not pages[topic].physical_offset:
+                del pages[topic]
+            return topic in pages
+
+        qtbot.waitUntil(look, timeout=2 * WAIT_MS)
+        return pages[topic].physical_offset[-1]
+
+    retry_topic = "%RETRY%payment-settle"
+    qtbot.waitUntil(lambda: retry_topic in source.state.catalog.topics, timeout=2 * WAIT_MS)
+    window.navigate("message", physical_offset=newest(retry_topic))
+    page = window.area.current
+    qtbot.waitUntil(lambda: page.events.rowCount() > 0, timeout=WAIT_MS)
+    told = story(page)
+    assert told[:2] == ["produced", "stored"]
+    assert told.index("attempt") < told.index("retry waits") < told.index("retry")
+    assert page.picture.lanes[0].name == "Stored"
+    assert console.errors.count == 0
+
+    half = newest("RMQ_SYS_TRANS_HALF_TOPIC")
+    window.navigate("message", physical_offset=half)
+    qtbot.waitUntil(lambda: "half" in story(page), timeout=WAIT_MS)
+    assert page.picture.lanes[0].name == "Half"
+    assert console.errors.count == 0

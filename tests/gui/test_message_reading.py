@@ -1,0 +1,334 @@
+"""Reading a message: its body by decoder rules, encodings and masks, its record in words, comparison and copies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QMenu
+
+from gui.models.comparison import compared_bodies, compared_properties, compared_records
+from gui.models.message_copy import message_json, message_markdown, message_tsv
+from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
+from gui.operations.decoding import SMALL_BYTES, BodyReader, DecoderBook
+from gui.text import TimeZoneChoice
+from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
+from gui.views.messages.copies import add_copies
+from gui.views.messages.view import MessagesView
+from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.rules import DecoderRule
+from monitoring.payload.shown import Schemas, read_shown
+from tests.support.fake_source import FakeSource, fake_detail
+
+TIMES = TimeZoneChoice(utc=True)
+DETAIL = fake_detail(0)
+WAIT_MS = 30_000
+
+
+@pytest.fixture
+def pane(show_page):
+    return partial(show_page, MessagesView)(FakeSource()).detail
+
+
+def showing(pane, qtbot, body, **changes):
+    """The pane with another body, once it is read."""
+    with qtbot.waitSignal(pane.body.shown, timeout=WAIT_MS):
+        pane.show_message(replace(DETAIL, body=body, **changes))
+    return pane.body
+
+
+# ---- bodies ----
+
+
+def test_a_compressed_body_is_undone_and_the_pane_says_so(pane, qtbot):
+    body = showing(pane, qtbot, gzip.compress(b'{"a": 1}'))
+
+    assert body.switch.current == TREE
+    assert body.layers.text().startswith("gzip: ")
+    body.choose_view(HEX)
+    assert body.hex.toPlainText().startswith("00000000  1f 8b")
+
+
+def test_a_broken_compression_says_why_and_shows_the_bytes(pane, qtbot):
+    body = showing(pane, qtbot, gzip.compress(b"some text, long enough to be cut")[:-12])
+
+    assert body.switch.current == HEX
+    assert "Not read as gzip" in body.refusals.text()
+
+
+def test_the_compression_of_the_producer_is_told(pane, qtbot):
+    body = showing(pane, qtbot, b"x" * 3_000, sys_flag=0x301, stored_body_bytes=40)
+
+    assert body.layers.text() == "Compressed by the producer: 40 B → 2.9 KiB"
+
+
+def test_xml_and_tables_have_their_views(pane, qtbot):
+    body = showing(pane, qtbot, b"<a><b>1</b><c/></a>")
+    assert body.text.toPlainText().splitlines() == ["<a>", "  <b>1</b>", "  <c></c>", "</a>"]
+
+    body = showing(pane, qtbot, b"id,city,sum\n1,Hangzhou,5\n2,Berlin,6\n")
+    assert body.switch.current == TABLE
+    assert (body.table.rowCount(), body.table.columnCount()) == (2, 3)
+    assert body.table.item(1, 1).text() == "Berlin"
+    assert "2 rows" in body.note.whole_text()
+
+
+def test_a_big_body_is_read_on_a_thread_and_shown_when_it_is_there(pane, qtbot):
+    big = json.dumps([{"number": number} for number in range(SMALL_BYTES // 8)]).encode()
+    pane.show_message(replace(DETAIL, body=big))
+    assert pane.body.body is None
+    assert pane.body.note.whole_text() == "Reading the body…"
+
+    qtbot.waitUntil(lambda: pane.body.body is not None, timeout=WAIT_MS)
+
+    assert pane.body.body.content.value[3] == {"number": 3}
+    pane.body.choose_view(TABLE)
+    assert "first 2,000 rows" in pane.body.note.whole_text()
+
+
+def test_only_the_body_that_was_asked_for_last_is_shown(qapp, monkeypatch):
+    reader, waiting, shown = BodyReader(), [], []
+    monkeypatch.setattr(reader._call, "start", waiting.append)
+    reader.read.connect(shown.append)
+
+    reader.read_body(gzip.compress(b"first"), None)
+    reader.read_body(gzip.compress(b"second"), None)
+    for work in reversed(waiting):
+        reader._done(work())
+
+    assert [body.content.text for body in shown] == ["second"]
+
+
+def test_another_encoding_can_be_chosen(pane, qtbot):
+    data = "订单 4711".encode("utf-16-le")
+    body = showing(pane, qtbot, data)
+
+    body.encoding.setCurrentIndex(body.encoding.findData("utf-16"))
+    body.encoding.activated.emit(body.encoding.currentIndex())
+
+    assert body.text.toPlainText() == "订单 4711"
+    assert "UTF-16" in body.note.whole_text()
+
+
+def test_gbk_is_found_without_being_asked_for(pane, qtbot):
+    body = showing(pane, qtbot, "订单已付款".encode("gb18030"))
+
+    assert body.text.toPlainText() == "订单已付款"
+    assert "GBK" in body.note.whole_text()
+
+
+# ---- rules ----
+
+
+def test_a_rule_is_saved_in_the_settings_folder_and_read_by_others(pane, qtbot, tmp_path):
+    body = showing(pane, qtbot, b'{"card": "4111", "city": "Berlin"}')
+    dialog = body.open_rules()
+    assert dialog.topics.text() == "orders"
+    dialog.masked_paths.setPlainText("card")
+    dialog.save()
+
+    assert DecoderBook(tmp_path).rules == (DecoderRule("orders", mask=MaskRules(("card",))),)
+    assert body.body.content.value == {"card": MASK, "city": "Berlin"}
+
+
+def test_masked_values_are_shown_only_while_the_button_is_held(pane, qtbot):
+    pane.body.book.save([DecoderRule("ord*", mask=MaskRules(("card",), ("secret",)))])
+    body = showing(pane, qtbot, b'{"card": "4111"}', properties={"KEYS": "secret-1"})
+    body.choose_view(TEXT)
+    assert "4111" not in body.text.toPlainText()
+    assert [row.value for row in pane.properties.rows] == [f"{MASK}-1"]
+    body.choose_view(HEX)
+    assert "34 31" not in body.hex.toPlainText()
+
+    body.reveal.pressed.emit()
+    assert "34 31" in body.hex.toPlainText()
+    body.reveal.released.emit()
+    assert "34 31" not in body.hex.toPlainText()
+    assert "4111" not in message_json(pane.detail, body.body)
+
+
+def test_a_rule_that_cannot_be_used_stays_in_the_dialog(pane, qtbot, tmp_path):
+    dialog = pane.body.open_rules()
+    dialog.masked_text.setPlainText("[")
+
+    dialog.save()
+
+    assert "Rule 1 cannot be used." in dialog.error.text
+    assert DecoderBook(tmp_path).rules == ()
+    dialog.reject()
+
+
+def test_the_types_of_a_schema_can_be_chosen(pane, qtbot, tmp_path):
+    schema = tmp_path / "order.proto"
+    schema.write_text('syntax = "proto3"; package shop; message Order { string id = 1; }')
+    dialog = pane.body.open_rules()
+    dialog.reading.setCurrentIndex(dialog.reading.findData("protobuf"))
+    dialog.schema.setText(str(schema))
+    dialog.schema.editingFinished.emit()
+
+    qtbot.waitUntil(lambda: dialog.message_type.count() == 1, timeout=WAIT_MS)
+    assert dialog.message_type.currentText() == "shop.Order"
+    dialog.save()
+    body = showing(pane, qtbot, b"\n\x02k1")
+    assert body.body.content.value == {"id": "k1"}
+
+
+def test_rules_are_added_moved_and_removed(pane, qtbot, tmp_path):
+    dialog = pane.body.open_rules()
+    dialog.add.click()
+    dialog.topics.setText("pay*")
+    dialog.up.click()
+    dialog.save()
+    assert [rule.topics for rule in DecoderBook(tmp_path).rules] == ["pay*", "orders"]
+
+    dialog = pane.body.open_rules()
+    assert dialog.list.currentRow() == 1
+    dialog.remove.click()
+    dialog.save()
+    assert [rule.topics for rule in DecoderBook(tmp_path).rules] == ["pay*"]
+
+
+def test_rules_that_cannot_be_read_are_named_and_left_alone(pane, qtbot, tmp_path):
+    (tmp_path / "decoder-rules.json").write_text("{")
+
+    body = showing(pane, qtbot, b"text")
+
+    assert "The decoder rules are not used" in body.refusals.text()
+    assert (tmp_path / "decoder-rules.json").read_text() == "{"
+
+
+# ---- words ----
+
+
+@pytest.mark.parametrize(
+    ("sys_flag", "words"),
+    [
+        (0, []),
+        (0x1, ["body compressed with zlib"]),
+        (0x201, ["body compressed with Zstandard"]),
+        (0x4, ["half message"]),
+        (0x8 | 0x2, ["committed", "several tags"]),
+        (0xC | 0x30, ["rolled back", "producer on IPv6", "broker on IPv6"]),
+        (0x10000, ["unknown bits 0x10000"]),
+    ],
+)
+def test_bits_of_the_system_flag_are_said_in_words(sys_flag, words):
+    assert sys_flag_words(sys_flag) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("DELAY", "3", "Delay level 3, 10 s"),
+        ("DELAY", "99", "Delay level 99"),
+        ("RECONSUME_TIME", "2", "Given back 2 times"),
+        ("TIMER_OUT_MS", "1795227302640", "2026-11-21 02:15:02.640"),
+        ("TRANSACTION_CHECK_TIMES", "4", "The producer was asked 4 times"),
+        ("TRAN_MSG", "true", "Half message of a transaction"),
+        ("DELAY", "soon", "Delay level of a scheduled delivery"),
+        ("region", "5", ""),
+    ],
+)
+def test_properties_are_said_in_words(name, value, words):
+    assert PropertyWords(TIMES, {3: 10_000}.get).words(name, value) == words
+
+
+def test_the_record_has_its_times_with_milliseconds_and_zone():
+    facts = dict(record_facts(replace(DETAIL, sys_flag=0x8, prepared_transaction_offset=4_096), TIMES))
+
+    assert facts["Stored"] == "2026-11-21 02:15:00.640 UTC"
+    assert facts["System flag"] == "0x8, committed"
+    assert facts["Half message at"] == "4,096"
+
+
+def test_the_checksum_is_compared_with_the_body():
+    assert crc_words(DETAIL).endswith("fits the body")
+    assert crc_words(replace(DETAIL, body=b"other")).endswith("does not fit the body")
+    assert "body" not in crc_words(replace(DETAIL, sys_flag=1))
+
+
+# ---- comparison and copies ----
+
+
+def test_two_messages_are_compared_line_by_line_and_by_property():
+    left = replace(DETAIL, body=b'{"a": 1, "b": 2}', properties={"KEYS": "k1", "x": "1"})
+    right = replace(DETAIL, body=b'{"a": 1, "b": 3, "c": 4}', properties={"KEYS": "k1", "y": "1"}, queue_offset=9)
+    one, other = (read_shown(detail.body, None, Schemas()) for detail in (left, right))
+
+    lines, remark = compared_bodies(one, other)
+
+    assert remark == ""
+    assert [(line.left, line.right) for line in lines if line.differs] == [('  "b": 2', '  "b": 3,'), (None, '  "c": 4')]
+    rows = compared_properties(left, right, one, other)
+    assert [(row.name, row.left, row.right) for row in rows if row.differs] == [("x", "1", ""), ("y", "", "1")]
+    assert "Queue and offset" in [row.name for row in compared_records(left, right, TIMES) if row.differs]
+
+
+def test_bytes_are_compared_in_hexadecimal():
+    one, other = (read_shown(body, None, Schemas()) for body in (b"\x00\x01", b"\x00\x02"))
+
+    assert [(line.left, line.right) for line in compared_bodies(one, other)[0]] == [("00 01", "00 02")]
+
+
+def test_the_other_message_is_asked_for_by_its_place_or_id(pane, qtbot):
+    source = pane._context.source
+    dialog = pane.compare()
+    for text, asked in (("1,024", ("read_message", (1_024,))), ("7F00000100002A9F0000000000000100", None)):
+        with qtbot.waitSignal(dialog.compared, timeout=WAIT_MS):
+            dialog.entry.setText(text)
+            dialog.entry.returnPressed.emit()
+        assert asked is None or asked in source.asked
+    assert "differ" in dialog.summary.text()
+    whole = dialog.record.rowCount()
+    dialog.only_differences.setChecked(True)
+    assert 0 < dialog.record.rowCount() < whole
+    dialog.reject()
+
+
+def test_a_remembered_message_is_compared_with_the_shown_one(pane, qtbot):
+    pane._remember()
+    remembered = pane.detail
+    pane.show_message(fake_detail(512))
+
+    dialog = pane.compare(remembered)
+
+    qtbot.waitUntil(lambda: dialog.record.rowCount() > 0, timeout=WAIT_MS)
+    dialog.reject()
+
+
+def test_a_message_is_copied_as_json_lines_and_markdown():
+    shown = read_shown(b'{"a": "x|y"}', None, Schemas())
+    detail = replace(DETAIL, body=b'{"a": "x|y"}', properties={"KEYS": "k1", "note": "a|b\tc"})
+
+    names, values = (line.split("\t") for line in message_tsv(detail, shown).split("\n"))
+    assert dict(zip(names, values, strict=True))["note"] == "a|b c"
+    assert json.loads(message_json(detail, shown))["body"] == {"a": "x|y"}
+    markdown = message_markdown(detail, shown)
+    assert "| note | a\\|b c |" in markdown
+    assert markdown.endswith('```json\n{\n  "a": "x|y"\n}\n```')
+
+
+def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
+    menu = QMenu(pane)
+    body = showing(pane, qtbot, b"text")
+    add_copies(menu, pane.detail, body.body)
+
+    titles = {action.text(): action for action in menu.actions()}
+    titles["Body"].trigger()
+
+    assert QGuiApplication.clipboard().text() == "text"
+    assert {"Message as JSON", "Message as TSV", "Message as Markdown", "Offset message ID", "Unique ID"} <= set(titles)
+
+
+def test_the_model_of_properties_keeps_the_rules_of_qt(pane, qtbot):
+    QAbstractItemModelTester(pane.properties, QAbstractItemModelTester.FailureReportingMode.Fatal)
+
+    showing(pane, qtbot, b"text", properties={"a": "1"})
+    showing(pane, qtbot, b"text", properties={"b": "1", "c": "2"})
+
+    assert [row.name for row in pane.properties.rows] == ["b", "c"]

@@ -1,0 +1,76 @@
+"""What is found of a message in a store, and what is said of what is not."""
+
+import pytest
+
+from broker_core.errors import UsageError
+from broker_core.lifeline.gather import gather
+from broker_core.lifeline.join import join
+from broker_core.lifeline.model import EventKind, Evidence
+from tests.support.engine import Engine
+
+
+def pub(key: str) -> bytes:
+    fields = ["SubBefore", "2000", "DefaultRegion", "billing", "R1", key, "0", ""]
+    after = ["SubAfter", "R1", key, "148", "true", "", "0", "2148", "billing"]
+    return "".join("\x01".join(record) + "\x02" for record in (fields, after)).encode()
+
+
+def test_copies_are_found_by_the_unique_key_in_every_topic_that_may_hold_one(engine: Engine):
+    first = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    engine.put("orders", 0, b"b", UNIQ_KEY="U2")
+    retry = engine.put("%RETRY%billing", 0, b"a", UNIQ_KEY="U1", RETRY_TOPIC="orders")
+    dead = engine.put("%DLQ%billing", 0, b"a", UNIQ_KEY="U1")
+
+    for place in (first, retry):
+        assert [one.physical_offset for one in gather(engine.store, place).records] == [first, retry, dead]
+
+
+def test_from_a_dead_letter_the_way_back_is_found_by_its_origin(engine: Engine):
+    first = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    dead = engine.put("%DLQ%billing", 0, b"a", UNIQ_KEY="U1", DLQ_ORIGIN_TOPIC="orders")
+
+    assert [one.physical_offset for one in gather(engine.store, dead).records] == [first, dead]
+
+
+def test_traces_are_found_by_their_keys_and_read(engine: Engine):
+    place = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    trace = engine.put("RMQ_SYS_TRACE_TOPIC", 0, pub("U1"), KEYS="U1 k1", UNIQ_KEY="T1")
+
+    found = gather(engine.store, place)
+
+    attempt = next(event for event in join(found, ()).events if event.kind is EventKind.ATTEMPT)
+    assert (attempt.evidence, attempt.outcome, attempt.physical_offset) == (Evidence.TRACE, "success", trace)
+    assert not any("tracing is off" in text for text in found.missing)
+
+
+def test_without_traces_and_without_a_unique_key_it_is_said(engine: Engine):
+    keyed, bare = engine.put("orders", 0, b"a", UNIQ_KEY="U1"), engine.put("orders", 0, b"a")
+
+    assert any("tracing is off" in text for text in gather(engine.store, keyed).missing)
+    assert any("no unique key" in text for text in gather(engine.store, bare).missing)
+
+
+def test_members_of_a_batch_with_one_unique_key_are_not_taken_for_copies(engine: Engine):
+    first = engine.put("orders", 0, b"first", UNIQ_KEY="B1")
+    engine.put("orders", 0, b"other", UNIQ_KEY="B1")
+
+    found = gather(engine.store, first)
+
+    assert len(found.records) == 1
+    assert "1 other messages have the same unique key, as in a batch; they are left out." in found.missing
+
+
+def test_a_message_that_was_sent_again_is_found_by_key_and_body(engine: Engine):
+    first = engine.put("orders", 0, b"a", UNIQ_KEY="U1", KEYS="k1")
+    again = engine.put("orders", 0, b"a", UNIQ_KEY="U9", KEYS="k1")
+    engine.put("orders", 0, b"z", UNIQ_KEY="U8", KEYS="k1")
+
+    assert [one.physical_offset for one in gather(engine.store, first).alike] == [again]
+    assert [event.kind for event in join(gather(engine.store, again), ()).events if event.evidence is Evidence.INFERRED] == [
+        EventKind.RESENT_FROM
+    ]
+
+
+def test_where_no_message_is_there_is_nothing_to_tell(engine: Engine):
+    with pytest.raises(UsageError, match="no message at 7"):
+        gather(engine.store, 7)

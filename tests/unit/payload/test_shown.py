@@ -1,0 +1,80 @@
+"""Bodies as they may be shown: read by a rule, with what it masks."""
+
+import json
+import os
+
+import pytest
+
+from broker_core.api import UsageError
+from monitoring.payload.content import Kind
+from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.rules import DecoderRule
+from monitoring.payload.shown import Schemas, read_shown
+
+ORDER = json.dumps({"card": "4111111111111111", "note": "call 4111111111111111", "items": [{"iban": "DE1"}]}).encode()
+PROTO = 'syntax = "proto3"; package shop; message Order { string id = 1; int32 quantity = 2; }'
+
+
+def test_without_a_rule_a_body_is_shown_as_it_is():
+    shown = read_shown(ORDER, None, Schemas())
+
+    assert not shown.is_masked
+    assert shown.content is shown.plain
+    assert shown.copied_text() == ORDER.decode()
+
+
+def test_masked_paths_and_text_are_in_no_form_of_the_body():
+    rule = DecoderRule("orders", mask=MaskRules(("card", "items.*.iban"), ("[0-9]{16}",)))
+
+    shown = read_shown(ORDER, rule, Schemas())
+
+    assert shown.content.value == {"card": MASK, "note": f"call {MASK}", "items": [{"iban": MASK}]}
+    for text in (shown.content.text, shown.copied_text(), str(shown.content.table)):
+        assert "4111" not in text
+        assert "DE1" not in text
+    assert shown.content.data == b""
+    assert shown.plain.value["card"] == "4111111111111111"
+
+
+def test_the_cells_of_a_table_are_masked():
+    rule = DecoderRule("t", mask=MaskRules((), ("DE[0-9]+",)))
+
+    shown = read_shown(b"id,iban,sum\n1,DE12,5\n2,DE13,6\n", rule, Schemas())
+
+    assert shown.content.kind is Kind.TABLE
+    assert shown.content.table.rows == (("1", MASK, "5"), ("2", MASK, "6"))
+
+
+def test_masked_bytes_are_not_copied_and_plain_ones_are_in_hexadecimal():
+    rule = DecoderRule("t", mask=MaskRules(("a",)))
+
+    assert read_shown(b"\x00\xfe", rule, Schemas()).copied_text() == ""
+    assert read_shown(b"\x00\xfe", None, Schemas()).copied_text() == "00fe"
+
+
+def test_a_schema_is_read_once_until_its_file_changes(tmp_path):
+    path = tmp_path / "order.proto"
+    path.write_text(PROTO)
+    schemas = Schemas()
+    first = schemas.schema(path)
+    rule = DecoderRule("t", reading="protobuf", schema=str(path), message_type="shop.Order")
+
+    assert schemas.schema(path) is first
+    assert read_shown(b"\n\x02k1\x10\x05", rule, schemas).content.value == {"id": "k1", "quantity": 5}
+
+    path.write_text(PROTO.replace("quantity", "pieces"))
+    os.utime(path, ns=(1, 1))
+    assert read_shown(b"\n\x02k1\x10\x05", rule, schemas).content.value == {"id": "k1", "pieces": 5}
+
+
+def test_a_schema_that_is_gone_leaves_the_body_readable_and_says_why(tmp_path):
+    rule = DecoderRule("t", reading="protobuf", schema=str(tmp_path / "no.proto"), message_type="shop.Order")
+
+    shown = read_shown(b"plain text", rule, Schemas())
+
+    assert (shown.content.kind, shown.content.text) == (Kind.TEXT, "plain text")
+    [(name, reason)] = shown.content.refusals
+    assert name == "protobuf"
+    assert "no.proto" in reason
+    with pytest.raises(UsageError, match="cannot be read"):
+        Schemas().schema(tmp_path / "no.proto")
