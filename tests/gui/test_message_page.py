@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
+import threading
 from dataclasses import replace
 from functools import partial
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import UsageError
+from broker_core.api import CreateTopic, Done, UsageError
+from broker_core.client.message import Message
+from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
+from broker_core.client.transaction import LocalState, TransactionProducer
 from gui.app import Console, WindowOptions
-from gui.bridge.demo import DemoPace
 from gui.bridge.options import WorkerOptions
 from gui.gallery import free_ports
 from gui.models.lifeline import MISSING, life_chips, life_events
@@ -26,8 +29,10 @@ from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_lifeline
+from tests.support.remoting_peer import eventually
 
 WAIT_MS = 60_000
+QUICK = {"messageDelayLevel": "1s 1s 1s 1s 1s"}
 
 
 @pytest.fixture
@@ -158,19 +163,11 @@ def test_an_event_leads_to_its_record(view, qtbot):
 
 
 def test_the_picture_is_painted_in_both_scales(view):
-    def painted():
-        image = QImage(view.picture.size(), QImage.Format.Format_RGB32)
-        image.fill(0)
-        painter = QPainter(image)
-        view.picture.render(painter)
-        painter.end()
-        return image
-
-    folded = painted()
+    folded = view.picture.grab().toImage()
     view.scale.choose(TRUE)
     view.scale.chosen.emit(TRUE)
 
-    assert painted() != folded
+    assert view.picture.grab().toImage() != folded
     assert "Attempt 3" in view.picture.accessibleDescription()
 
 
@@ -230,7 +227,7 @@ def test_the_model_of_events_keeps_the_rules_of_qt(view):
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     name_server_port, broker_port = free_ports()
-    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port)
+    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port, settings=QUICK)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()
@@ -245,42 +242,54 @@ def console(qapp, qtbot, tmp_path, monkeypatch):
     made.deleteLater()
 
 
-def story(page):
-    return [event.kind for event in page.events.rows]
+async def send_and_fail_once(name_server: str, consumed: list[int]) -> None:
+    """Send a message in a transaction; its consumer gives it back once. Ends when it was consumed."""
+
+    def listener(messages):
+        consumed.extend(message.reconsume_times for message in messages)
+        return ConsumeResult.DONE if messages[0].reconsume_times else ConsumeResult.AGAIN_LATER
+
+    member = PushConsumer(name_server, "billing", {"paid": "*"}, listener, consume_from=ConsumeFrom.FIRST_OFFSET)
+    producer = TransactionProducer(name_server, "shop", lambda _message: LocalState.COMMIT)
+    async with producer, member:
+        await producer.send_in_transaction(
+            Message("paid", b'{"orderId": "SO-1"}', keys=("SO-1",)), lambda _message: LocalState.COMMIT
+        )
+        await eventually(lambda: 1 in consumed, seconds=200)
 
 
 @pytest.mark.timeout(400)
-def test_the_lives_of_the_demos_messages_are_told(console, qtbot):
+def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt(console, qtbot):
     source, window = console.worker.source, console.window
-    console.demo.start(source.ready.name_server, DemoPace.NORMAL)
-    pages = {}
+    answers = []
+    source.create_topic(CreateTopic("paid", 1, 1)).then(answers.append, answers.append)
+    qtbot.waitUntil(lambda: answers == [Done()], timeout=WAIT_MS)
+    consumed, ended = [], []
+    life = send_and_fail_once(source.ready.name_server, consumed)
+    client = threading.Thread(target=lambda: ended.append(asyncio.run(asyncio.wait_for(life, 240))), name="client")
+    client.start()
+    qtbot.waitUntil(lambda: not client.is_alive(), timeout=260_000)
+    client.join()
+    assert (ended, consumed) == ([None], [0, 1])
+    source.browse_queue("paid", 0, 0, 10).then(answers.append, answers.append)
+    qtbot.waitUntil(lambda: len(answers) == 2, timeout=WAIT_MS)
+    [place] = answers[1].physical_offset
 
-    def newest(topic):
-        """Newest message of a topic once there is one."""
-
-        def look():
-            if topic not in pages:
-                source.browse_queue(topic, -1, 0, 50).then(lambda page: pages.update({topic: page}), lambda _error: None)
-            if topic in pages and not pages[topic].physical_offset:
-                del pages[topic]
-            return topic in pages
-
-        qtbot.waitUntil(look, timeout=2 * WAIT_MS)
-        return pages[topic].physical_offset[-1]
-
-    retry_topic = "%RETRY%payment-settle"
-    qtbot.waitUntil(lambda: retry_topic in source.state.catalog.topics, timeout=2 * WAIT_MS)
-    window.navigate("message", physical_offset=newest(retry_topic))
+    window.navigate("message", physical_offset=place)
     page = window.area.current
-    qtbot.waitUntil(lambda: page.events.rowCount() > 0, timeout=WAIT_MS)
-    told = story(page)
-    assert told[:2] == ["produced", "stored"]
-    assert told.index("attempt") < told.index("retry waits") < told.index("retry")
-    assert page.picture.lanes[0].name == "Stored"
-    assert console.errors.count == 0
 
-    half = newest("RMQ_SYS_TRANS_HALF_TOPIC")
-    window.navigate("message", physical_offset=half)
-    qtbot.waitUntil(lambda: "half" in story(page), timeout=WAIT_MS)
-    assert page.picture.lanes[0].name == "Half"
+    def is_told():
+        if page.events.rows and any(event.kind == "passed" and event.topic == "paid" for event in page.events.rows):
+            return True
+        if not page._detail_query.waiting and not page._line_query.waiting:
+            page.refresh()
+        return False
+
+    qtbot.waitUntil(is_told, timeout=2 * WAIT_MS)
+    told = [event.kind for event in page.events.rows if event.kind not in ("passed", "ahead")]
+    assert told == ["produced", "half", "stored", "committed", "attempt", "retry waits", "retry"]
+    assert page.tab_title() == "SO-1"
+    assert page.body.body.content.value == {"orderId": "SO-1"}
+    assert [lane.name for lane in page.picture.lanes][:5] == ["Half", "Real", "Op", "Attempt 1", "Retry 1"]
+    assert "No trace records" in page.missing.text()
     assert console.errors.count == 0
