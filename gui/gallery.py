@@ -16,6 +16,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QWidget
 
+from broker_core.api import MessagePage
 from gui.app import Console, WindowOptions, make_application
 from gui.bridge.demo import DemoPace
 from gui.bridge.options import WorkerOptions
@@ -34,6 +35,8 @@ DEMO_SECONDS = 45.0
 PAGE_SETTLE_S = 2.5
 """What a page gets to ask for its data and to paint it: two turns of the live cadence."""
 TURN_MS = 20
+TRANSACTION_TOPIC = "pay-result"
+"""Of the demo: written by transactions."""
 PARTS = (
     ("delay", "timers"),
     ("transactions", "rolled back"),
@@ -86,11 +89,12 @@ def _take(console: Console, out: Path) -> int:
         sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
     _run_report(console, source.ready.store_directory)
     for entry in PAGES:
-        if entry.page_id not in ("welcome", "topic"):
+        if entry.page_id not in ("welcome", "topic", "message"):
             _picture(console, entry.page_id, out)
     for page_id, show in PARTS:
         _picture(console, page_id, out, show)
     _details(console, out)
+    _life(console, out)
     return 1 if console.errors.count else 0
 
 
@@ -107,6 +111,18 @@ def _details(console: Console, out: Path) -> None:
         _wait(lambda: False, PAGE_SETTLE_S)
         _save(dialog, out / "consumers-reset.png")
         dialog.reject()
+
+
+def _life(console: Console, out: Path) -> None:
+    """The life line of a message that was sent in a transaction."""
+    found: list[object] = []
+    console.worker.source.browse_queue(TRANSACTION_TOPIC, -1, 0, 1).then(found.append, found.append)
+    _wait(lambda: bool(found), PAGE_SETTLE_S)
+    page = found[0] if found else None
+    if isinstance(page, MessagePage) and page.physical_offset:
+        console.window.navigate("message", physical_offset=page.physical_offset[0])
+        _wait(lambda: False, PAGE_SETTLE_S)
+        _save(console.window, out / "message.png")
 
 
 def _run_report(console: Console, store_directory: str) -> None:
