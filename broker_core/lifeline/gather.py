@@ -35,6 +35,8 @@ OPS_MAX = 20_000
 """Op records behind a half message that are looked at."""
 TRACES_MAX = 64
 KEYS_MAX = 4
+ALIKE_MAX = 16
+"""Messages of the same key and body that are told; more of them say nothing more."""
 _BATCH = 32
 _INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TOPIC, DISCARD_TOPIC})
 
@@ -101,6 +103,7 @@ class _Gathering:
 
     def all(self) -> Gathered:
         records = self._copies()
+        alike = self._alike(records)
         traces = self._traces() if self._key else ()
         if self._key and not traces:
             self._missing.append("No trace records were found: tracing is off in its clients or in the broker.")
@@ -109,7 +112,7 @@ class _Gathering:
             records=records,
             due_ms={one.physical_offset: self._due(one) for one in records if one.topic in (SCHEDULE_TOPIC, WHEEL_TOPIC)},
             op=self._op([one for one in records if one.topic == HALF_TOPIC]),
-            alike=self._alike(records),
+            alike=alike,
             traces=traces,
             missing=tuple(self._missing),
         )
@@ -204,7 +207,10 @@ class _Gathering:
                     is_alike = (one.body_crc, len(one.body)) == (message.body_crc, len(message.body))
                     if is_alike and one.properties.get(props.UNIQUE_KEY, "") != self._key:
                         found[one.physical_offset] = one
-        return tuple(found[place] for place in sorted(found))
+        nearest = sorted(found, key=lambda place: abs(place - message.physical_offset))
+        if len(nearest) > ALIKE_MAX:
+            self._missing.append(f"More than {ALIKE_MAX} messages have the same key and body; the nearest are told.")
+        return tuple(found[place] for place in sorted(nearest[:ALIKE_MAX]))
 
 
 def _is_system(topic: str) -> bool:

@@ -85,7 +85,7 @@ def _lines(body: ShownBody) -> list[str]:
 
 def _matched(one: Sequence[str], other: Sequence[str]) -> list[ComparedLine]:
     made = []
-    for _tag, start, end, other_start, other_end in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    for _tag, start, end, other_start, other_end in difflib.SequenceMatcher(None, one, other).get_opcodes():
         pairs = zip_longest(range(start, end), range(other_start, other_end))
         made += [
             ComparedLine(

@@ -64,6 +64,7 @@ MISSING = KnownTexts(
     "No trace records were found: tracing is off in its clients or in the broker.",
     "The message has no unique key: copies and traces of it cannot be looked up.",
     "{count} other messages have the same unique key, as in a batch; they are left out.",
+    "More than {count} messages have the same key and body; the nearest are told.",
     "There are {count} retry and dead letter topics; {shown} were looked into.",
     "The index does not hold this message: copies of it may not have been found.",
     "Only the first {count} op records behind the half message were looked at.",

@@ -34,7 +34,9 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("topics", "Topics", "stack", "Data", "gui.views.topics.view", "TopicsView"),
     PageEntry("topic", "Topic", "stack", "Data", "gui.views.topics.topic_view", "TopicView", in_side_bar=False),
     PageEntry("messages", "Messages", "envelope-simple", "Data", "gui.views.messages.view", "MessagesView"),
-    PageEntry("message", "Message", "lightning", "Data", "gui.views.messages.message_view", "MessageView", in_side_bar=False),
+    PageEntry(
+        "message", "Message", "envelope-simple", "Data", "gui.views.messages.message_view", "MessageView", in_side_bar=False
+    ),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
     PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),
     PageEntry(

@@ -91,6 +91,16 @@ def test_a_big_body_is_read_on_a_thread_and_shown_when_it_is_there(pane, qtbot):
     assert "first 2,000 rows" in pane.body.note.whole_text()
 
 
+def test_a_wide_table_is_shown_in_part_and_the_note_says_so(pane, qtbot):
+    wide = json.dumps([{f"c{column}": row for column in range(300)} for row in range(150)]).encode()
+    body = showing(pane, qtbot, wide)
+
+    body.choose_view(TABLE)
+
+    assert (body.table.rowCount(), body.table.columnCount()) == (100, 200)
+    assert "first 100 rows, first 200 of 300 columns" in body.note.whole_text()
+
+
 def test_only_the_body_that_was_asked_for_last_is_shown(qapp, monkeypatch):
     reader, waiting, shown = BodyReader(), [], []
     monkeypatch.setattr(reader._call, "start", waiting.append)

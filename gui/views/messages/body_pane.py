@@ -20,12 +20,14 @@ from gui.widgets.inputs import SegmentedControl
 from monitoring.payload.content import Content, Kind
 from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.shown import ShownBody
+from monitoring.payload.tables import Table
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
 VIEWS = ((TREE, "Tree"), (TEXT, "Text"), (TABLE, "Table"), (HEX, "Hex"))
 TEXT_CHARACTERS_MAX = 1024 * 1024
 """More of a text than this is not laid out; the note says so."""
-TABLE_ROWS_SHOWN = 2_000
+TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
+"""Making more cells than this would hold the window up; the note says how many rows there are."""
 STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
 ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
@@ -218,12 +220,12 @@ class BodyPane(QWidget):
     def _show_table(self, content: Content) -> None:
         table = content.table
         assert table is not None
-        rows = table.rows[:TABLE_ROWS_SHOWN]
+        headings, rows = table.headings[:TABLE_COLUMNS_SHOWN], table.rows[: _rows_shown(table)]
         self.table.setRowCount(len(rows))
-        self.table.setColumnCount(len(table.headings))
-        self.table.setHorizontalHeaderLabels(list(table.headings))
+        self.table.setColumnCount(len(headings))
+        self.table.setHorizontalHeaderLabels(list(headings))
         for number, cells in enumerate(rows):
-            for place, text in enumerate(cells):
+            for place, text in enumerate(cells[: len(headings)]):
                 self.table.setItem(number, place, QTableWidgetItem(text))
         self._views.setCurrentWidget(self.table)
 
@@ -247,16 +249,21 @@ class BodyPane(QWidget):
         """How much of it is on screen."""
         content, table = body.content, body.content.table
         if view == TABLE and table is not None:
-            shown = min(len(table.rows), TABLE_ROWS_SHOWN)
-            if shown < len(table.rows) or table.is_cut:
-                return tr("first {count} rows", count=count_text(shown))
-            return tr("{count} rows", count=count_text(shown))
+            return self._table_extent(table)
         if view == TEXT and len(content.text) > TEXT_CHARACTERS_MAX:
             shown_text, whole = count_text(TEXT_CHARACTERS_MAX), count_text(len(content.text))
             return tr("first {shown} of {whole} characters", shown=shown_text, whole=whole)
         if content.is_cut:
             return tr("first {size} of what is inside", size=bytes_text(len(body.plain.data)))
         return tr("all {count} bytes", count=count_text(body.size_bytes))
+
+    def _table_extent(self, table: Table) -> str:
+        shown, columns = _rows_shown(table), len(table.headings)
+        is_cut = shown < len(table.rows) or table.is_cut
+        words = tr("first {count} rows", count=count_text(shown)) if is_cut else tr("{count} rows", count=count_text(shown))
+        if columns > TABLE_COLUMNS_SHOWN:
+            words += ", " + tr("first {shown} of {count} columns", shown=TABLE_COLUMNS_SHOWN, count=count_text(columns))
+        return words
 
     def _show_remarks(self, detail: MessageDetail, body: ShownBody) -> None:
         layers = [
@@ -277,3 +284,8 @@ class BodyPane(QWidget):
             refusals.insert(0, tr("The decoder rules are not used: {reason}", reason=self.book.fault))
         self.refusals.setText("\n".join(refusals))
         self.refusals.setVisible(bool(refusals))
+
+
+def _rows_shown(table: Table) -> int:
+    columns = max(min(len(table.headings), TABLE_COLUMNS_SHOWN), 1)
+    return min(len(table.rows), TABLE_ROWS_SHOWN, TABLE_CELLS_SHOWN // columns)

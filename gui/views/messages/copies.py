@@ -29,7 +29,7 @@ def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
     entries = (
         (tr("Offset message ID"), detail.offset_message_id),
         (tr("Unique ID"), detail.properties.get(UNIQUE_KEY, "")),
-        (tr("Keys"), detail.properties.get(KEYS, "")),
+        (tr("Keys"), body.mask.mask_text(detail.properties.get(KEYS, ""))),
     )
     for title, text in entries:
         if text:

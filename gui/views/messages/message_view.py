@@ -41,7 +41,7 @@ class MessageView(PageView):
 
     page_id = "message"
     title = "Message"
-    icon = "lightning"
+    icon = "envelope-simple"
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)

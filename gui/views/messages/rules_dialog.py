@@ -129,7 +129,9 @@ class RulesDialog(QDialog):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
-        hint = tr("The first rule whose pattern fits a topic counts. Masked values are neither shown nor copied.")
+        hint = tr(
+            "The first rule whose pattern fits a topic counts. What is masked is hidden in the message and in its copies."
+        )
         lines.addWidget(label(hint, "secondary", wrap=True))
         lines.addLayout(sides, 1)
         lines.addWidget(self.error)

@@ -3,7 +3,7 @@
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.lifeline.gather import gather
+from broker_core.lifeline.gather import ALIKE_MAX, gather
 from broker_core.lifeline.join import join
 from broker_core.lifeline.model import EventKind, Evidence
 from tests.support.engine import Engine
@@ -74,3 +74,12 @@ def test_a_message_that_was_sent_again_is_found_by_key_and_body(engine: Engine):
 def test_where_no_message_is_there_is_nothing_to_tell(engine: Engine):
     with pytest.raises(UsageError, match="no message at 7"):
         gather(engine.store, 7)
+
+
+def test_of_many_messages_of_one_key_and_body_the_nearest_are_told(engine: Engine):
+    places = [engine.put("orders", 0, b"tick", UNIQ_KEY=f"U{number}", KEYS="heartbeat") for number in range(ALIKE_MAX + 6)]
+
+    found = gather(engine.store, places[-1])
+
+    assert [one.physical_offset for one in found.alike] == places[-1 - ALIKE_MAX : -1]
+    assert "More than 16 messages have the same key and body; the nearest are told." in found.missing
