@@ -20,6 +20,7 @@ from broker_core.ipc.schema import (
     Query,
     ReadEvents,
     ReadHistory,
+    ReadLifeline,
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
@@ -32,8 +33,8 @@ from broker_core.remoting.administration import READING
 
 _LOOKING = (
     BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListConnections, ListDelayed,
-    ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadMessage, ReadMessageById,
-    ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartSearch,
+    ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadLifeline, ReadMessage,
+    ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartSearch,
 )  # fmt: skip
 """Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
 
