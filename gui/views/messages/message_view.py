@@ -71,7 +71,6 @@ class MessageView(PageView):
         self.record = KeyValueList()
         self.facts_switch = SegmentedControl(((PROPERTIES, " "), (RECORD, " ")))
         self.placeholder = Placeholder(theme)
-        self._story = QWidget()
         self._build()
         self._connect()
         self.retranslate()
