@@ -152,6 +152,9 @@ class RuleForm(QWidget):
         fields = (self.name, self.series, self.side, self.seconds, self.severity)
         for field, text in zip(fields, texts, strict=True):
             field.setAccessibleName(text)
+        editor = self.series.lineEdit()
+        assert editor is not None
+        editor.setAccessibleName(self.series.accessibleName())
         self.threshold.setAccessibleName(tr("Threshold"))
 
     # ---- inside --------------------------------------------------------------------------------------------------------
