@@ -6,7 +6,9 @@ from broker_core.errors import ReadOnlyConnectionError
 from broker_core.ipc.schema import (
     AskBroker,
     BrowseQueue,
+    ContinueFollow,
     ContinueSearch,
+    EndFollow,
     EndSearch,
     FindOffset,
     ForecastTimers,
@@ -27,14 +29,16 @@ from broker_core.ipc.schema import (
     ReadStore,
     ReadTransactionHistory,
     Shutdown,
+    StartFollow,
     StartSearch,
 )
 from broker_core.remoting.administration import READING
 
 _LOOKING = (
-    BrowseQueue, ContinueSearch, EndSearch, FindOffset, ForecastTimers, ListAtomic, ListConnections, ListDelayed,
-    ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory, ReadLifeline, ReadMessage,
-    ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartSearch,
+    BrowseQueue, ContinueFollow, ContinueSearch, EndFollow, EndSearch, FindOffset, ForecastTimers, ListAtomic,
+    ListConnections, ListDelayed, ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory,
+    ReadLifeline, ReadMessage, ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartFollow,
+    StartSearch,
 )  # fmt: skip
 """Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
 

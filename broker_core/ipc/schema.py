@@ -367,6 +367,37 @@ class EndSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class StartFollow:
+    """Follow what arrives from now on. Answer: `FollowStarted`.
+
+    Attributes:
+        topics: At most 100; empty: all, also those of the system.
+        filter: In the language of searches; empty: everything.
+        rules: At most 8 filters; `Followed` says which of them a message passes first.
+        position: Physical offset to go on from, as `Followed` gave it; -1: the end of the log.
+    """
+
+    topics: list[str]
+    filter: str = ""
+    rules: list[str] = field(default_factory=list)
+    position: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueFollow:
+    """Wait for what arrives, for a second at most. Answer: `Followed`. One question of a follow is open at a time."""
+
+    follow_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndFollow:
+    """End a follow. Answer: `Done`."""
+
+    follow_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReadHistory:
     """Series of the recorded history, thinned out. Answer: `HistoryLines`.
 
@@ -822,6 +853,41 @@ class SearchHits:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowStarted:
+    """A follow that can be continued, from the physical offset ``position`` on."""
+
+    follow_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What arrived: at most 500 heads in the order of the log, all lists with one item a message; none after a quiet second."""
+
+    follow_id: int
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    rule: list[int]
+    """Number of the first rule that a message passes, -1 for none."""
+    left_out: int = 0
+    """Messages more than a batch may have; those that only their bodies decide are all counted."""
+    skipped_bytes: int = 0
+    """Of the log, passed over without a look, as reading fell behind."""
+    position: int = -1
+    """Physical offset from which the next answer goes on."""
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerAnswer:
     """A remoting response with code SUCCESS; others come as a `Failure` with code and remark."""
 
@@ -985,6 +1051,9 @@ Query = (
     | StartSearch
     | ContinueSearch
     | EndSearch
+    | StartFollow
+    | ContinueFollow
+    | EndFollow
     | ReadHistory
     | ReadEvents
     | AskBroker
@@ -1013,6 +1082,8 @@ Answer = (
     | TimersActed
     | SearchStarted
     | SearchHits
+    | FollowStarted
+    | Followed
     | HistoryLines
     | EventPage
     | BrokerAnswer

@@ -6,10 +6,10 @@ The functions here may run on any thread; each call reads a bounded number of re
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.ipc.schema import MessageDetail, MessagePage
@@ -118,21 +118,17 @@ def page_of(
     notice = f"{missing} messages could not be read: their records are gone or damaged" if missing else ""
     return MessagePage(
         topic=topic,
-        queue_id=[head.queue_id for head in heads],
-        queue_offset=[head.queue_offset for head in heads],
-        physical_offset=[head.physical_offset for head in heads],
-        store_ms=[head.store_ms for head in heads],
-        born_ms=[head.born_ms for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
-        tag=[head.tag for head in heads],
-        keys=[head.keys for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_start=[head.body_start for head in heads],
+        **head_columns(heads),
         min_offset=min_offset,
         max_offset=max_offset,
         next_offset=next_offset,
         notice=notice,
     )
+
+
+def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:
+    """One list for each field of the heads, under its name."""
+    return {one.name: [getattr(head, one.name) for head in heads] for one in fields(MessageHead)}
 
 
 def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:

@@ -25,9 +25,11 @@ from broker_core.ipc.schema import (
     BrowseQueue,
     CheckTransaction,
     CloseConnection,
+    ContinueFollow,
     ContinueSearch,
     CreateTopic,
     Done,
+    EndFollow,
     EndSearch,
     EndTransaction,
     FindOffset,
@@ -56,6 +58,7 @@ from broker_core.ipc.schema import (
     SendMessage,
     SendReceipt,
     Shutdown,
+    StartFollow,
     StartSearch,
 )
 from broker_core.lifeline.gather import LifelineStore
@@ -70,6 +73,7 @@ from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
 from broker_core.worker.connections import ConnectionEngine, close_connection, list_connections
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
+from broker_core.worker.follows import Follows
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
@@ -139,10 +143,12 @@ class Queries:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
         self._measures = QueueMeasures(engine.store)
         self._searches = Searches(engine.store, clock=wall_clock_ms)
+        self._follows = Follows(engine.store, clock=wall_clock_ms)
 
     def close(self) -> None:
         """End the threads; queries still running fail."""
         self._searches.close()
+        self._follows.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def answer(self, query: Query) -> Answer:
@@ -159,6 +165,8 @@ class Queries:
             return await self._run(partial(self._history.answer, query))
         if isinstance(query, ListConnections | CloseConnection | ReadStore | NoteEvent):
             return await self._answer_on_plumbing(query)
+        if isinstance(query, StartFollow | ContinueFollow | EndFollow):
+            return await self._follows.answer(query)
         return await self._answer_of_engine(query)
 
     async def _answer_of_engine(self, query: Query) -> Answer:

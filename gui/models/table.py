@@ -7,7 +7,7 @@ changed, so that selection and scroll position stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
@@ -107,6 +107,8 @@ class Cell:
     dot: State | None
     right: bool
     dim: bool
+    ground: State | None = None
+    """Tints the ground of the cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         self._sections = tuple(sections)
         self._folded: set[str] = set()
         self._rows: list[R] = []
-        self._shown: list[R | Section] = []
+        self._shown: MutableSequence[R | Section] = []
         self._shown_keys: list[Hashable] = []
         self._position: dict[Hashable, int] = {}
         self._filter: Callable[[R], bool] | None = None

@@ -37,6 +37,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry(
         "message", "Message", "envelope-simple", "Data", "gui.views.messages.message_view", "MessageView", in_side_bar=False
     ),
+    PageEntry("tail", "Live tail", "broadcast", "Data", "gui.views.tail.view", "TailView"),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
     PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),
     PageEntry(

@@ -20,6 +20,8 @@ from gui.widgets.lane import paint_lane, paint_move, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
 
 CELL_PADDING = 10
+MARK_SHARE = 16
+"""Of a state's colour in the ground of a marked row, in percent."""
 
 
 class GridDelegate(QStyledItemDelegate):
@@ -54,6 +56,8 @@ class GridDelegate(QStyledItemDelegate):
                 self._paint_section(painter, box, cell, tokens)
         elif isinstance(cell, Cell):
             ground = tokens.selected if selected else tokens.hover if index.row() == self.hovered_row else ""
+            if not ground and cell.ground is not None:
+                ground = mix(tokens.state(cell.ground), tokens.panel, MARK_SHARE)
             if ground:
                 painter.fillRect(box, QColor(ground))
             self._paint_cell(painter, box.adjusted(CELL_PADDING, 0, -CELL_PADDING, 0), cell, selected=selected)

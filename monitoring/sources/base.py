@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         Done,
         EndTransaction,
         EventPage,
+        Followed,
+        FollowStarted,
         FoundOffset,
         HistoryLines,
         Lifeline,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         SearchStarted,
         SendMessage,
         SendReceipt,
+        StartFollow,
         StorePicture,
         TimerForecast,
         TimersActed,
@@ -200,3 +203,11 @@ class ClusterSource(Protocol):
 
     def read_lifeline(self, physical_offset: int) -> Pending[Lifeline]:
         """What is known of the life of the message at a place of the commit log."""
+
+    def start_follow(self, query: StartFollow) -> Pending[FollowStarted]:
+        """Begin a live tail; `continue_follow` waits for what arrives, and not calling that costs nobody anything."""
+
+    def continue_follow(self, follow_id: int) -> Pending[Followed]:
+        """What has arrived; to be called again when the answer is there."""
+
+    def end_follow(self, follow_id: int) -> Pending[Done]: ...

@@ -22,17 +22,21 @@ from broker_core.api import (
     CloseConnection,
     CodecError,
     ConnectionPage,
+    ContinueFollow,
     ContinueSearch,
     CreateTopic,
     DelayedActed,
     DelayedMessages,
     Done,
+    EndFollow,
     EndSearch,
     EndTransaction,
     EventPage,
     Failure,
     Fatal,
     FindOffset,
+    Followed,
+    FollowStarted,
     ForecastTimers,
     FoundOffset,
     HistoryLines,
@@ -70,6 +74,7 @@ from broker_core.api import (
     SendReceipt,
     Snapshot,
     Stage,
+    StartFollow,
     StartSearch,
     StorePicture,
     TimerForecast,
@@ -253,6 +258,15 @@ class EmbeddedSource:
 
     def read_lifeline(self, physical_offset: int) -> Pending[Lifeline]:
         return self._ask(ReadLifeline(physical_offset), Lifeline)
+
+    def start_follow(self, query: StartFollow) -> Pending[FollowStarted]:
+        return self._ask(query, FollowStarted)
+
+    def continue_follow(self, follow_id: int) -> Pending[Followed]:
+        return self._ask(ContinueFollow(follow_id), Followed)
+
+    def end_follow(self, follow_id: int) -> Pending[Done]:
+        return self._ask(EndFollow(follow_id), Done)
 
     # ---- what the owner of the process tells ----
 

@@ -32,6 +32,8 @@ from broker_core.api import (
     Done,
     EndTransaction,
     EventPage,
+    Followed,
+    FollowStarted,
     FoundOffset,
     HistoryLines,
     Lifeline,
@@ -54,6 +56,7 @@ from broker_core.api import (
     SearchStarted,
     SendMessage,
     SendReceipt,
+    StartFollow,
     StorePicture,
     TimerForecast,
     TimersActed,
@@ -429,9 +432,10 @@ class FakePending(Generic[T]):
         self.was_cancelled = True
         self._callbacks = None
 
-    def release(self) -> None:
-        """Let the answer come."""
+    def release(self, value: T | None = None) -> None:
+        """Let the answer come; ``value`` instead of the one that was given."""
         self._held = False
+        self._value = self._value if value is None else value
         if self._callbacks is None:
             return
         (done, failed), self._callbacks = self._callbacks, None
@@ -459,6 +463,7 @@ class FakeSource:
         self.fail_with: OrbitError | None = None
         self.broker_answers: dict[int, BrokerAnswer] = fake_broker_answers()
         """By request code."""
+        self.follow: FakePending[Followed] | None = None
 
     # ---- what a test does ----
 
@@ -594,6 +599,24 @@ class FakeSource:
 
     def read_lifeline(self, physical_offset: int) -> FakePending[Lifeline]:
         return self._answer("read_lifeline", (physical_offset,), fake_lifeline())
+
+    def start_follow(self, query: StartFollow) -> FakePending[FollowStarted]:
+        return self._answer("start_follow", (query,), FollowStarted(1, 0))
+
+    def continue_follow(self, follow_id: int) -> FakePending[Followed]:
+        """Always held back, as nothing arrives by itself: a test gives it to `feed_follow`."""
+        self.asked.append(("continue_follow", (follow_id,)))
+        self.follow = FakePending(held=True)
+        return self.follow
+
+    def feed_follow(self, followed: Followed) -> None:
+        """Answer the open question of a live tail."""
+        assert self.follow is not None, "nothing is followed"
+        pending, self.follow = self.follow, None
+        pending.release(followed)
+
+    def end_follow(self, follow_id: int) -> FakePending[Done]:
+        return self._answer("end_follow", (follow_id,), Done())
 
     def _answer(self, method: str, arguments: tuple[object, ...], value: T) -> FakePending[T]:
         self.asked.append((method, arguments))

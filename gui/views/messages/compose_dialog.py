@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+import random
+import time
+
+from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QComboBox,
@@ -10,20 +13,22 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QLineEdit,
+    QMenu,
     QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from broker_core.api import MessageDetail, OrbitError, SendReceipt
+from broker_core.api import MessageDetail, OrbitError, SendMessage, SendReceipt
+from gui.models.compose import DraftTemplate
+from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
 from gui.models.messages import (
     ALL_QUEUES,
     Draft,
     draft_fault,
     dropped_properties,
     json_fault,
-    message_to_send,
     resend_draft,
     writable_topics,
     write_queue_count,
@@ -36,13 +41,20 @@ from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
+from gui.views.messages.burst import Burst
 from gui.views.messages.property_editor import PropertyEditor
+from gui.views.messages.send_options import SendOptions
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.notice import Notice
+from gui.widgets.progress_line import ProgressLine
+from monitoring.compose.code import LANGUAGES
+from monitoring.compose.template import Moment, Template, TemplateError
 from monitoring.payload.encodings import decode_text
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
+
+HISTORY_KEY = "compose/history"
 
 
 class ComposeDialog(QDialog):
@@ -51,10 +63,12 @@ class ComposeDialog(QDialog):
     Signals:
         sent: The broker stored the message; carries its topic and `SendReceipt`.
         shown_wanted: The stored message is to be shown; carries the same.
+        stored_several: A burst is over; carries its topic and how many messages the broker stored.
     """
 
     sent = Signal(str, object)
     shown_wanted = Signal(str, object)
+    stored_several = Signal(str, int)
 
     def __init__(
         self,
@@ -64,6 +78,7 @@ class ComposeDialog(QDialog):
         *,
         topic: str = "",
         resent: MessageDetail | None = None,
+        settings: QSettings | None = None,
         parent: QWidget | None = None,
     ) -> None:
         """Create the dialog.
@@ -74,17 +89,20 @@ class ComposeDialog(QDialog):
             state: Topics and queues to choose from.
             topic: Topic that is proposed for a new message.
             resent: The stored message to send again; None for a new one.
+            settings: Where the history of what was sent is kept; None: there is none.
             parent: Qt's owner.
         """
         super().__init__(parent)
         self._source = source
         self._state = state
         self._resent = resent
+        self._settings = settings
         self._query: LatestQuery[SendReceipt] = LatestQuery(self)
         self._receipt: tuple[str, SendReceipt] | None = None
         self._original = b""
         self._original_text = ""
         self._flag = 0
+        self._chance = random.Random()
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
         self.queue = QComboBox()
@@ -93,6 +111,11 @@ class ComposeDialog(QDialog):
         self.properties = PropertyEditor(theme)
         self.body = CodeView(theme, "json", editable=True)
         self.body_bytes = HexView(theme)
+        self.options = SendOptions(fills=resent is None)
+        self.burst: Burst | None = None
+        self.progress = ProgressLine(theme)
+        self.copy_as = IconButton(theme, "code", tr("Copy as"), caret=True)
+        self.history = IconButton(theme, "clock", tr("History"), caret=True)
         self.body_note = label(role="caption", wrap=True)
         self.effect = Notice(theme)
         self.error = label(role="critical", wrap=True, selectable=True)
@@ -102,7 +125,7 @@ class ComposeDialog(QDialog):
         self.copy_button = QPushButton(tr("Copy ID"))
         self.cancel_button = QPushButton(tr("Cancel"))
         self.setWindowTitle(tr("Send message") if resent is None else tr("Resend message"))
-        self.setMinimumWidth(620)
+        self.setMinimumWidth(660)
         self._build()
         self._connect()
         self._fill(Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent))
@@ -118,7 +141,7 @@ class ComposeDialog(QDialog):
             queue_id=int(data) if data is not None else ALL_QUEUES,
             tag=self.tag.text(),
             keys=self.keys.text(),
-            properties=self.properties.pairs(),
+            properties=(*self.properties.pairs(), *self.options.properties()),
             body=self._body(),
             flag=self._flag,
         )
@@ -145,6 +168,8 @@ class ComposeDialog(QDialog):
         self._bodies.addWidget(self.body)
         self._bodies.addWidget(self.body_bytes)
         self._bodies.setMinimumHeight(170)
+        self.body_note.setMinimumHeight(2 * self.body_note.sizeHint().height())
+        self.body_note.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         bodies = QFrame()
         bodies.setProperty("role", "inset")
@@ -158,6 +183,7 @@ class ComposeDialog(QDialog):
         form.addRow(label(tr("Topic"), "secondary"), where)
         form.addRow(label(tr("Tag"), "secondary"), self.tag)
         form.addRow(label(tr("Keys"), "secondary"), self.keys)
+        self.options.add_to(form)
         form.addRow(label(tr("Properties"), "secondary"), self.properties)
         form.addRow(label(tr("Body"), "secondary"), bodies)
         form.addRow("", self.body_note)
@@ -167,13 +193,34 @@ class ComposeDialog(QDialog):
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(self.effect)
         lines.addLayout(form, 1)
+        self.progress.hide()
+        lines.addWidget(self.progress)
         for text in (self.error, self.receipt):
             text.hide()
             lines.addWidget(text)
         for button in (self.show_button, self.copy_button):
             button.hide()
-        lines.addLayout(row(self.show_button, self.copy_button, 1, self.cancel_button, self.send_button))
-        self.send_button.setText(tr("Send message") if self._resent is None else tr("Resend 1 message"))
+        lines.addLayout(
+            row(self.history, self.copy_as, self.show_button, self.copy_button, 1, self.cancel_button, self.send_button)
+        )
+        self._languages = QMenu(self)
+        for language in LANGUAGES:
+            self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
+        self.copy_as.setMenu(self._languages)
+        self._past = QMenu(self)
+        self._past.aboutToShow.connect(self._list_history)
+        self.history.setMenu(self._past)
+        self.history.setVisible(self._settings is not None and self._resent is None)
+        self._write_verb()
+
+    def _write_verb(self) -> None:
+        count = self.options.count.value()
+        if count > 1:
+            self.send_button.setText(tr("Send {count} messages", count=count_text(count)))
+        elif self._receipt is not None:
+            self.send_button.setText(tr("Send again"))
+        else:
+            self.send_button.setText(tr("Send message") if self._resent is None else tr("Resend 1 message"))
 
     def _connect(self) -> None:
         self.topic_text.textChanged.connect(self._topic_changed)
@@ -181,6 +228,7 @@ class ComposeDialog(QDialog):
             field.textChanged.connect(self._check)
         self.queue.currentIndexChanged.connect(self._check)
         self.properties.changed.connect(self._check)
+        self.options.changed.connect(self._check)
         self.body.textChanged.connect(self._check)
         self.cancel_button.clicked.connect(self.reject)
         self.show_button.clicked.connect(self._show_sent)
@@ -192,6 +240,7 @@ class ComposeDialog(QDialog):
 
     def _fill(self, draft: Draft) -> None:
         topics = writable_topics(self._state) if self._state is not None else []
+        self.topic.clear()
         self.topic.addItems(topics)
         self.topic.setCurrentIndex(topics.index(draft.topic) if draft.topic in topics else -1)
         self.topic_text.setText(draft.topic)
@@ -205,9 +254,36 @@ class ComposeDialog(QDialog):
             self.body_bytes.set_bytes(draft.body)
             self._bodies.setCurrentWidget(self.body_bytes)
         else:
+            self._bodies.setCurrentWidget(self.body)
             self.body.setPlainText(text)
             self._original_text = self.body.toPlainText()
         self._topic_changed()
+
+    # ---- history ---------------------------------------------------------------------------------------------------
+
+    def past_drafts(self) -> list[Draft]:
+        """What was sent last, newest first, as it was entered."""
+        return drafts_from_text(str(self._settings.value(HISTORY_KEY, "[]"))) if self._settings is not None else []
+
+    def take_up(self, draft: Draft) -> None:
+        """Enter what was sent before."""
+        self._fill(draft)
+        queue = self.queue.findData(draft.queue_id)
+        self.queue.setCurrentIndex(max(queue, 0))
+
+    def _keep(self) -> None:
+        if self._settings is not None and self._resent is None:
+            self._settings.setValue(HISTORY_KEY, drafts_to_text(with_draft(self.past_drafts(), self.draft)))
+
+    def _list_history(self) -> None:
+        self._past.clear()
+        drafts = self.past_drafts()
+        for draft in drafts:
+            # An ampersand would underline what follows it.
+            action = self._past.addAction(draft_name(draft).replace("&", "&&"))
+            action.triggered.connect(lambda _checked=False, draft=draft: self.take_up(draft))
+        if not drafts:
+            self._past.addAction(tr("Nothing was sent yet")).setEnabled(False)
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
@@ -221,17 +297,58 @@ class ComposeDialog(QDialog):
         self._check()
 
     def _check(self) -> None:
-        fault = draft_fault(self.draft)
-        refusal = read_only_reason(self._source)
-        self.send_button.setEnabled(fault is None and not refusal and not self._query.waiting)
-        self.send_button.setToolTip(refusal or (tr(fault.value) if fault is not None else tr("Ctrl+Enter")))
+        fault, refusal = self._fault(), read_only_reason(self._source)
+        self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
+        self.send_button.setToolTip(refusal or fault or tr("Ctrl+Enter"))
+        self.copy_as.setEnabled(not fault)
+        self._write_verb()
         self._show_body_note()
         self._show_effect()
+
+    @property
+    def _is_sending(self) -> bool:
+        return self._query.waiting or self.burst is not None
+
+    def _fault(self) -> str:
+        """Why it cannot be sent; empty when it can."""
+        fault = draft_fault(self.draft)
+        if fault is not None or self.options.fault:
+            return tr(fault.value) if fault is not None else self.options.fault
+        try:
+            self._template()
+        except TemplateError as error:
+            return error.message
+        return ""
+
+    def _template(self) -> DraftTemplate:
+        draft = self.draft
+        queues = write_queue_count(self._state, draft.topic) if self._state is not None else 0
+        return DraftTemplate(draft, queues=queues, fills=self.options.fills.isChecked())
+
+    def _message(self, template: DraftTemplate, number: int) -> SendMessage:
+        return template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
+
+    def _first_text(self) -> str:
+        """Text of the body as the first message will have it; as it was written where that cannot be told."""
+        text = self.body.toPlainText()
+        if self._is_bytes or not self.options.fills.isChecked():
+            return text
+        try:
+            return Template(text).fill(Moment(1, time.time_ns() // 1_000_000, self._chance))
+        except TemplateError:
+            return text
+
+    def copy_code(self, language: str) -> None:
+        """Put a program that sends the message on the clipboard; variables are filled in as for the first."""
+        ready = self._source.ready
+        if ready is not None and not self._fault():
+            code = LANGUAGES[language](self._message(self._template(), 1), ready.name_server, ready.broker_name)
+            QGuiApplication.clipboard().setText(code)
 
     def _show_body_note(self) -> None:
         draft = self.draft
         size = tr("{count} bytes", count=count_text(len(draft.body)))
-        text = self.body.toPlainText()
+        text = self._first_text()
         looks_like_json = text.lstrip().startswith(("{", "["))
         fault = json_fault(text) if looks_like_json and not self._is_bytes else ""
         if self._is_bytes:
@@ -263,14 +380,60 @@ class ComposeDialog(QDialog):
     # ---- send ------------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        draft = self.draft
-        if draft_fault(draft) is not None or read_only_reason(self._source) or self._query.waiting:
+        if self._fault() or read_only_reason(self._source) or self._is_sending:
             return
         self.error.hide()
         self.receipt.hide()
-        pending = self._source.send_message(message_to_send(draft))
-        self._query.ask(pending, lambda receipt: self._stored(draft.topic, receipt), self._refused)
+        template, topic = self._template(), self.draft.topic
+        self._keep()
+        if self.options.count.value() > 1:
+            self._send_burst(template, topic)
+            return
+        pending = self._source.send_message(self._message(template, 1))
+        self._query.ask(pending, lambda receipt: self._stored(topic, receipt), self._refused)
         self._check()
+
+    def _send_burst(self, template: DraftTemplate, topic: str) -> None:
+        count = self.options.count.value()
+        burst = Burst(
+            self._source,
+            lambda number: self._message(template, number),
+            count=count,
+            rate=self.options.rate.value(),
+            parent=self,
+        )
+        burst.progressed.connect(lambda stored: self._show_progress(stored, count))
+        burst.finished.connect(lambda stored, error: self._burst_over(topic, stored, count, error))
+        self.burst = burst
+        self.cancel_button.setText(tr("Stop"))
+        self.progress.show()
+        self._check()
+        burst.start()
+
+    def _show_progress(self, stored: int, count: int) -> None:
+        self.progress.set_share(stored / count)
+        self.receipt.setText(tr("{stored} of {count} stored", stored=count_text(stored), count=count_text(count)))
+        self.receipt.show()
+
+    def _burst_over(self, topic: str, stored: int, count: int, error: OrbitError | None) -> None:
+        assert self.burst is not None
+        self.burst.deleteLater()
+        self.burst = None
+        self._show_progress(stored, count)
+        self.progress.hide()
+        self.cancel_button.setText(tr("Close"))
+        if error is not None:
+            self._refused(error)
+        self._check()
+        if stored:
+            self.stored_several.emit(topic, stored)
+
+    def reject(self) -> None:
+        """Stop a burst, and close when none runs."""
+        if self.burst is not None:
+            self.burst.stop()
+        else:
+            super().reject()
 
     def _stored(self, topic: str, receipt: SendReceipt) -> None:
         self._receipt = (topic, receipt)
@@ -280,7 +443,6 @@ class ComposeDialog(QDialog):
         for widget in (self.receipt, self.show_button, self.copy_button):
             widget.show()
         self.cancel_button.setText(tr("Close"))
-        self.send_button.setText(tr("Send again"))
         self._check()
         self.sent.emit(topic, receipt)
 

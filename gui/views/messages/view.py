@@ -27,6 +27,7 @@ from gui.views.messages.browse_bar import BrowseBar
 from gui.views.messages.columns import message_columns
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
+from gui.views.messages.hand_dialog import HandDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -131,7 +132,10 @@ class MessagesView(PageView):
 
     def ask_send(self) -> ComposeDialog:
         """Open the dialog that sends a new message."""
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=self._topic, parent=self)
+        context = self.context
+        dialog = ComposeDialog(
+            context.source, context.theme, self._state, topic=self._topic, settings=context.settings, parent=self
+        )
         return self._opened(dialog)
 
     def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
@@ -154,13 +158,14 @@ class MessagesView(PageView):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.sent.connect(self._message_sent)
         dialog.shown_wanted.connect(self._show_sent)
+        dialog.stored_several.connect(self._message_sent)
         dialog.open()
         return dialog
 
     def _send_clicked(self) -> None:
         self.ask_send()
 
-    def _message_sent(self, topic: str, _receipt: SendReceipt) -> None:
+    def _message_sent(self, topic: str, _sent: SendReceipt | int) -> None:
         if topic == self._topic and (self._window is None or not self._window.has_newer):
             self._show_newest()
 
@@ -324,6 +329,17 @@ class MessagesView(PageView):
         if self.detail.detail is not None:
             self.ask_resend(self.detail.detail)
 
+    def ask_hand(self, detail: MessageDetail) -> HandDialog:
+        """Open the dialog that gives a stored message to one consumer."""
+        dialog = HandDialog(self.context.source, self.context.theme, self._state, detail, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _hand_selected(self) -> None:
+        if self.detail.detail is not None:
+            self.ask_hand(self.detail.detail)
+
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -333,6 +349,7 @@ class MessagesView(PageView):
 
         menu.addAction(tr("Resend…"), self._resend_selected)
         menu.addAction(tr("Life line"), lambda: self._open_life(message))
+        menu.addAction(tr("Give to one consumer…"), self._hand_selected)
         menu.addAction(tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message))
         menu.addSeparator()
         if message.keys:

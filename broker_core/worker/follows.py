@@ -1,0 +1,275 @@
+"""Live tails for the window: what arrives from now on and passes a filter, in bounded batches.
+
+The window keeps one question open a follow; it is answered when something has arrived, ten times a second at most, and after
+a second in any case. So a window that does not keep up is its own brake, a producer pays nothing for it, and nobody looks at
+anything while nobody asks. The log is read behind the puts by columns, as a search reads it, on a thread that gives way to the
+broker every millisecond.
+
+What is more than a window can show is counted and left out, never queued: `Followed` says how many messages, and how much of
+the log where even counting would fall behind.
+
+Messages are shown as they are stored: those of an open atomic transaction too, and those of system topics
+that the filter takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from broker_core.errors import FilterError, RecordError, UsageError
+from broker_core.ipc.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.message.record import decode_record
+from broker_core.worker.message_views import MessageHead, head_columns, head_of
+from broker_core.worker.searches import SearchStore
+
+if TYPE_CHECKING:
+    # Bring numpy, which a worker that nobody follows does without.
+    from broker_core.search.columns import TopicVerdicts
+    from broker_core.search.expression import Expression
+    from broker_core.search.scan import Breather
+    from broker_core.store.inspection.log_reader import LogWindow
+
+_T = TypeVar("_T")
+
+FOLLOWS_MAX = 8
+TOPICS_MAX = 100
+RULES_MAX = 8
+BATCH_MESSAGES_MAX = 500
+BATCH_BYTES_MAX = 4 * 1024 * 1024
+"""Bodies of one batch that are looked at whole, about; a single larger one is given all the same."""
+PACE_SECONDS = 0.1
+"""Between two looks: with `BATCH_MESSAGES_MAX` at most 5,000 messages a second reach the window."""
+HOLD_SECONDS = 1.0
+TURN_BYTES = 8 * 1024 * 1024
+BEHIND_BYTES_MAX = 64 * 1024 * 1024
+"""Further behind than this, a follow goes on at the end of the log."""
+WINDOW_BYTES = 1024 * 1024
+"""Small, as the broker waits while bytes are compared."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A follow. ``position`` and ``topics`` are touched by its thread only, while it looks."""
+
+    expression: Expression | None
+    """None: everything."""
+    rules: tuple[Expression, ...]
+    position: int
+    topics: TopicVerdicts
+    breathe: Breather
+    is_asked: bool = False
+    is_ended: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    topic: list[str] = field(default_factory=list)
+    heads: list[MessageHead] = field(default_factory=list)
+    rule: list[int] = field(default_factory=list)
+    body_bytes: int = 0
+    left_out: int = 0
+    skipped_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.heads or self.left_out or self.skipped_bytes)
+
+
+class Follows:
+    """The live tails of a worker. To be called on the engine's loop.
+
+    Args:
+        store: What is followed.
+        clock: Milliseconds since the epoch, for times like ``-15m``.
+        pace_seconds: Between two looks.
+        hold_seconds: How long a question waits for an answer that is not empty.
+    """
+
+    def __init__(
+        self,
+        store: SearchStore,
+        *,
+        clock: Callable[[], int],
+        pace_seconds: float = PACE_SECONDS,
+        hold_seconds: float = HOLD_SECONDS,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._pace_seconds = pace_seconds
+        self._hold_looks = max(1, round(hold_seconds / pace_seconds))
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
+        self._open: dict[int, _Open] = {}
+        self._numbers = itertools.count(1)
+
+    def close(self) -> None:
+        """Give all up and end the thread."""
+        for one in self._open.values():
+            one.is_ended = True
+        self._open.clear()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def answer(self, query: StartFollow | ContinueFollow | EndFollow) -> Answer:
+        """Carry one request out.
+
+        Raises:
+            FilterError: The filter or a rule cannot be read.
+            UsageError: Too many are followed, there is none of that number, or a question about it is open.
+        """
+        match query:
+            case StartFollow():
+                return await self._start(query)
+            case ContinueFollow(follow_id):
+                return await self._continue(follow_id)
+            case EndFollow(follow_id):
+                ended = self._open.pop(follow_id, None)
+                if ended is not None:
+                    ended.is_ended = True
+                return Done()
+
+    async def _start(self, query: StartFollow) -> FollowStarted:
+        if len(self._open) >= FOLLOWS_MAX:
+            raise UsageError(f"{FOLLOWS_MAX} live tails are open; end one of them, then try again")
+        for what, given, most in (("topics", query.topics, TOPICS_MAX), ("rules", query.rules, RULES_MAX)):
+            if len(given) > most:
+                raise UsageError(f"a live tail takes {most} {what} at most, not {len(given):,}")
+        opened = await self._run(partial(self._prepared, query))
+        number = next(self._numbers)
+        self._open[number] = opened
+        return FollowStarted(number, opened.position)
+
+    def _prepared(self, query: StartFollow) -> _Open:
+        from broker_core.search.columns import TopicVerdicts  # noqa: PLC0415  see above
+        from broker_core.search.scan import Breather  # noqa: PLC0415
+
+        now_ms = self._clock()
+        end = self._store.commit_log_max_offset
+        return _Open(
+            expression=_filter_of(query, now_ms),
+            rules=tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules)),
+            position=query.position if 0 <= query.position <= end else end,
+            topics=TopicVerdicts(),
+            breathe=Breather(),
+        )
+
+    async def _continue(self, follow_id: int) -> Followed:
+        opened = self._open.get(follow_id)
+        if opened is None:
+            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
+        if opened.is_asked:
+            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
+        opened.is_asked = True
+        try:
+            batch = _Batch()
+            for _ in range(self._hold_looks):
+                await asyncio.sleep(self._pace_seconds)
+                if opened.is_ended:
+                    break
+                if self._store.commit_log_max_offset > opened.position:
+                    batch = await self._run(partial(self._look, opened))
+                if not batch.is_empty:
+                    break
+        finally:
+            opened.is_asked = False
+        return Followed(
+            follow_id=follow_id,
+            topic=batch.topic,
+            **head_columns(batch.heads),
+            rule=batch.rule,
+            left_out=batch.left_out,
+            skipped_bytes=batch.skipped_bytes,
+            position=opened.position,
+            is_over=opened.is_ended,
+        )
+
+    # ---- on the thread -------------------------------------------------------------------------------------------------
+
+    def _look(self, opened: _Open) -> _Batch:
+        """What has arrived since the last look."""
+        from broker_core.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
+
+        batch = _Batch()
+        end = self._store.commit_log_max_offset
+        if end - opened.position > BEHIND_BYTES_MAX:
+            batch.skipped_bytes, opened.position = end - opened.position, end
+            return batch
+        log = LogReader(self._store.config.root, WINDOW_BYTES)
+        stop = opened.position + TURN_BYTES
+        for window in log.windows(opened.position, end, check_bodies=False):
+            self._take(opened, window, batch)
+            opened.position = log.end
+            if log.end >= stop or opened.is_ended:
+                break
+        else:
+            opened.position = end
+        batch.left_out += len(log.findings)
+        log.close()
+        return batch
+
+    def _take(self, opened: _Open, window: LogWindow, batch: _Batch) -> None:
+        """Add the messages of a window that pass; what no longer fits is counted."""
+        from broker_core.search.columns import WindowFilter  # noqa: PLC0415  see above
+
+        heads, rows = window.heads, list(range(len(window.heads)))
+        sure = [True] * len(rows)
+        opened.breathe()
+        if opened.expression is not None:
+            verdicts = WindowFilter(window.buffer, window.data, heads, opened.topics).verdicts(opened.expression)
+            rows, sure = verdicts.possible.nonzero()[0].tolist(), verdicts.sure.tolist()
+        for count, row in enumerate(rows):
+            if batch.is_full:
+                batch.left_out += len(rows) - count
+                return
+            opened.breathe()
+            position, size = int(heads.position[row]), int(heads.size[row])
+            _add(opened, window.buffer[position : position + size], batch, is_sure=sure[row])
+
+    async def _run(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
+    from broker_core.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
+
+    try:
+        message = decode_record(record)
+    except RecordError:
+        batch.left_out += 1
+        return
+    facts = MessageFacts(message)
+    if not is_sure and opened.expression is not None and not matches(opened.expression, facts):
+        return
+    batch.topic.append(message.topic)
+    batch.heads.append(head_of(message))
+    batch.rule.append(next((number for number, rule in enumerate(opened.rules) if matches(rule, facts)), -1))
+    batch.body_bytes += len(message.body)
+
+
+def _rule_of(number: int, text: str, now_ms: int) -> Expression:
+    from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
+
+    try:
+        return parse_filter(text, now_ms=now_ms)
+    except FilterError as error:
+        raise FilterError(f"rule {number + 1}: {error.message}", **(error.context | {"rule": number})) from error
+
+
+def _filter_of(query: StartFollow, now_ms: int) -> Expression | None:
+    """Topics and filter as one expression; None for everything."""
+    from broker_core.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
+    from broker_core.search.language import parse_filter  # noqa: PLC0415
+
+    of_topics = Comparison(Field("topic", Kind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
+    if not query.filter.strip():
+        return of_topics
+    given = parse_filter(query.filter, now_ms=now_ms)
+    return given if of_topics is None else And((of_topics, given))

@@ -1,0 +1,85 @@
+"""What the composer makes of its fields: messages with variables filled in, times of delivery. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import tzinfo
+
+from broker_core.api import SendMessage
+from gui.models.messages import ALL_QUEUES, Draft, message_to_send, parse_time
+from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
+from monitoring.compose.template import Moment, Template
+
+BURST_MESSAGES_MAX = 100_000
+BURST_RATE_MAX = 2_000
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|min|h|d)")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -> str | None:
+    """Value of the property that puts a delivery off; None where the text says none.
+
+    Args:
+        when: What the text is: a level from 1 to 18, a duration such as ``30s`` or ``2h``, or a time as `parse_time` reads it.
+        text: As entered.
+        now_ms: The present, for times of today.
+        zone: Of the times entered; None: local.
+    """
+    text = text.strip()
+    if when is When.LEVEL:
+        return str(int(text)) if text.isdecimal() and 1 <= int(text) <= DELAY_LEVELS else None
+    if when is When.AFTER:
+        found = _DURATION.fullmatch(text)
+        return str(round(float(found[1]) * _UNIT_MS[found[2]])) if found else None
+    at_ms = parse_time(text, now_ms=now_ms, zone=zone) if text else None
+    return None if at_ms is None else str(at_ms)
+
+
+class DraftTemplate:
+    """A draft from which messages are made, one for each moment.
+
+    Args:
+        draft: Without fault.
+        queues: Queues that the topic has for writing; 0: not known.
+        fills: Whether variables are filled in: in tag, keys, values of properties, and the body where it is text.
+
+    Raises:
+        TemplateError: A variable cannot be read.
+    """
+
+    def __init__(self, draft: Draft, *, queues: int, fills: bool) -> None:
+        self._draft = draft
+        self._queues = queues
+        read: Callable[[str], Callable[[Moment], str]] = (lambda text: Template(text).fill) if fills else _as_it_is
+        self._tag = read(draft.tag)
+        self._keys = read(draft.keys)
+        self._properties = [(name, read(value)) for name, value in draft.properties]
+        self._body = self._read_body(draft.body) if fills else None
+
+    @staticmethod
+    def _read_body(body: bytes) -> Template | None:
+        try:
+            made = Template(body.decode())
+        except UnicodeDecodeError:
+            return None
+        return made if made.varies or b"$${" in body else None
+
+    def message(self, moment: Moment) -> SendMessage:
+        """The message of a moment; one with a sharding key goes to the queue that the key names."""
+        draft = replace(
+            self._draft,
+            tag=self._tag(moment),
+            keys=self._keys(moment),
+            properties=tuple((name, value(moment)) for name, value in self._properties),
+            body=self._draft.body if self._body is None else self._body.fill(moment).encode(),
+        )
+        key = dict(draft.properties).get(SHARDING_KEY)
+        if key and draft.queue_id == ALL_QUEUES and self._queues > 0:
+            draft = replace(draft, queue_id=queue_of_key(key, self._queues))
+        return message_to_send(draft)
+
+
+def _as_it_is(text: str) -> Callable[[Moment], str]:
+    return lambda _moment: text

@@ -1,0 +1,227 @@
+"""Rows of a live tail: what arrived, newest first, in a ring; what waits during a pause; how much arrived when.
+
+Pure but for `TailModel`, which shows the ring. Nothing here asks the broker.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from PySide6.QtCore import QObject, Qt
+
+from broker_core.api import Followed
+from gui.models.messages import body_preview
+from gui.models.table import CELL_ROLE, NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Index, Section
+from gui.theme.tokens import State
+
+ROWS_MAX = 100_000
+SECONDS_SHOWN = 60
+RATE_SECONDS = 5
+
+MARKS = (State.WARNING, State.CRITICAL, State.HEALTHY, State.INFO)
+"""Colours of rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColourRule:
+    """Rows that pass ``filter`` are marked in the colour of ``mark``."""
+
+    filter: str
+    mark: State
+
+
+@dataclass(frozen=True, slots=True)
+class TailRow:
+    """Head of one message. ``number`` counts the rows of a tail from 0."""
+
+    number: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    store_ms: int
+    born_ms: int
+    body_bytes: int
+    tag: str
+    keys: str
+    unique_key: str
+    body_start: bytes
+    mark: State | None
+
+    @property
+    def body_text(self) -> str:
+        """One line of the body; made when it is shown, as most rows never are."""
+        return body_preview(self.body_start)
+
+
+class Arrivals:
+    """Messages by the second in which they were stored, for the last `SECONDS_SHOWN`."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, list[int]] = {}
+
+    def add(self, second: int, count: int, *, paused: bool) -> None:
+        """Count messages of a second since the epoch; apart what came during a pause."""
+        if second not in self._seconds:
+            self._seconds[second] = [0, 0]
+            for old in [known for known in self._seconds if known <= second - 2 * SECONDS_SHOWN]:
+                del self._seconds[old]
+        self._seconds[second][paused] += count
+
+    def window(self, now_s: int) -> tuple[list[int], list[int]]:
+        """Counts of the seconds up to ``now_s``, oldest first: those shown at once, those that came during a pause."""
+        found = [self._seconds.get(second, (0, 0)) for second in range(now_s - SECONDS_SHOWN + 1, now_s + 1)]
+        return [shown for shown, _ in found], [held for _, held in found]
+
+    def rate(self, now_s: int) -> float:
+        """Messages/s over the last `RATE_SECONDS` that are over."""
+        counts = (self._seconds.get(second, (0, 0)) for second in range(now_s - RATE_SECONDS, now_s))
+        return sum(map(sum, counts)) / RATE_SECONDS
+
+
+class TailBuffer:
+    """What a tail has brought and is not shown yet.
+
+    While it is held rows wait, at most `ROWS_MAX`: as many as the ring has room for, so that a pause loses what a running tail
+    would have lost too.
+    """
+
+    def __init__(self) -> None:
+        self.arrivals = Arrivals()
+        self.waiting: deque[TailRow] = deque(maxlen=ROWS_MAX)
+        self.is_held = False
+        self.held_new = 0
+        """Rows that came since it is held."""
+        self.left_out = 0
+        """Messages that the broker process left out."""
+        self.skipped_bytes = 0
+        self.left_out_at_s = -1
+        """Second in which that happened last; -1: never."""
+        self._numbers = 0
+
+    def hold(self, *, held: bool) -> None:
+        """Let rows wait, or give them out again."""
+        self.is_held = held
+        self.held_new = 0
+
+    def clear(self) -> None:
+        """Forget what waits and begin to count anew."""
+        self.waiting.clear()
+        self.held_new = self.left_out = self.skipped_bytes = 0
+        self.left_out_at_s = -1
+
+    def take_in(self, followed: Followed, rules: Sequence[ColourRule], now_s: int) -> None:
+        """Add what arrived; ``now_s`` is the second in which something was left out."""
+        rows = self._rows(followed, rules)
+        self.waiting.extend(rows)
+        self.held_new += len(rows) if self.is_held else 0
+        for row in rows:
+            self.arrivals.add(row.store_ms // 1_000, 1, paused=self.is_held)
+        if followed.left_out or followed.skipped_bytes:
+            self.left_out += followed.left_out
+            self.skipped_bytes += followed.skipped_bytes
+            self.left_out_at_s = rows[-1].store_ms // 1_000 if rows else now_s
+            self.arrivals.add(self.left_out_at_s, followed.left_out, paused=self.is_held)
+
+    def take_out(self) -> list[TailRow]:
+        """Rows to be shown now, oldest first; none while it is held."""
+        if self.is_held:
+            return []
+        rows = list(self.waiting)
+        self.waiting.clear()
+        return rows
+
+    def _rows(self, followed: Followed, rules: Sequence[ColourRule]) -> list[TailRow]:
+        first = self._numbers
+        self._numbers += len(followed.topic)
+        return [
+            TailRow(
+                number=first + i,
+                topic=followed.topic[i],
+                queue_id=followed.queue_id[i],
+                queue_offset=followed.queue_offset[i],
+                physical_offset=followed.physical_offset[i],
+                store_ms=followed.store_ms[i],
+                born_ms=followed.born_ms[i],
+                body_bytes=followed.body_bytes[i],
+                tag=followed.tag[i],
+                keys=followed.keys[i],
+                unique_key=followed.unique_key[i],
+                body_start=followed.body_start[i],
+                mark=rules[rule].mark if 0 <= (rule := followed.rule[i]) < len(rules) else None,
+            )
+            for i in range(len(followed.topic))
+        ]
+
+
+class TailModel(ColumnTableModel[TailRow]):
+    """The ring, newest row first. Its order is that of arrival; it is neither sorted nor filtered here.
+
+    A row is found by its number, so nothing is compared when thousands come; the base class does that for rows that change.
+    """
+
+    def __init__(self, columns: Sequence[Column[TailRow]], parent: QObject | None = None, *, rows_max: int = ROWS_MAX) -> None:
+        super().__init__(columns, lambda row: row.number, parent=parent)
+        self._rows_max = rows_max
+        self._ring: deque[TailRow] = deque()
+        # The base class reads rows here and writes only in methods that do not apply.
+        self._shown = cast("deque[TailRow | Section]", self._ring)
+        self.marked = 0
+        """Rows that a rule marks."""
+
+    def add(self, rows: Sequence[TailRow]) -> None:
+        """Put rows, oldest first, before the others; the oldest go where there is no more room."""
+        rows = rows[-self._rows_max :]
+        if not rows:
+            return
+        gone = max(0, len(self._ring) + len(rows) - self._rows_max)
+        if gone:
+            self.beginRemoveRows(NO_INDEX, len(self._ring) - gone, len(self._ring) - 1)
+            for _ in range(gone):
+                self.marked -= self._ring.pop().mark is not None
+            self.endRemoveRows()
+        self.beginInsertRows(NO_INDEX, 0, len(rows) - 1)
+        self._ring.extendleft(rows)
+        self.marked += sum(row.mark is not None for row in rows)
+        self.endInsertRows()
+        self.shown_changed.emit()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.beginResetModel()
+        self._ring.clear()
+        self.marked = 0
+        self.endResetModel()
+        self.shown_changed.emit()
+
+    @property
+    def rows(self) -> list[TailRow]:
+        return list(self._ring)
+
+    def position_of(self, key: object) -> int:
+        if not isinstance(key, int):
+            return -1
+        # Numbers fall from row to row, with gaps where a pause lost rows.
+        position = bisect_left(self._ring, -key, key=lambda row: -row.number)
+        return position if position < len(self._ring) and self._ring[position].number == key else -1
+
+    def set_order_frozen(self, frozen: bool) -> None:
+        """Rows stay in their order in any case."""
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """The order is that of arrival."""
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        found = super().data(index, role)
+        if role != CELL_ROLE or not isinstance(found, Cell):
+            return found
+        mark = self._ring[index.row()].mark
+        if mark is None:
+            return found
+        if self._columns[index.column()].key == "tag":
+            return replace(found, ground=mark, kind=CellKind.CHIP, state=mark)
+        return replace(found, ground=mark)

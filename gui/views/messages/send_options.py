@@ -1,0 +1,114 @@
+"""`SendOptions`: what a sender may ask for beyond the message: order, a later delivery, variables, a burst."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+
+from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
+from gui.text import tr
+from gui.theme.fonts import mono_font
+from gui.widgets.basic import label, row
+from monitoring.compose.delivery import SHARDING_KEY, When
+from monitoring.compose.template import VARIABLES
+
+FIELD_PADDING = 6
+
+_WHEN = (
+    (When.NOW, "At once", ""),
+    (When.LEVEL, "Delay level", "1 to 18"),
+    (When.AFTER, "After", "30s, 5m, 2h, 1d"),
+    (When.AT, "At", "18:30 or 2026-11-22 09:00"),
+)
+
+
+class SendOptions(QWidget):
+    """Lines below the fields of the message.
+
+    Signals:
+        changed: Something else is asked for.
+    """
+
+    changed = Signal()
+
+    def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
+        """Create them; ``fills`` says whether variables are filled in at first."""
+        super().__init__(parent)
+        self.sharding_key = QLineEdit()
+        self.when = QComboBox()
+        self.when_text = QLineEdit()
+        self.fills = QCheckBox(tr("Fill in variables"))
+        self.count = QSpinBox()
+        self.rate = QSpinBox()
+        self.fills.setChecked(fills)
+        self._build()
+        self._when_changed()
+
+    @property
+    def fault(self) -> str:
+        """Why the message cannot be sent like this; empty when it can."""
+        when = self._when
+        if when is When.NOW or self._value(when) is not None:
+            return ""
+        return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
+
+    def properties(self) -> tuple[tuple[str, str], ...]:
+        """What is asked for, as properties of the message."""
+        key, when = self.sharding_key.text().strip(), self._when
+        asked = ((SHARDING_KEY, key), (when.value, self._value(when) or "" if when is not When.NOW else ""))
+        return tuple((name, value) for name, value in asked if value)
+
+    def add_to(self, form: QFormLayout) -> None:
+        """Put the lines into the form of the dialog."""
+        form.addRow(label(tr("Sharding key"), "secondary"), self.sharding_key)
+        later = row(self.when, self.when_text)
+        later.setStretch(1, 1)
+        form.addRow(label(tr("Delivery"), "secondary"), later)
+        form.addRow(label(tr("Repeat"), "secondary"), row(self.count, self.rate, self.fills, 1))
+
+    @property
+    def _when(self) -> When:
+        return _WHEN[self.when.currentIndex()][0]
+
+    def _value(self, when: When) -> str | None:
+        return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
+
+    def _build(self) -> None:
+        for _when, title, _example in _WHEN:
+            self.when.addItem(tr(title))
+        self.sharding_key.setFont(mono_font())
+        self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
+        self.count.setRange(1, BURST_MESSAGES_MAX)
+        self.count.setSuffix(tr(" messages"))
+        self.count.setGroupSeparatorShown(True)
+        self.rate.setRange(1, BURST_RATE_MAX)
+        self.rate.setValue(100)
+        self.rate.setSuffix(tr(" per second"))
+        self.fills.setToolTip(", ".join(VARIABLES))
+        named = (
+            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
+            (self.count, "How many"), (self.rate, "Messages per second"),
+        )  # fmt: skip
+        for widget, name in named:
+            widget.setAccessibleName(tr(name))
+        self.when.currentIndexChanged.connect(self._when_changed)
+        self.fills.toggled.connect(self.changed)
+        self.count.valueChanged.connect(self._count_changed)
+        for text in (self.sharding_key, self.when_text):
+            text.textChanged.connect(self.changed)
+        for number in (self.count, self.rate):
+            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
+        self.rate.setEnabled(False)
+
+    def _when_changed(self) -> None:
+        _when, _title, example = _WHEN[self.when.currentIndex()]
+        self.when_text.setEnabled(bool(example))
+        self.when_text.clear()
+        self.when_text.setPlaceholderText(example)
+        self.changed.emit()
+
+    def _count_changed(self, count: int) -> None:
+        self.rate.setEnabled(count > 1)
+        self.changed.emit()

@@ -1,0 +1,336 @@
+"""The Live tail page: what arrives in chosen topics, as it arrives."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QMenu, QWidget
+
+from broker_core.api import FilterError, Followed, OrbitError, StartFollow
+from gui.models.messages import busiest_topic
+from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel, TailRow
+from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.text import bytes_text, count_text, rate_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.tail.columns import tail_columns
+from gui.views.tail.filter_bar import TailBar
+from gui.views.tail.rules_dialog import RulesDialog
+from gui.views.tail.session import TailSession
+from gui.views.tail.settings import load_rules, save_rules
+from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.chip import Chip
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.notice import Notice
+from gui.widgets.panel import Panel
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+NOTICE_SECONDS = 10
+"""How long the notice stays after messages were left out."""
+BARS_HEIGHT = 84
+
+
+class TailView(PageView):
+    """Follows topics. A pause holds the rows still and goes on collecting; so does a page that is not shown."""
+
+    page_id = "tail"
+    title = "Live tail"
+    icon = "broadcast"
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        theme = context.theme
+        self._state: ClusterState | None = None
+        self._paused_ms = -1
+        self.rules: list[ColourRule] = load_rules(context.settings)
+        self.buffer = TailBuffer()
+        self.session = TailSession(context.source, self._arrived, self._lost, self)
+        self.bar = TailBar(theme)
+        self.rules_button = IconButton(theme, "tag", " ", on_click=self._rules_clicked)
+        self.clear_button = IconButton(theme, "trash", " ", on_click=self.clear)
+        self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
+        self.status = Chip(theme)
+        self.figures = ElidedLabel("", "secondary")
+        self._keys = label(role="caption")
+        self.bars = StackedBars(theme)
+        self.notice = Notice(theme)
+        self.model = TailModel(tail_columns(context.times), parent=self)
+        self.grid: DataGrid[TailRow] = DataGrid(self.model, theme, several=True)
+        self.foot = label(role="caption")
+        self._build()
+        self._connect()
+        self.retranslate()
+
+    # ---- what the frame calls ------------------------------------------------------------------------------------------
+
+    def tab_title(self) -> str:
+        topics = self.bar.topics
+        if not topics:
+            return tr(self.title)
+        if len(topics) == 1:
+            return tr("Live tail: {topic}", topic=topics[0])
+        return tr("Live tail, {count} topics", count=len(topics))
+
+    def open(self, arguments: PageArguments) -> None:
+        topics, text = arguments.get("topics"), arguments.get("filter")
+        if isinstance(topics, list):
+            self.bar.set_topics([str(topic) for topic in topics])
+        if isinstance(text, str):
+            self.bar.set_filter(text)
+        if isinstance(topics, list) or isinstance(text, str):
+            self.follow()
+
+    def state_changed(self, state: ClusterState) -> None:
+        first = self._state is None
+        self._state = state
+        self.bar.show_choices(state)
+        if first and not self.session.is_running:
+            topic = busiest_topic(state)
+            if topic and not self.bar.topics and not self.bar.filter_text:
+                self.bar.set_topics([topic])
+            self.follow()
+        self._show_figures()
+
+    def status_changed(self, status: SourceStatus) -> None:
+        if status is not SourceStatus.READY:
+            self.session.forget()
+        elif self._state is not None:
+            self.follow()
+        self._show_figures()
+
+    def refresh(self) -> None:
+        if not self.session.is_running:
+            self.follow()
+
+    def focus_filter(self) -> None:
+        self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.bar.filter.selectAll()
+
+    def retranslate(self) -> None:
+        self.bar.retranslate()
+        self.clear_button.setText(tr("Clear"))
+        self._keys.setText(tr("Space pauses and continues"))
+        self.bars.setAccessibleName(tr("Arrivals of the last {count} seconds", count=SECONDS_SHOWN))
+        self.model.all_texts_changed()
+        self._show_rules()
+        self._show_figures()
+        self.title_changed.emit(self.tab_title())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show_waiting()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Begin anew with the topics, filter and rules of now, from where the newest batch ended."""
+        self.title_changed.emit(self.tab_title())
+        if self.context.source.status is SourceStatus.READY:
+            self.session.begin(self._query(self.rules), self._begun, self._refused)
+
+    def toggle_pause(self) -> None:
+        """Hold the rows still, or go on."""
+        self._hold(held=not self.buffer.is_held)
+
+    def clear(self) -> None:
+        """Forget all rows and counts."""
+        self.buffer.clear()
+        self.model.clear()
+        self._show_figures()
+
+    def ask_rules(self) -> RulesDialog:
+        """Open the dialog of the colour rules."""
+        dialog = RulesDialog(self.context.theme, self.rules, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.wanted.connect(lambda rules: self._use_rules(dialog, rules))
+        dialog.open()
+        return dialog
+
+    def _rules_clicked(self) -> None:
+        self.ask_rules()
+
+    def _use_rules(self, dialog: RulesDialog, rules: list[ColourRule]) -> None:
+        def used() -> None:
+            self.rules = rules
+            save_rules(self.context.settings, rules)
+            dialog.accept()
+            self._begun()
+
+        self.session.begin(self._query(rules), used, dialog.show_error)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        for button in (self.rules_button, self.clear_button, self.pause_button):
+            self.header.add_action(button)
+        self.content.addWidget(self.bar)
+        arrivals = Panel()
+        arrivals.content.setContentsMargins(12, 8, 12, 6)
+        line = row(self.status, self.figures, self._keys)
+        line.setStretch(1, 1)
+        arrivals.content.addLayout(line)
+        self.bars.setFixedHeight(BARS_HEIGHT)
+        self.bars.setMinimumHeight(BARS_HEIGHT)
+        arrivals.content.addWidget(self.bars)
+        self.content.addWidget(arrivals)
+        self.notice.set("")
+        self.content.addWidget(self.notice)
+        table = Panel(flush=True)
+        table.content.setSpacing(0)
+        table.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, margins=(12, 0, 12, 0)))
+        table.content.addWidget(foot)
+        self.content.addWidget(table, 1)
+        self.grid.header.setSectionsClickable(False)
+
+    def _connect(self) -> None:
+        self.bar.changed.connect(self._asked_otherwise)
+        self.grid.activated.connect(self._open_message)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
+        pause = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        pause.activated.connect(self.toggle_pause)
+        self.context.times.changed.connect(self.model.all_texts_changed)
+
+    def _query(self, rules: list[ColourRule]) -> StartFollow:
+        filters = [rule.filter for rule in rules]
+        return StartFollow(self.bar.topics, self.bar.filter_text, filters, self.session.position)
+
+    # ---- what the broker process answers -------------------------------------------------------------------------------
+
+    def _asked_otherwise(self) -> None:
+        self.follow()
+        self.place_changed.emit({"topics": self.bar.topics, "filter": self.bar.filter_text})
+
+    def _begun(self) -> None:
+        self.bar.show_error(None)
+        self.grid.set_error("")
+        self._show_rules()
+        self._show_figures()
+
+    def _refused(self, error: OrbitError) -> None:
+        if not isinstance(error, FilterError):
+            self._lost(error)
+        elif "rule" in error.context:
+            # Kept from an earlier version of the language, say: the tail matters more than its colours.
+            self.rules = []
+            self.follow()
+        else:
+            self.bar.show_error(error)
+
+    def _lost(self, error: OrbitError) -> None:
+        self.grid.set_error(tr("The live tail has ended."), error.message, tr("Retry"), self.follow)
+        self._show_figures()
+
+    def _arrived(self, followed: Followed) -> None:
+        if not (followed.topic or followed.left_out or followed.skipped_bytes):
+            return
+        self.buffer.take_in(followed, self.rules, self._now_s())
+        if self.isVisible():
+            self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        self.model.add(self.buffer.take_out())
+        self._show_figures()
+
+    # ---- pause ---------------------------------------------------------------------------------------------------------
+
+    def _hold(self, *, held: bool) -> None:
+        self.buffer.hold(held=held)
+        self._paused_ms = self._now_ms() if held else -1
+        if not held:
+            self._show_waiting()
+            self.grid.view.scrollToTop()
+        self._show_figures()
+
+    def _scrolled(self, value: int) -> None:
+        """Who scrolls down reads: rows that come would push what is read away."""
+        if value > 0 and not self.buffer.is_held and self.grid.view.verticalScrollBar().isVisible():
+            self._hold(held=True)
+
+    # ---- figures -------------------------------------------------------------------------------------------------------
+
+    def _now_ms(self) -> int:
+        return self._state.taken_ms if self._state is not None else 0
+
+    def _now_s(self) -> int:
+        return self._now_ms() // 1_000
+
+    def _show_figures(self) -> None:
+        held, new = self.buffer.is_held, self.buffer.held_new
+        go_on = tr("Continue {count}", count=count_text(new)) if new else tr("Continue")
+        self.pause_button.set_glyph("play" if held else "pause")
+        self.pause_button.setText(go_on if held else tr("Pause"))
+        if held:
+            self.status.set(tr("Paused, still collecting"), State.WARNING)
+        elif self.session.is_running:
+            self.status.set(tr("Following"), State.HEALTHY)
+        else:
+            self.status.set(tr("Not following"), State.IDLE)
+        now_s = self._now_s()
+        facts = [
+            tr("buffer {count} of {most}", count=count_text(self.model.rowCount()), most=count_text(ROWS_MAX)),
+            tr("{rate} arriving", rate=rate_text(self.buffer.arrivals.rate(now_s))),
+            tr("{count} left out", count=count_text(self.buffer.left_out)),
+        ]
+        if held:
+            since = self.context.times.seconds(self._paused_ms)
+            facts.insert(0, tr("{count} new since {time}", count=count_text(new), time=since))
+        self.figures.setText("   ".join(facts))
+        shown, collected = self.buffer.arrivals.window(now_s)
+        labels = [self.context.times.seconds((now_s - SECONDS_SHOWN + 1 + i) * 1_000) for i in range(SECONDS_SHOWN)]
+        layers = (BarLayer(tr("Shown"), shown, State.INFO), BarLayer(tr("Came during the pause"), collected, State.IDLE))
+        self.bars.set_bars(labels if self._state is not None else (), layers)
+        self._show_notice(now_s)
+        self._show_foot()
+        self._show_empty()
+
+    def _show_notice(self, now_s: int) -> None:
+        buffer = self.buffer
+        if buffer.left_out_at_s < 0 or now_s - buffer.left_out_at_s > NOTICE_SECONDS:
+            self.notice.set("")
+            return
+        words = [tr("{count} messages were left out.", count=count_text(buffer.left_out))]
+        if buffer.skipped_bytes:
+            words.append(tr("{size} of the log were passed over without a look.", size=bytes_text(buffer.skipped_bytes)))
+        words.append(tr("Narrow the topics or the filter to see every message; a search finds them all later."))
+        self.notice.set(tr("More arrives than can be shown"), " ".join(words))
+
+    def _show_rules(self) -> None:
+        count = len(self.rules)
+        self.rules_button.setText(tr("Colour rules {count}", count=count) if count else tr("Colour rules"))
+
+    def _show_foot(self) -> None:
+        if not self.rules:
+            self.foot.setText(tr("No colour rules"))
+            return
+        rules = ", ".join(rule.filter for rule in self.rules)
+        self.foot.setText(tr("{count} marked in the buffer by {rules}", count=count_text(self.model.marked), rules=rules))
+
+    def _show_empty(self) -> None:
+        if self.bar.topics:
+            self.grid.set_empty(tr("Nothing has arrived in {topics} yet.", topics=", ".join(self.bar.topics)))
+        else:
+            self.grid.set_empty(tr("Nothing that the filter takes has arrived yet."))
+
+    # ---- one message ---------------------------------------------------------------------------------------------------
+
+    def _open_message(self, message: TailRow) -> None:
+        self.context.navigate("messages", topic=message.topic, queue=message.queue_id, offset=message.queue_offset)
+
+    def _open_menu(self, message: TailRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        clipboard = QGuiApplication.clipboard()
+        menu.addAction(tr("Open message"), lambda: self._open_message(message))
+        menu.addSeparator()
+        menu.addAction(tr("Copy rows"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.addAction(tr("Copy rows as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        if message.keys:
+            menu.addAction(tr("Copy key"), lambda: clipboard.setText(message.keys))
+        if message.unique_key:
+            menu.addAction(tr("Copy unique ID"), lambda: clipboard.setText(message.unique_key))
+        menu.popup(at)

@@ -1,0 +1,300 @@
+"""The composer: variables, bursts, later deliveries, order, code; over a fake source and with the real worker."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QGuiApplication
+
+from broker_core.api import MessagePage, RemoteError, SendReceipt
+from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.models.compose import DraftTemplate, delivery_value
+from gui.models.compose_history import BODY_BYTES_MAX, DRAFTS_MAX, drafts_from_text, drafts_to_text, with_draft
+from gui.models.messages import ALL_QUEUES, Draft
+from gui.views.messages.burst import UNANSWERED_MAX, Burst
+from gui.views.messages.compose_dialog import ComposeDialog
+from monitoring.compose.delivery import When, queue_of_key
+from monitoring.compose.template import Moment, TemplateError
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource, fake_detail, fake_state
+
+TIMEOUT_MS = 60_000
+NOW_MS = 1_800_000_000_000
+
+
+def sent(source):
+    return [arguments[0] for name, arguments in source.asked if name == "send_message"]
+
+
+@pytest.fixture
+def source() -> FakeSource:
+    return FakeSource()
+
+
+@pytest.fixture
+def compose(qtbot, theme, source):
+    def made(**given) -> ComposeDialog:
+        dialog = ComposeDialog(source, theme, source.state, **{"topic": "orders"} | given)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        return dialog
+
+    return made
+
+
+# ---- what the fields mean ----
+
+
+def test_deliveries_are_levels_durations_and_times():
+    def value(when: When, text: str) -> str | None:
+        return delivery_value(when, text, now_ms=NOW_MS, zone=UTC)
+
+    assert [value(When.LEVEL, text) for text in ("3", " 18 ", "0", "19", "x", "")] == ["3", "18", None, None, None, None]
+    assert [value(When.AFTER, text) for text in ("30s", "1.5h", "2 d", "250ms")] == ["30000", "5400000", "172800000", "250"]
+    assert [value(When.AFTER, text) for text in ("", "5", "-5s", "5 weeks")] == [None] * 4
+    assert value(When.AT, "2027-01-15 08:00:01") == "1800000001000"
+    assert [value(When.AT, text) for text in ("", "soon")] == [None, None]
+
+
+def test_a_draft_with_variables_makes_another_message_each_time():
+    draft = Draft("orders", ALL_QUEUES, "${pick:a}", "K-${n}", (("no", "${n:3}"), ("__SHARDINGKEY", "s${n}")), b'{"n": ${n}}')
+    template = DraftTemplate(draft, queues=8, fills=True)
+    one, two = (template.message(Moment(number, NOW_MS, random.Random(1))) for number in (1, 2))
+    assert (one.body, two.body) == (b'{"n": 1}', b'{"n": 2}')
+    assert one.properties == {"KEYS": "K-1", "TAGS": "a", "no": "001", "__SHARDINGKEY": "s1"}
+    assert (one.queue_id, two.queue_id) == (queue_of_key("s1", 8), queue_of_key("s2", 8))
+
+
+def test_variables_stay_where_they_are_not_to_be_filled_in_and_bytes_stay_bytes():
+    moment = Moment(1, NOW_MS, random.Random(1))
+    kept = DraftTemplate(Draft("t", 0, "", "${k}", (), b"${x}"), queues=0, fills=False).message(moment)
+    assert (kept.body, kept.properties["KEYS"]) == (b"${x}", "${k}")
+    body = b"\xff\xfe${n}"
+    assert DraftTemplate(Draft("t", 0, "", "", (), body), queues=0, fills=True).message(moment).body == body
+    assert DraftTemplate(Draft("t", 0, "", "", (), b"$${n}"), queues=0, fills=True).message(moment).body == b"${n}"
+    with pytest.raises(TemplateError):
+        DraftTemplate(Draft("t", 0, "", "${k}", (), b""), queues=0, fills=True)
+
+
+# ---- bursts ----
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def burst_of(source, qapp, count: int, rate: float, clock: Clock) -> tuple[Burst, list[tuple[int, object]]]:
+    template = DraftTemplate(Draft("orders", 0, "", "", (), b"${n}"), queues=0, fills=True)
+    made = Burst(
+        source,
+        lambda number: template.message(Moment(number, NOW_MS, random.Random(1))),
+        count=count,
+        rate=rate,
+        clock=clock,
+        parent=qapp,
+    )
+    over: list[tuple[int, object]] = []
+    made.finished.connect(lambda stored, error: over.append((stored, error)))
+    return made, over
+
+
+def test_a_burst_keeps_its_rate_and_ends_after_the_last(source, qapp):
+    clock = Clock()
+    burst, over = burst_of(source, qapp, 25, 10.0, clock)
+    burst.start()
+    assert len(sent(source)) == 1
+    clock.now_s += 1.0
+    burst.turn()
+    assert len(sent(source)) == 11
+    assert over == []
+    clock.now_s += 100.0
+    burst.turn()
+    assert [message.body for message in sent(source)] == [b"%d" % number for number in range(1, 26)]
+    assert over == [(25, None)]
+    assert not burst.is_running
+
+
+def test_a_burst_waits_for_answers_when_too_many_are_on_their_way(source, qapp):
+    clock = Clock()
+    source.hold = True
+    burst, over = burst_of(source, qapp, 1_000, 2_000.0, clock)
+    burst.start()
+    clock.now_s += 60.0
+    burst.turn()
+    burst.turn()
+    assert len(sent(source)) == UNANSWERED_MAX
+    burst.stop()
+    assert over == []
+    for held in list(source.held):
+        held.release()
+    assert over == [(UNANSWERED_MAX, None)]
+
+
+def test_a_refusal_ends_a_burst(source, qapp):
+    clock = Clock()
+    burst, over = burst_of(source, qapp, 100, 10.0, clock)
+    burst.start()
+    source.fail_with = RemoteError("the topic is read-only", code=16)
+    clock.now_s += 0.5
+    burst.turn()
+    assert over == [(1, source.fail_with)]
+    assert len(sent(source)) == 2
+    assert not burst.is_running
+
+
+# ---- the dialog ----
+
+
+def test_options_become_properties_and_the_queue_of_the_sharding_key(compose, source):
+    dialog = compose()
+    dialog.options.sharding_key.setText("order-7")
+    dialog.options.when.setCurrentIndex(1)
+    assert not dialog.send_button.isEnabled()
+    dialog.options.when_text.setText("3")
+    assert dialog.send_button.isEnabled()
+    dialog.body.setPlainText("${n}")
+    dialog.send_button.click()
+    (message,) = sent(source)
+    assert message.properties == {"__SHARDINGKEY": "order-7", "DELAY": "3"}
+    state = fake_state()
+    queues = state.catalog.topic_write_queues[state.catalog.topics.index("orders")]
+    assert (message.queue_id, message.body) == (queue_of_key("order-7", queues), b"1")
+
+
+def test_a_slip_in_a_variable_is_told_before_anything_is_sent(compose, source):
+    dialog = compose()
+    dialog.body.setPlainText("${number}")
+    assert not dialog.send_button.isEnabled()
+    assert "${number} is no variable" in dialog.send_button.toolTip()
+    dialog.options.fills.setChecked(False)
+    dialog.send_button.click()
+    assert sent(source)[0].body == b"${number}"
+
+
+def test_a_message_that_is_resent_keeps_what_looks_like_variables(compose, source):
+    dialog = compose(resent=replace(fake_detail(1_000), topic="orders", body=b"${n} is kept"))
+    assert not dialog.options.fills.isChecked()
+    dialog.send_button.click()
+    assert sent(source)[0].body == b"${n} is kept"
+
+
+def test_a_burst_is_shown_stopped_and_told(compose, source, qtbot):
+    dialog = compose()
+    source.hold = True
+    dialog.options.count.setValue(1_000)
+    dialog.options.rate.setValue(1)
+    assert dialog.send_button.text() == "Send 1,000 messages"
+    dialog.send_button.click()
+    assert not dialog.send_button.isEnabled()
+    assert dialog.cancel_button.text() == "Stop"
+    dialog.cancel_button.click()
+    assert dialog.isVisible()
+    with qtbot.waitSignal(dialog.stored_several, timeout=TIMEOUT_MS) as told:
+        source.held[-1].release()
+    assert told.args == ["orders", 1]
+    assert dialog.receipt.text() == "1 of 1,000 stored"
+    assert dialog.send_button.isEnabled()
+    dialog.cancel_button.click()
+    assert not dialog.isVisible()
+
+
+def test_a_burst_that_is_refused_says_why(compose, source):
+    dialog = compose()
+    source.fail_with = RemoteError("the topic is read-only", code=16)
+    dialog.options.count.setValue(5)
+    dialog.send_button.click()
+    assert dialog.error.text() == "The message was not sent: the topic is read-only"
+    assert dialog.burst is None
+
+
+def test_the_message_is_copied_as_a_program(compose):
+    dialog = compose()
+    dialog.body.setPlainText("hello ${n}")
+    for language, sign in (("Java", "public class"), ("Go", "package main"), ("Python", "import Message"), ("mqadmin", "-p")):
+        dialog.copy_code(language)
+        text = QGuiApplication.clipboard().text()
+        assert sign in text
+        assert "hello 1" in text
+
+
+def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp_path, source):
+    settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+    dialog = compose(settings=settings)
+    assert dialog.past_drafts() == []
+    dialog.tag.setText("paid")
+    dialog.body.setPlainText('{"订单": ${n}}')
+    dialog.queue.setCurrentIndex(2)
+    dialog.options.sharding_key.setText("s-${n}")
+    dialog.send_button.click()
+    dialog.body.setPlainText("another")
+    dialog.send_button.click()
+    fresh = compose(settings=QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
+    newest, before = fresh.past_drafts()
+    assert (newest.body, before.body) == (b"another", '{"订单": ${n}}'.encode())
+    fresh.take_up(before)
+    assert (fresh.draft, fresh.draft.queue_id) == (before, 1)
+    topics = [fresh.topic.itemText(i) for i in range(fresh.topic.count())]
+    assert len(set(topics)) == len(topics)
+
+
+def test_the_history_is_bounded_and_survives_what_it_cannot_read():
+    drafts: list[Draft] = []
+    for number in range(DRAFTS_MAX + 5):
+        drafts = with_draft(drafts, Draft("t", 0, "", "", (("a", "b"),), b"%d" % number))
+    assert [draft.body for draft in drafts] == [b"%d" % number for number in range(DRAFTS_MAX + 4, 4, -1)]
+    assert with_draft(drafts, drafts[3])[0] == drafts[3]
+    assert len(with_draft(drafts, drafts[3])) == DRAFTS_MAX
+    assert with_draft(drafts, Draft("t", 0, "", "", (), b"x" * (BODY_BYTES_MAX + 1))) == drafts
+    assert drafts_from_text(drafts_to_text(drafts)) == drafts
+    assert drafts_from_text('[["t"], 7, ["t", 0, "", "", [], "no base64!", 0]]') == []
+    assert [drafts_from_text(text) for text in ("", "{", "7", "{}")] == [[]] * 4
+
+
+# ---- with the real worker ----
+
+
+@pytest.mark.timeout(240)
+def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbot, tmp_path, monkeypatch, theme):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
+    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker.start()
+    source = worker.source
+    qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)
+    assert source.status is SourceStatus.READY, source.reason
+    try:
+        dialog = ComposeDialog(source, theme, source.state, topic="orders")
+        qtbot.addWidget(dialog)
+        dialog.body.setPlainText('{"订单": ${n:3}}')
+        dialog.keys.setText("K-${n}")
+        dialog.options.count.setValue(150)
+        dialog.options.rate.setValue(2_000)
+        with qtbot.waitSignal(dialog.stored_several, timeout=TIMEOUT_MS) as told:
+            dialog.send_button.click()
+        assert told.args == ["orders", 150]
+        pages: list[object] = []
+        source.browse_queue("orders", -1, 0, 1_000).then(pages.append, pages.append)
+        qtbot.waitUntil(lambda: bool(pages), timeout=TIMEOUT_MS)
+        (page,) = pages
+        assert isinstance(page, MessagePage)
+        assert sorted(page.body_start) == [f'{{"订单": {n:03}}}'.encode() for n in range(1, 151)]
+        assert sorted(page.keys) == sorted(f"K-{n}" for n in range(1, 151))
+        dialog.options.count.setValue(1)
+        dialog.options.when.setCurrentIndex(2)
+        dialog.options.when_text.setText("1h")
+        with qtbot.waitSignal(dialog.sent, timeout=TIMEOUT_MS) as told:
+            dialog.send_button.click()
+        assert isinstance(told.args[1], SendReceipt)
+        qtbot.waitUntil(lambda: source.state.timers.get("pending") == 1, timeout=TIMEOUT_MS)
+    finally:
+        if worker.is_running:
+            with qtbot.waitSignal(worker.stopped, timeout=TIMEOUT_MS):
+                worker.stop()

@@ -1,0 +1,154 @@
+"""A message for one consumer: the dialog over a fake source, and with the real worker and a real consumer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from broker_core.api import BrokerAnswer, Members, MessageDetail, RemoteError, RequestCode, SendMessage, SendReceipt
+from broker_core.client.push_consumer import PushConsumer
+from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.view import MessagesView
+from monitoring.sources.base import SourceStatus
+from tests.support.client_thread import ClientThread
+from tests.support.fake_source import FakeSource, fake_detail
+
+TIMEOUT_MS = 60_000
+
+
+class ConsumerSource(FakeSource):
+    """With one member and its answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.subscriptions = {"orders": "paid"}
+        self.body = b'{"consumeResult":"CR_SUCCESS","order":false,"spentTimeMills":12}'
+
+    def list_members(self, group):
+        found = Members(["c1"], ["10.0.0.1:5"], ["JAVA"], ["V5_3_3"], [0], [self.subscriptions])
+        return self._answer("list_members", (group,), found)
+
+    def ask_broker(self, request):
+        return self._answer("ask_broker", (request,), BrokerAnswer(body=self.body))
+
+
+@pytest.fixture
+def source() -> ConsumerSource:
+    return ConsumerSource()
+
+
+@pytest.fixture
+def make(qtbot, theme, source):
+    def made(**changes) -> HandDialog:
+        detail = replace(fake_detail(1_000), topic="orders", **changes)
+        dialog = HandDialog(source, theme, source.state, detail)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        return dialog
+
+    return made
+
+
+def test_the_listener_of_the_chosen_consumer_is_asked_and_its_result_shown(make, source):
+    dialog = make(properties={"TAGS": "paid"})
+    assert dialog.warning.isHidden()
+    dialog.go.click()
+    method, (request,) = source.asked[-1]
+    assert (method, request.code) == ("ask_broker", RequestCode.CONSUME_MESSAGE_DIRECTLY)
+    assert (request.fields["consumerGroup"], request.fields["clientId"]) == (dialog.group.currentText(), "c1")
+    assert "The consumer took the message." in dialog.outcome.text
+    assert "CR_SUCCESS" in dialog.outcome.text
+    assert "12" in dialog.outcome.text
+
+
+def test_what_the_subscription_would_reject_is_said_before(make, source):
+    assert "rejects the tag" in make(properties={"TAGS": "new"}).warning.text
+    source.subscriptions = {"payments": "*"}
+    assert "does not subscribe to orders" in make(properties={}).warning.text
+    source.subscriptions = {"orders": "a > 5"}
+    assert "known to the broker alone" in make(properties={}).warning.text
+
+
+def test_failures_are_told(make, source):
+    dialog = make(properties={"TAGS": "paid"})
+    source.body = b'{"consumeResult":"CR_THROW_EXCEPTION","remark":"NullPointerException"}'
+    dialog.go.click()
+    assert "listener failed" in dialog.outcome.text
+    assert "NullPointerException" in dialog.outcome.text
+    source.body = b"?"
+    dialog.go.click()
+    assert "gave no result" in dialog.outcome.text
+    source.fail_with = RemoteError("consumer did not answer within 10,000 ms", code=207)
+    dialog.go.click()
+    assert "did not answer" in dialog.outcome.text
+    assert dialog.go.isEnabled()
+
+
+def test_without_a_consumer_or_the_right_to_act_nothing_can_be_done(make, source):
+    source.fail_with = RemoteError("the group is not known", code=1)
+    dialog = make()
+    assert "not known" in dialog.warning.text
+    assert not dialog.go.isEnabled()
+    source.fail_with = None
+    source.read_only = True
+    dialog = make()
+    assert not dialog.go.isEnabled()
+    assert "read-only" in dialog.go.toolTip()
+
+
+def test_the_messages_page_offers_it_for_the_message_that_is_read(show_page, source):
+    view = show_page(MessagesView, source)
+    assert view.detail.detail is not None
+    dialog = view.ask_hand(view.detail.detail)
+    assert dialog.isVisible()
+    dialog.go.click()
+    assert source.asked[-1][1][0].fields["msgId"] == view.detail.detail.offset_message_id
+    dialog.reject()
+
+
+@pytest.mark.timeout(240)
+def test_a_real_consumer_gets_the_message_and_its_answer_comes_back(qtbot, tmp_path, monkeypatch, theme):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
+    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker.start()
+    source = worker.source
+    qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)
+    assert source.status is SourceStatus.READY, source.reason
+
+    def answer_of(pending):
+        answers: list[object] = []
+        pending.then(answers.append, answers.append)
+        qtbot.waitUntil(lambda: bool(answers), timeout=TIMEOUT_MS)
+        return answers[0]
+
+    try:
+        with ClientThread() as clients:
+            first = answer_of(source.send_message(SendMessage("orders", 0, "订单".encode(), {"TAGS": "new"})))
+            assert isinstance(first, SendReceipt)
+            came: list[bytes] = []
+
+            def listener(messages) -> None:
+                came.extend(message.body for message in messages)
+
+            consumer = PushConsumer(source.ready.name_server, "settle", {"orders": "paid"}, listener)
+            clients.call(consumer.start())
+            qtbot.waitUntil(lambda: "settle" in source.state.catalog.groups, timeout=TIMEOUT_MS)
+            detail = answer_of(source.read_message_by_id(first.offset_message_id))
+            assert isinstance(detail, MessageDetail)
+            dialog = HandDialog(source, theme, source.state, detail)
+            qtbot.addWidget(dialog)
+            dialog.group.setCurrentText("settle")
+            qtbot.waitUntil(lambda: dialog.client.count() == 1, timeout=TIMEOUT_MS)
+            assert "rejects the tag" in dialog.warning.text
+            dialog.go.click()
+            qtbot.waitUntil(lambda: bool(dialog.outcome.text), timeout=TIMEOUT_MS)
+            assert "CR_SUCCESS" in dialog.outcome.text
+            assert came == ["订单".encode()]
+            clients.call(consumer.close())
+    finally:
+        if worker.is_running:
+            with qtbot.waitSignal(worker.stopped, timeout=TIMEOUT_MS):
+                worker.stop()

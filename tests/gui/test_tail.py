@@ -1,0 +1,390 @@
+"""The live tail: model, buffer, page over a fake source, and end to end with the real worker."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QLineEdit
+
+from broker_core.api import FilterError, Followed, SendMessage, StartFollow, UsageError
+from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.models.table import CELL_ROLE, CellKind
+from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
+from gui.text import TimeZoneChoice
+from gui.theme.tokens import State
+from gui.views.tail import filter_bar
+from gui.views.tail.columns import tail_columns
+from gui.views.tail.session import TailSession
+from gui.views.tail.settings import load_rules, save_rules
+from gui.views.tail.view import TailView
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource, fake_state
+
+TIMEOUT_MS = 60_000
+NOW_MS = fake_state().taken_ms
+REFUNDS = ColourRule('tag = "REFUND"', State.WARNING)
+
+
+def followed(count: int, *, first: int = 0, tag: str = "", rule: int = -1, left_out: int = 0, skipped: int = 0) -> Followed:
+    offsets = list(range(first, first + count))
+    return Followed(
+        follow_id=1,
+        topic=["orders"] * count,
+        queue_id=[0] * count,
+        queue_offset=offsets,
+        physical_offset=[offset * 100 for offset in offsets],
+        store_ms=[NOW_MS] * count,
+        born_ms=[NOW_MS - 3] * count,
+        body_bytes=[7] * count,
+        tag=[tag] * count,
+        keys=[f"K-{offset}" for offset in offsets],
+        unique_key=[f"U-{offset}" for offset in offsets],
+        body_start=[b'{"a":1}'] * count,
+        rule=[rule] * count,
+        left_out=left_out,
+        skipped_bytes=skipped,
+        position=5_000,
+    )
+
+
+def rows(count: int, *, first: int = 0):
+    buffer = TailBuffer()
+    buffer.take_in(followed(first + count), (), 0)
+    return buffer.take_out()[first:]
+
+
+# ---- model and buffer ----
+
+
+def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, qapp):
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), rows_max=100)
+    model.add(rows(60))
+    model.add(rows(70, first=60))
+    assert [row.number for row in model.rows] == list(range(129, 29, -1))
+    assert (model.position_of(129), model.position_of(30), model.position_of(29)) == (0, 99, -1)
+    model.add(rows(500, first=130))
+    assert [row.number for row in model.rows] == list(range(629, 529, -1))
+    qtmodeltester.check(model)
+
+
+def test_rows_after_a_gap_are_found_by_their_number(qapp):
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    model.add(rows(10))
+    model.add(rows(10, first=50))
+    assert (model.position_of(59), model.position_of(50), model.position_of(9), model.position_of(0)) == (0, 9, 10, 19)
+    assert (model.position_of(30), model.position_of(60)) == (-1, -1)
+
+
+def test_the_selection_stays_with_its_row_while_others_come(qtbot, theme, qapp):
+    from gui.widgets.data_grid import DataGrid
+
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    grid = DataGrid(model, theme)
+    qtbot.addWidget(grid)
+    model.add(rows(5))
+    grid.select_key(3)
+    model.add(rows(40, first=5))
+    assert grid.selected_row is not None
+    assert grid.selected_row.number == 3
+    assert grid.view.selectionModel().selectedRows()[0].row() == model.position_of(3)
+
+
+def test_a_marked_row_has_its_ground_and_says_it_with_a_chip(qapp):
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    buffer = TailBuffer()
+    buffer.take_in(followed(1, tag="REFUND", rule=0), (REFUNDS,), 0)
+    buffer.take_in(followed(1, tag="CHARGE", first=1), (REFUNDS,), 0)
+    model.add(buffer.take_out())
+    assert model.marked == 1
+    tag = [column.key for column in model.columns].index("tag")
+    plain, marked = (model.data(model.index(row, tag), CELL_ROLE) for row in (0, 1))
+    assert (plain.kind, plain.ground) == (CellKind.TEXT, None)
+    assert (marked.kind, marked.ground, marked.state) == (CellKind.CHIP, State.WARNING, State.WARNING)
+    model.clear()
+    assert (model.marked, model.rowCount()) == (0, 0)
+
+
+def test_a_held_buffer_keeps_what_a_running_tail_would_still_show(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("gui.models.tail.ROWS_MAX", 100)
+    buffer = TailBuffer()
+    buffer.hold(held=True)
+    buffer.take_in(followed(150), (), 0)
+    assert (buffer.take_out(), buffer.held_new) == ([], 150)
+    buffer.hold(held=False)
+    assert [row.number for row in buffer.take_out()] == list(range(50, 150))
+
+
+def test_what_was_left_out_is_counted_and_arrived_all_the_same():
+    buffer = TailBuffer()
+    buffer.take_in(followed(10, left_out=90, skipped=4_096), (), 7)
+    assert (buffer.left_out, buffer.skipped_bytes) == (90, 4_096)
+    second = NOW_MS // 1_000
+    assert buffer.arrivals.rate(second + 1) == 100 / RATE_SECONDS
+    buffer.take_in(followed(0, left_out=5), (), second + 2)
+    assert buffer.left_out_at_s == second + 2
+
+
+def test_arrivals_are_counted_by_second_and_forgotten_in_time():
+    arrivals = Arrivals()
+    for second in range(1_000):
+        arrivals.add(second, 2, paused=second % 2 == 0)
+    shown, held = arrivals.window(1_000)
+    assert (shown[-2:], held[-3:]) == ([2, 0], [2, 0, 0])
+    assert sum(shown) + sum(held) == 2 * (SECONDS_SHOWN - 1)
+    assert len(arrivals._seconds) <= 2 * SECONDS_SHOWN
+
+
+def test_rules_are_kept_and_what_cannot_be_read_is_none(tmp_path):
+    from PySide6.QtCore import QSettings
+
+    settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+    assert load_rules(settings) == []
+    save_rules(settings, [REFUNDS, ColourRule('body contains "退款"', State.CRITICAL)])
+    assert load_rules(settings) == [REFUNDS, ColourRule('body contains "退款"', State.CRITICAL)]
+    for broken in ("{", "7", '[["a"]]', '{"a": 1}'):
+        settings.setValue("tail/rules", broken)
+        assert load_rules(settings) == []
+
+
+# ---- the page ----
+
+
+@pytest.fixture
+def source() -> FakeSource:
+    return FakeSource()
+
+
+@pytest.fixture
+def view(show_page, source) -> TailView:
+    return show_page(TailView, source)
+
+
+def started(source: FakeSource) -> list[StartFollow]:
+    return [arguments[0] for name, arguments in source.asked if name == "start_follow"]
+
+
+def test_the_busiest_topic_is_followed_at_once_and_each_batch_asks_for_the_next(view, source):
+    assert [query.topics for query in started(source)] == [view.bar.topics]
+    assert len(view.bar.topics) == 1
+    source.feed_follow(followed(3))
+    source.feed_follow(followed(2, first=3))
+    assert [row.queue_offset for row in view.model.rows] == [4, 3, 2, 1, 0]
+    assert source.asked.count(("continue_follow", (1,))) == 3
+
+
+def test_topics_come_and_go_and_the_tail_goes_on_from_its_place(view, source):
+    source.feed_follow(followed(1))
+    view.bar.topic_text.setText("payments")
+    view.bar.add_topic("payments")
+    newest = started(source)[-1]
+    assert (newest.topics[-1], newest.position) == ("payments", 5_000)
+    assert ("end_follow", (1,)) in source.asked
+    view.bar.remove_topic("payments")
+    assert "payments" not in started(source)[-1].topics
+    count = len(started(source))
+    view.bar.add_topic("no such topic")
+    assert len(started(source)) == count
+
+
+def test_no_more_topics_than_fit_are_taken(view, source, monkeypatch):
+    monkeypatch.setattr(filter_bar, "TOPICS_MAX", 2)
+    for topic in ("payments", "orders", "pay-result"):
+        view.bar.add_topic(topic)
+    assert len(view.bar.topics) == 2
+
+
+def test_a_filter_that_cannot_be_read_says_where_and_what_runs_goes_on(view, source):
+    source.fail_with = FilterError("a value is missing", position=5, length=1)
+    view.bar.filter.setText("tag =")
+    view.bar.filter.returnPressed.emit()
+    assert not view.bar.error.isHidden()
+    assert view.bar.error.text() == "Character 6: a value is missing"
+    assert view.session.is_running
+    source.fail_with = None
+    view.bar.filter.setText('tag = "a"')
+    view.bar.filter.returnPressed.emit()
+    assert view.bar.error.isHidden()
+    assert started(source)[-1].filter == 'tag = "a"'
+
+
+def test_a_pause_holds_the_rows_and_goes_on_collecting(view, source):
+    source.feed_follow(followed(3))
+    view.pause_button.click()
+    source.feed_follow(followed(4, first=3))
+    assert view.model.rowCount() == 3
+    assert view.status.text == "Paused, still collecting"
+    assert view.pause_button.text() == "Continue 4"
+    view.pause_button.click()
+    assert view.model.rowCount() == 7
+    assert (view.status.text, view.pause_button.text()) == ("Following", "Pause")
+
+
+def test_space_pauses(view, source, qtbot):
+    view.activateWindow()
+    view.grid.view.setFocus()
+    source.feed_follow(followed(2))
+    qtbot.keyClick(view.grid.view, Qt.Key.Key_Space)
+    assert view.buffer.is_held
+
+
+def test_scrolling_down_pauses_so_that_what_is_read_stays(view, source):
+    source.feed_follow(followed(400))
+    view.grid.view.verticalScrollBar().setValue(200)
+    assert view.buffer.is_held
+    view.pause_button.click()
+    assert view.grid.view.verticalScrollBar().value() == 0
+    assert not view.buffer.is_held
+
+
+def test_a_page_that_is_not_shown_collects_and_shows_it_later(view, source):
+    view.hide()
+    source.feed_follow(followed(6))
+    assert view.model.rowCount() == 0
+    view.show()
+    assert view.model.rowCount() == 6
+
+
+def test_a_notice_says_what_was_left_out_and_goes_again(view, source):
+    assert view.notice.isHidden()
+    source.feed_follow(followed(500, left_out=1_234, skipped=1 << 20))
+    assert "1,234 messages were left out." in view.notice.text
+    assert "1.0 MB" in view.notice.text or "1.0 MiB" in view.notice.text
+    assert "1,234 left out" in view.figures.whole_text()
+    source.push_later(60_000)
+    view.state_changed(source.state)
+    assert view.notice.isHidden()
+
+
+def test_clear_forgets_rows_and_counts(view, source):
+    source.feed_follow(followed(5, left_out=3))
+    view.clear_button.click()
+    assert (view.model.rowCount(), view.buffer.left_out) == (0, 0)
+
+
+def test_rules_are_taken_by_the_broker_process_before_they_are_used(view, source):
+    dialog = view.ask_rules()
+    (line,) = dialog.lines
+    line.filter.setText("tag =")
+    source.fail_with = FilterError("rule 1: a value is missing", position=5, length=1, rule=0)
+    dialog.use_button.click()
+    assert dialog.error.text() == "rule 1: a value is missing"
+    assert view.rules == []
+    source.fail_with = None
+    line.filter.setText(REFUNDS.filter)
+    dialog.use_button.click()
+    assert view.rules == [REFUNDS]
+    assert started(source)[-1].rules == [REFUNDS.filter]
+    assert load_rules(view.context.settings) == [REFUNDS]
+    source.feed_follow(followed(1, tag="REFUND", rule=0))
+    assert view.foot.text() == '1 marked in the buffer by tag = "REFUND"'
+
+
+def test_lines_of_the_rules_come_and_go(view):
+    dialog = view.ask_rules()
+    dialog.add_button.click()
+    dialog.lines[1].filter.setText("size > 10KB")
+    dialog.lines[0].remove.click()
+    assert dialog.rules() == [ColourRule("size > 10KB", State.CRITICAL)]
+    for _ in range(20):
+        if dialog.add_button.isEnabled():
+            dialog.add_button.click()
+    assert len(dialog.lines) == 8
+
+
+def test_an_end_by_the_broker_process_is_told_and_can_be_undone(view, source):
+    pending = source.follow
+    pending._error = UsageError("there is no live tail 1: it was ended; start it again")
+    pending.release()
+    assert view.grid.placeholder.text == "The live tail has ended."
+    assert view.status.text == "Not following"
+    view.refresh()
+    assert view.session.is_running
+    assert view.status.text == "Following"
+
+
+def test_a_lost_broker_ends_the_tail_and_its_return_begins_it_anew(view, source):
+    source.feed_follow(followed(2))
+    source.status = SourceStatus.LOST
+    view.status_changed(SourceStatus.LOST)
+    assert not view.session.is_running
+    source.status = SourceStatus.READY
+    view.status_changed(SourceStatus.READY)
+    assert started(source)[-1].position == -1
+    assert view.model.rowCount() == 2
+
+
+def test_the_end_of_the_page_ends_the_tail(source, qtbot):
+    page, came = QObject(), []
+    session = TailSession(source, came.append, came.append, page)
+    session.begin(StartFollow(["orders"]), lambda: None, came.append)
+    assert session.is_running
+    page.deleteLater()
+    qtbot.waitUntil(lambda: source.asked[-1] == ("end_follow", (1,)), timeout=TIMEOUT_MS)
+    assert came == []
+
+
+def test_a_message_opens_on_its_page_and_arguments_choose_what_is_followed(view, source, window):
+    source.feed_follow(followed(2))
+    view.grid.activated.emit(view.model.rows[1])
+    assert window.opened[-1] == ("messages", {"topic": "orders", "queue": 0, "offset": 0})
+    view.open({"topics": ["orders", "payments"], "filter": "size > 100"})
+    assert (started(source)[-1].topics, started(source)[-1].filter) == (["orders", "payments"], "size > 100")
+    assert view.tab_title() == "Live tail, 2 topics"
+    view.open({"topics": [], "filter": ""})
+    assert view.tab_title() == "Live tail"
+
+
+def test_the_filter_field_takes_the_focus(view):
+    view.focus_filter()
+    assert isinstance(view.focusWidget(), QLineEdit)
+    assert view.focusWidget() is view.bar.filter
+
+
+# ---- with the real worker ----
+
+
+@pytest.mark.timeout(240)
+def test_messages_of_the_real_broker_arrive_marked_filtered_and_through_a_pause(qtbot, tmp_path, monkeypatch, show_page):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
+    worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
+    worker.start()
+    source = worker.source
+    qtbot.waitUntil(lambda: source.status is not SourceStatus.STARTING and source.state is not None, timeout=TIMEOUT_MS)
+    assert source.status is SourceStatus.READY, source.reason
+
+    def send(topic: str, body: bytes, tag: str) -> None:
+        answers: list[object] = []
+        source.send_message(SendMessage(topic, 0, body, {"TAGS": tag})).then(answers.append, answers.append)
+        qtbot.waitUntil(lambda: bool(answers), timeout=TIMEOUT_MS)
+        assert not isinstance(answers[0], Exception), answers
+
+    try:
+        for topic in ("orders", "payments", "stock"):
+            send(topic, b"before", "old")
+        view = show_page(TailView, source)
+        view.rules = [REFUNDS]
+        view.open({"topics": ["orders", "payments"], "filter": 'not tag = "noise"'})
+        qtbot.waitUntil(lambda: view.session.is_running, timeout=TIMEOUT_MS)
+        for number in range(20):
+            send("orders", "订单 %d".encode() % number, "noise" if number % 4 == 0 else "new")
+        send("stock", b"of no interest", "new")
+        send("payments", b'{"amount": 3}', "REFUND")
+        qtbot.waitUntil(lambda: view.model.rowCount() == 16, timeout=TIMEOUT_MS)
+        assert (view.model.rows[0].tag, view.model.rows[0].mark) == ("REFUND", State.WARNING)
+        assert view.model.rows[1].body_text == "订单 19"
+        view.toggle_pause()
+        send("orders", b"during the pause", "new")
+        qtbot.waitUntil(lambda: view.buffer.held_new == 1, timeout=TIMEOUT_MS)
+        assert view.model.rowCount() == 16
+        view.toggle_pause()
+        assert view.model.rows[0].body_text == "during the pause"
+        view.bar.set_filter("tag =")
+        view.follow()
+        qtbot.waitUntil(lambda: not view.bar.error.isHidden(), timeout=TIMEOUT_MS)
+        send("orders", b"still following", "new")
+        qtbot.waitUntil(lambda: view.model.rows[0].body_text == "still following", timeout=TIMEOUT_MS)
+    finally:
+        if worker.is_running:
+            with qtbot.waitSignal(worker.stopped, timeout=TIMEOUT_MS):
+                worker.stop()

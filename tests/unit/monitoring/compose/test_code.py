@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import ast
+import base64
+import shlex
+
+import pytest
+
+from broker_core.api import SendMessage
+from monitoring.compose.code import LANGUAGES, as_go, as_java, as_mqadmin, as_python
+
+TEXT = '{"name": "王\\"芳"}\nend $HOME \'quoted\''
+PROPERTIES = {"KEYS": "K-1 K-2", "TAGS": "paid", "region": 'e"u', "DELAY": "3"}
+MESSAGE = SendMessage("orders", -1, TEXT.encode(), PROPERTIES)
+BYTES = SendMessage("orders", 2, b"\x00\xff\x01", {"TIMER_DELIVER_MS": "1800000000000"}, flag=5)
+KEYED = SendMessage("orders", -1, b"x", {"__SHARDINGKEY": "order-7", "TIMER_DELAY_MS": "5000"})
+PLACE = "127.0.0.1:9876", "broker-a"
+
+
+def values(code: str) -> list[object]:
+    """All literals of a Python program."""
+    return [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+
+
+def test_python_says_everything_the_client_can():
+    found = values(as_python(MESSAGE, *PLACE))
+    assert {"orders", "K-1 K-2", "paid", "region", 'e"u', 3, TEXT, "127.0.0.1:9876"} <= set(found)
+    code = as_python(BYTES, *PLACE)
+    assert b"\x00\xff\x01" in values(code)
+    assert "# this client cannot choose queue 2" in code
+    assert "# this client cannot set the flag 5" in code
+    assert "send_orderly_with_sharding_key(message, 'order-7')" in as_python(KEYED, *PLACE)
+
+
+def test_java_quotes_and_uses_setters_for_what_the_system_reads():
+    code = as_java(MESSAGE, *PLACE)
+    assert 'new Message("orders", "paid", "K-1 K-2", "{\\"name\\": \\"王\\\\\\"芳\\"}\\nend' in code
+    assert 'message.putUserProperty("region", "e\\"u");' in code
+    assert "message.setDelayTimeLevel(3);" in code
+    assert 'putUserProperty("DELAY"' not in code
+    code = as_java(BYTES, *PLACE)
+    assert f'Base64.getDecoder().decode("{base64.b64encode(BYTES.body).decode()}")' in code
+    assert "message.setDeliverTimeMs(1800000000000L);" in code
+    assert 'producer.send(message, new MessageQueue("orders", "broker-a", 2))' in code
+    assert "message.setFlag(5);" in code
+    assert 'producer.send(message, new SelectMessageQueueByHash(), "order-7")' in as_java(KEYED, *PLACE)
+    assert "message.setDelayTimeMs(5000L);" in as_java(KEYED, *PLACE)
+
+
+def test_go_imports_only_what_it_uses():
+    code = as_go(MESSAGE, *PLACE)
+    assert "encoding/base64" not in code
+    assert 'message.WithKeys([]string{"K-1", "K-2"})' in code
+    assert "message.WithDelayTimeLevel(3)" in code
+    code = as_go(BYTES, *PLACE)
+    assert "encoding/base64" in code
+    assert 'BrokerName: "broker-a", QueueId: 2' in code
+    assert "NewManualQueueSelector" in code
+    assert "NewHashQueueSelector" in as_go(KEYED, *PLACE)
+
+
+def test_mqadmin_is_one_call_and_names_what_it_leaves_out():
+    *notes, call = as_mqadmin(MESSAGE, *PLACE).rstrip("\n").split("\n", 1)
+    assert notes == ["# mqadmin cannot set: region, DELAY"]
+    words = shlex.split(call)
+    assert words[:2] == ["mqadmin", "sendMessage"]
+    pairs = dict(zip(words[2::2], words[3::2], strict=True))
+    assert pairs == {"-n": "127.0.0.1:9876", "-t": "orders", "-k": "K-1 K-2", "-c": "paid", "-p": TEXT}
+    assert "-b broker-a -i 2" in as_mqadmin(BYTES, *PLACE)
+    assert "Base64" in as_mqadmin(BYTES, *PLACE)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_a_message_without_anything_is_sent_too(language: str):
+    code = LANGUAGES[language](SendMessage("t", -1, b"", {}), *PLACE)
+    assert "cannot" not in code
+    assert '"t"' in code or "'t'" in code or "-t t" in code
