@@ -90,7 +90,15 @@ def _worker(arguments: argparse.Namespace) -> int:
     config = _broker_config(arguments)
     open_history = partial(_open_history, mebibytes=arguments.history_mib)
     return run_worker(
-        WorkerOptions(config, ORBIT_VERSION, arguments.any_port, arguments.log_dir, open_history, arguments.read_only)
+        WorkerOptions(
+            config,
+            ORBIT_VERSION,
+            arguments.any_port,
+            arguments.log_dir,
+            open_history,
+            arguments.read_only,
+            arguments.files_only,
+        )
     )
 
 
@@ -126,13 +134,14 @@ def _worker_options(arguments: argparse.Namespace) -> WorkerOptions:
     from gui.bridge.options import WorkerOptions
 
     return WorkerOptions(
-        store=_store(arguments),
+        store=_store(arguments) if arguments.open_store is None else arguments.open_store.absolute(),
         name_server_port=arguments.ns_port,
         broker_port=arguments.port,
         bind=arguments.bind,
         flush=arguments.flush,
         settings=_settings(arguments.set),
         read_only=arguments.read_only,
+        files_only=arguments.open_store is not None,
     )
 
 
@@ -221,6 +230,7 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     _add_broker_arguments(parser, command=True)
     parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
     parser.add_argument("--read-only", action="store_true", help="refuse what would change something")
+    parser.add_argument("--files-only", action="store_true", help="run no broker; read the store and nothing else")
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
     history_help = "what the history of figures may take on the disk, in MiB; default 0: as usual"
     parser.add_argument("--history-mib", type=_mebibytes, default=0, metavar="N", help=history_help)
@@ -269,6 +279,10 @@ def _add_look_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default: as last time")
     read_only_help = "look only: nothing can be sent, decided, moved or created in the window; clients are served as ever"
     parser.add_argument("--read-only", action="store_true", help=read_only_help)
+    open_help = (
+        "look at a store directory of any RocketMQ broker, also one that is down; no broker is started, nothing is changed"
+    )
+    parser.add_argument("--open-store", type=Path, metavar="DIR", help=open_help)
 
 
 def _mebibytes(text: str) -> int:

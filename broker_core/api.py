@@ -62,6 +62,7 @@ from broker_core.ipc.schema import (
     EventPage,
     Failure,
     Fatal,
+    FieldValues,
     FindOffset,
     Followed,
     FollowStarted,
@@ -87,6 +88,7 @@ from broker_core.ipc.schema import (
     PendingTimers,
     Query,
     ReadEvents,
+    ReadFields,
     ReadHistory,
     ReadLifeline,
     ReadMessage,
@@ -120,10 +122,19 @@ from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.search.expression import Kind as FilterKind
+from broker_core.search.expression import Operator as FilterOperator
+from broker_core.search.fields import KINDS as FILTER_FIELDS
+from broker_core.search.fields import OPERATORS as FILTER_OPERATORS
+from broker_core.search.fields import STATES as FILTER_STATES
+from broker_core.search.language import parse_field, parse_filter
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.version import ORBIT_VERSION
 
 __all__ = [
+    "FILTER_FIELDS",
+    "FILTER_OPERATORS",
+    "FILTER_STATES",
     "ORBIT_VERSION",
     "PROTOCOL_VERSION",
     "AbortAtomic",
@@ -157,7 +168,10 @@ __all__ = [
     "EventPage",
     "Failure",
     "Fatal",
+    "FieldValues",
     "FilterError",
+    "FilterKind",
+    "FilterOperator",
     "FindOffset",
     "FollowStarted",
     "Followed",
@@ -190,6 +204,7 @@ __all__ = [
     "PortInUseError",
     "Query",
     "ReadEvents",
+    "ReadFields",
     "ReadHistory",
     "ReadLifeline",
     "ReadMessage",
@@ -240,6 +255,8 @@ __all__ = [
     "emit",
     "error_from_wire",
     "java_string_hash",
+    "parse_field",
+    "parse_filter",
     "parse_object",
     "parse_properties",
     "refusal",

@@ -21,6 +21,7 @@ from broker_core.ipc.schema import (
     MeasureTopics,
     Query,
     ReadEvents,
+    ReadFields,
     ReadHistory,
     ReadLifeline,
     ReadMessage,
@@ -36,7 +37,7 @@ from broker_core.remoting.administration import READING
 
 _LOOKING = (
     BrowseQueue, ContinueFollow, ContinueSearch, EndFollow, EndSearch, FindOffset, ForecastTimers, ListAtomic,
-    ListConnections, ListDelayed, ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadHistory,
+    ListConnections, ListDelayed, ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadFields, ReadHistory,
     ReadLifeline, ReadMessage, ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartFollow,
     StartSearch,
 )  # fmt: skip

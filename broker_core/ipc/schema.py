@@ -350,6 +350,8 @@ class StartSearch:
 
     filter: str
     limit: int = -1
+    body_starts: bool = True
+    """Whether the hits bring the first bytes of their bodies; a long list reads them as they are seen (`ReadFields`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +397,18 @@ class EndFollow:
     """End a follow. Answer: `Done`."""
 
     follow_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFields:
+    """Read fields of messages for the columns of a list. Answer: `FieldValues`.
+
+    ``places`` are physical offsets, at most 1,000; ``fields`` are those of the filter language (``prop.region``,
+    ``body.items[0].sku``), at most 50.
+    """
+
+    places: list[int]
+    fields: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -888,6 +902,16 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldValues:
+    """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
+
+    texts: list[list[str]]
+    """One list for each field."""
+    body_start: list[bytes]
+    """First 200 bytes of the decompressed bodies."""
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerAnswer:
     """A remoting response with code SUCCESS; others come as a `Failure` with code and remark."""
 
@@ -1054,6 +1078,7 @@ Query = (
     | StartFollow
     | ContinueFollow
     | EndFollow
+    | ReadFields
     | ReadHistory
     | ReadEvents
     | AskBroker
@@ -1084,6 +1109,7 @@ Answer = (
     | SearchHits
     | FollowStarted
     | Followed
+    | FieldValues
     | HistoryLines
     | EventPage
     | BrokerAnswer

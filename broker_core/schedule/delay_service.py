@@ -119,15 +119,19 @@ class DelayService:
         """
         self._files.serve(PROGRESS_FILE, self.progress.to_json)
         self._files.serve(OVERRIDES_FILE, lambda: self.overrides.to_json(self.store.flushed_offset))
-        self.progress.load(self._files.read(PROGRESS_FILE))
-        self.delivery.levels.update(self._levels())
-        self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
+        self.load()
         self.store.add_arrival_listener(self.delivery.arrived, (SCHEDULE_TOPIC,))
         self._warn_of_long_levels()
         self._drift_ms = self._drift()
         self._saved_at_ms = self._timers.now_ms()
         self._alarm = self._timers.after(TICK_MS, self._tick)
         self.delivery.start()
+
+    def load(self) -> None:
+        """Load the files, and deliver nothing: enough for looking. Raises as `start` does."""
+        self.progress.load(self._files.read(PROGRESS_FILE))
+        self.delivery.levels.update(self._levels())
+        self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
 
     async def stop(self) -> None:
         """End delivery; the files are marked to be written, with all that was delivered on disk."""

@@ -88,6 +88,15 @@ def parse_filter(text: str, *, now_ms: int) -> Expression:
     return _Parser(text, now_ms).parse()
 
 
+def parse_field(text: str) -> Field:
+    """A field by itself, e.g. the heading of a column: ``prop.region``, ``body.items[0].sku``.
+
+    Raises:
+        FilterError: It is none, or more follows.
+    """
+    return _Parser(text, 0).parse_field()
+
+
 class _Parser:
     def __init__(self, text: str, now_ms: int) -> None:
         self._text = text
@@ -104,6 +113,12 @@ class _Parser:
         found = self._any()
         if self._token.kind != "end":
             self._expect_failed("“and”, “or” or the end")
+        return found
+
+    def parse_field(self) -> Field:
+        found = self._field()
+        if self._token.kind != "end":
+            self._expect_failed("a field alone")
         return found
 
     # ---- filters -------------------------------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ from broker_core.worker.transactions import Transactions
 class StoreFigures(Protocol):
     """Reading side of `broker_core.store.message_store.MessageStore`, as far as figures go."""
 
+    @property
+    def read_only(self) -> bool: ...
+
     def queues(self) -> list[tuple[str, int]]: ...
 
     def min_offset(self, topic: str, queue_id: int) -> int: ...

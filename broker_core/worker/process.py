@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from broker_core.broker.embedded import EmbeddedBroker
     from broker_core.worker.history import HistoryKeeper, OpenHistory
     from broker_core.worker.queries import Queries
+    from broker_core.worker.stored_engine import StoredEngine
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,8 @@ class WorkerOptions:
     """How the history of the store is opened; None: none is kept."""
     read_only: bool = False
     """Whether the window may only look: what it asks for is refused where it would change something."""
+    files_only: bool = False
+    """Whether no broker runs: the store is read and nothing else; implies ``read_only``."""
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -147,14 +151,27 @@ class _Worker:
     # ---- the engine ----
 
     async def _run_engine(self) -> int:
+        if self._options.files_only:
+            from broker_core.worker.stored_engine import StoredEngine  # noqa: PLC0415  after Hello
+
+            engine = StoredEngine(self._options.config)
+            return await self._run_on(engine, self._options.config, lambda: engine.notice)
         from broker_core.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
         from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
-        from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
 
         config, notice = self._options.config, ""
         if self._options.any_port:
             config, notice = with_free_ports(config)
-        engine = EmbeddedBroker(config)
+        return await self._run_on(EmbeddedBroker(config), config, lambda: notice)
+
+    async def _run_on(
+        self,
+        engine: EmbeddedBroker | StoredEngine,
+        config: BrokerConfig,
+        notice: Callable[[], str],
+    ) -> int:
+        from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
+
         self._writer.send(Stage("Opening the store"))
         if not await self._start(engine):
             return 0
@@ -163,9 +180,9 @@ class _Worker:
             engine,
             shut_down=lambda: self._end_soon("the window asked for it"),
             history=history,
-            read_only=self._options.read_only,
+            read_only=self._options.read_only or self._options.files_only,
         )
-        self._writer.send(self._ready(engine, config, notice))
+        self._writer.send(self._ready(engine, config, notice()))
         try:
             await self._serve(engine, history)
         finally:
@@ -183,11 +200,11 @@ class _Worker:
         from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
 
         open_history = self._options.open_history
-        if open_history is None or not config.keep_history:
+        if open_history is None or not config.keep_history or self._options.files_only:
             return None
         return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms())
 
-    async def _start(self, engine: EmbeddedBroker) -> bool:
+    async def _start(self, engine: EmbeddedBroker | StoredEngine) -> bool:
         """Start the engine; False when the end was asked for before it was ready."""
         assert self._stop_asked is not None
         starting = asyncio.create_task(engine.start(self._progress))
@@ -204,7 +221,7 @@ class _Worker:
     def _progress(self, text: str, done: int, total: int) -> None:
         self._writer.send(Stage(text, done, total))
 
-    def _ready(self, engine: EmbeddedBroker, config: BrokerConfig, notice: str) -> Ready:
+    def _ready(self, engine: EmbeddedBroker | StoredEngine, config: BrokerConfig, notice: str) -> Ready:
         return Ready(
             name_server=engine.name_server_address,
             broker=engine.broker_address,
@@ -214,10 +231,10 @@ class _Worker:
             started_ms=time.time_ns() // 1_000_000,
             startup_ms=round((time.monotonic() - self._began) * 1_000),
             notice=notice,
-            read_only=self._options.read_only,
+            read_only=self._options.read_only or self._options.files_only,
         )
 
-    async def _serve(self, engine: EmbeddedBroker, history: HistoryKeeper | None) -> None:
+    async def _serve(self, engine: EmbeddedBroker | StoredEngine, history: HistoryKeeper | None) -> None:
         """Send and record figures until the end is asked for."""
         from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
         from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello

@@ -47,6 +47,7 @@ from broker_core.ipc.schema import (
     NoteEvent,
     Query,
     ReadEvents,
+    ReadFields,
     ReadHistory,
     ReadLifeline,
     ReadMessage,
@@ -73,6 +74,7 @@ from broker_core.worker.atomic_views import AtomicTransactions, list_atomic
 from broker_core.worker.connections import ConnectionEngine, close_connection, list_connections
 from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
+from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.follows import Follows
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.lifelines import read_lifeline
@@ -173,7 +175,7 @@ class Queries:
         match query:
             case BrowseQueue():
                 return await self._browse(query)
-            case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics() | ReadLifeline():
+            case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics() | ReadFields() | ReadLifeline():
                 return await self._read(query)
             case SendMessage():
                 return await self._engine.put_from_console(query)
@@ -215,7 +217,9 @@ class Queries:
         answer = await self._engine.answer_console(command, name_server=query.name_server)
         return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
 
-    async def _read(self, query: FindOffset | ReadMessage | ReadMessageById | MeasureTopics | ReadLifeline) -> Answer:
+    async def _read(
+        self, query: FindOffset | ReadMessage | ReadMessageById | MeasureTopics | ReadFields | ReadLifeline
+    ) -> Answer:
         store = self._engine.store
         match query:
             case FindOffset(topic, queue_id, timestamp_ms):
@@ -225,6 +229,9 @@ class Queries:
             case ReadMessageById(message_id):
                 _host, offset = parse_offset_message_id(message_id)
                 return await self._run(lambda: read_detail(store, offset))
+            case ReadFields():
+                parts = [await self._run(part) for part in field_reader(store, query)]
+                return joined(parts, len(query.fields))
             case MeasureTopics(topics):
                 return await self._run(partial(self._measures.measure, topics))
             case ReadLifeline(place):

@@ -150,7 +150,7 @@ class Sampler:
             self._stats = None
             return
         before, self._refusal = self._refusal, self._stats.refusal
-        if self._refusal and self._refusal != before:
+        if self._refusal and self._refusal != before and not self._engine.store.read_only:
             self._events.append(Occurred("writes_refused", self._refusal, now_ms))
         if before and not self._refusal:
             self._events.append(Occurred("writes_accepted", "The broker takes messages again", now_ms))

@@ -42,6 +42,9 @@ class SearchStore(Protocol):
     def config(self) -> StoreConfig: ...
 
     @property
+    def read_only(self) -> bool: ...
+
+    @property
     def commit_log_max_offset(self) -> int: ...
 
     def queues(self) -> list[tuple[str, int]]: ...
@@ -61,6 +64,7 @@ class _Open:
     steps: Generator[Step, None, None]
     last: tuple[int, int, int]
     """Scanned, total and found of the last step."""
+    body_starts: bool
 
 
 class Searches:
@@ -112,15 +116,16 @@ class Searches:
         from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
         from broker_core.search.scan import Breather, StoreSearch  # noqa: PLC0415
 
-        search = StoreSearch(
-            self._store.config.root,
-            parse_filter(query.filter, now_ms=self._clock()),
-            store=self._store,
-            limit=None if query.limit < 0 else query.limit,
-            breathe=Breather(),
-            window_bytes=WINDOW_BYTES,
-        )
-        return _Open(search, search.steps(), (0, search.plan.total_messages, 0))
+        root, limit = self._store.config.root, None if query.limit < 0 else query.limit
+        expression = parse_filter(query.filter, now_ms=self._clock())
+        if self._store.read_only:
+            # The files, with what no queue knows; and no broker waits.
+            search = StoreSearch(root, expression, limit=limit)
+        else:
+            search = StoreSearch(
+                root, expression, store=self._store, limit=limit, breathe=Breather(), window_bytes=WINDOW_BYTES
+            )
+        return _Open(search, search.steps(), (0, search.plan.total_messages, 0), query.body_starts)
 
     async def _continue(self, search_id: int) -> SearchHits:
         opened = self._open.get(search_id)
@@ -170,7 +175,7 @@ def _hits(search_id: int, opened: _Open, found: list[tuple[str, MessageHead]]) -
         tag=[head.tag for head in heads],
         keys=[head.keys for head in heads],
         unique_key=[head.unique_key for head in heads],
-        body_start=[head.body_start for head in heads],
+        body_start=[head.body_start for head in heads] if opened.body_starts else [],
         scanned=scanned if outcome is None else outcome.scanned,
         total=total if outcome is None else outcome.scanned,
         found=count if outcome is None else outcome.found,

@@ -21,6 +21,8 @@ class WorkerOptions:
     """RocketMQ key → text."""
     read_only: bool = False
     """Whether the window may only look."""
+    files_only: bool = False
+    """Whether no broker is started: the store is read, and not changed."""
     history_mib: int = 0
     """What the history of figures may take on the disk; 0: as usual."""
 
@@ -30,6 +32,7 @@ class WorkerOptions:
         settings = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
         any_port = ["--any-port"] if self.any_port else []
         read_only = ["--read-only"] if self.read_only else []
+        files_only = ["--files-only"] if self.files_only else []
         history = ["--history-mib", str(self.history_mib)] if self.history_mib else []
-        flags = [*any_port, *read_only, *history]
+        flags = [*any_port, *read_only, *files_only, *history]
         return ["worker", "--store", str(self.store), *ports, "--flush", self.flush, *flags, *settings]

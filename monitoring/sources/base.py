@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Done,
         EndTransaction,
         EventPage,
+        FieldValues,
         Followed,
         FollowStarted,
         FoundOffset,
@@ -192,11 +193,14 @@ class ClusterSource(Protocol):
 
     def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]: ...
 
-    def start_search(self, text: str, limit: int = -1) -> Pending[SearchStarted]:
+    def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> Pending[SearchStarted]:
         """Begin a search; `continue_search` brings its hits, and not calling that is a pause."""
 
     def continue_search(self, search_id: int) -> Pending[SearchHits]:
         """What a moment of search brings; to be called again until it is over."""
+
+    def read_fields(self, places: list[int], fields: list[str]) -> Pending[FieldValues]:
+        """Fields of up to 1,000 messages by physical offset, for the columns of a list."""
 
     def end_search(self, search_id: int) -> Pending[Done]:
         """Give a search up."""

@@ -34,6 +34,7 @@ from broker_core.api import (
     EventPage,
     Failure,
     Fatal,
+    FieldValues,
     FindOffset,
     Followed,
     FollowStarted,
@@ -58,6 +59,7 @@ from broker_core.api import (
     PendingTimers,
     Query,
     ReadEvents,
+    ReadFields,
     ReadHistory,
     ReadLifeline,
     ReadMessage,
@@ -247,8 +249,11 @@ class EmbeddedSource:
     def act_on_timers(self, action: ActOnTimers) -> Pending[TimersActed]:
         return self._ask(action, TimersActed)
 
-    def start_search(self, text: str, limit: int = -1) -> Pending[SearchStarted]:
-        return self._ask(StartSearch(text, limit), SearchStarted)
+    def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> Pending[SearchStarted]:
+        return self._ask(StartSearch(text, limit, body_starts), SearchStarted)
+
+    def read_fields(self, places: list[int], fields: list[str]) -> Pending[FieldValues]:
+        return self._ask(ReadFields(places, fields), FieldValues)
 
     def continue_search(self, search_id: int) -> Pending[SearchHits]:
         return self._ask(ContinueSearch(search_id), SearchHits)

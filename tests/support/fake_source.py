@@ -32,6 +32,7 @@ from broker_core.api import (
     Done,
     EndTransaction,
     EventPage,
+    FieldValues,
     Followed,
     FollowStarted,
     FoundOffset,
@@ -432,10 +433,16 @@ class FakePending(Generic[T]):
         self.was_cancelled = True
         self._callbacks = None
 
-    def release(self, value: T | None = None) -> None:
-        """Let the answer come; ``value`` instead of the one that was given."""
+    @property
+    def answers_with(self) -> type:
+        """Type of the answer that is held back."""
+        return type(self._value)
+
+    def release(self, value: T | None = None, error: OrbitError | None = None) -> None:
+        """Let the answer come, or another one."""
         self._held = False
         self._value = self._value if value is None else value
+        self._error = error or self._error
         if self._callbacks is None:
             return
         (done, failed), self._callbacks = self._callbacks, None
@@ -587,8 +594,13 @@ class FakeSource:
     def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
         return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))
 
-    def start_search(self, text: str, limit: int = -1) -> FakePending[SearchStarted]:
-        return self._answer("start_search", (text, limit), SearchStarted(1, ["scan of 1 queue, 0 messages"], 0))
+    def read_fields(self, places: list[int], fields: list[str]) -> FakePending[FieldValues]:
+        texts = [[f"{field}@{place}" for place in places] for field in fields]
+        starts = [fake_body(place // 256)[:200] for place in places]
+        return self._answer("read_fields", (places, fields), FieldValues(texts, starts))
+
+    def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> FakePending[SearchStarted]:
+        return self._answer("start_search", (text, limit, body_starts), SearchStarted(1, ["scan of 1 queue, 0 messages"], 0))
 
     def continue_search(self, search_id: int) -> FakePending[SearchHits]:
         none = SearchHits(search_id, [], [], [], [], [], [], [], [], [], [], [], 0, 0, 0, is_over=True)
