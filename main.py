@@ -72,7 +72,7 @@ def _window(arguments: argparse.Namespace) -> int:
             theme=arguments.theme,
             prepare_reports=True,
             link=arguments.link,
-            single=True,
+            single=arguments.open_store is None,
         )
     )
 

@@ -154,8 +154,21 @@ class Console(QObject):
             times=TimeZoneChoice(self, utc=str(self.settings.value("utc", "false")).lower() == "true"),
             set_language=self.language.use,
             language=self.language.language,
-            clusters=Clusters(known=self._known_clusters, switch=self.switch),
+            clusters=self._clusters(),
+            store_folder=self._store if self._options.worker.files_only else None,
         )
+
+    def _clusters(self) -> Clusters:
+        if not self._options.worker.files_only:
+            return Clusters(known=self._known_clusters, switch=self.switch)
+        # What is looked at has a window of its own, and is no cluster to come back to.
+        return Clusters(title=self._store.name, switch=lambda other: self._look_at(other.address))
+
+    @staticmethod
+    def _look_at(store: str) -> None:
+        from gui.bridge.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+
+        start_window(["--open-store", store])
 
     def _known_clusters(self) -> list[Cluster]:
         stores = remembered(text_list(self.settings, STORES_KEY), str(self._store))
@@ -231,7 +244,9 @@ class Console(QObject):
         self._settle_on(self._store)
 
     def _settle_on(self, store: Path) -> None:
-        """Remember a store as the one used last, and listen for second starts on it."""
+        """Remember a store as the one used last, and listen for second starts on it; not one that is only looked at."""
+        if self._options.worker.files_only:
+            return
         self.settings.setValue(STORES_KEY, remembered(text_list(self.settings, STORES_KEY), str(store)))
         if not self._options.single:
             return

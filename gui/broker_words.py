@@ -30,6 +30,7 @@ _TEXTS = KnownTexts(
         "the commit log in {path} cannot grow: {reason}. Free some room on the disk; "
         "messages are taken again as soon as there is some"
     ),
+    "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again",
     "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
 )
 _EVENT_STATES = {"writes_refused": State.WARNING, "writes_accepted": State.HEALTHY}

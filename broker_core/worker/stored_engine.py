@@ -11,7 +11,7 @@ with a time of their own (timers) are shown as messages of their system topic al
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from broker_core.broker.action_journal import ActionJournal
@@ -39,6 +39,7 @@ from broker_core.store.paths import StorePaths
 from broker_core.transaction.engine import CheckRequest, TransactionEngine
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.atomic_views import AtomicTransactions
+from broker_core.worker.connections import OpenConnection
 
 Progress = Callable[[str, int, int], None]
 
@@ -113,6 +114,8 @@ class StoredEngine:
         self.consumers: Consumers[str] = Consumers()
         self.producers: Producers[str] = Producers()
         self.counters = Counters(now_ms=clock())
+        self.journal = ActionJournal(StorePaths(config.store.root).config, clock=clock)
+        """Nothing is ever written to it: what acts is refused before."""
         self.notice = ""
         """What the user should know of the store; known after `start`."""
 
@@ -140,14 +143,18 @@ class StoredEngine:
         }
         for name, load in tables.items():
             load(await asyncio.to_thread(load_config, paths.config / name) or {})
-        journal = ActionJournal(paths.config, clock=self._clock)
-        self.delays = self._read_delays(ConfigFiles(paths.config), journal)
-        self.transactions = StoredTransactions(self._config, self.store, journal, clock=self._clock)
+        self.delays = self._read_delays(ConfigFiles(paths.config))
+        self.transactions = StoredTransactions(self._config, self.store, self.journal, clock=self._clock)
         await self.transactions.load(self.offsets)
 
-    def _read_delays(self, files: ConfigFiles, journal: ActionJournal) -> DelayConsole:
+    def _read_delays(self, files: ConfigFiles) -> DelayConsole:
         service = DelayService(
-            self.store, files, journal, clock=self._clock, timers=LoopTimers(asyncio.get_running_loop()), save_interval_ms=0
+            self.store,
+            files,
+            self.journal,
+            clock=self._clock,
+            timers=LoopTimers(asyncio.get_running_loop()),
+            save_interval_ms=0,
         )
         service.load()
         for level in service.delivery.levels.values():
@@ -157,6 +164,10 @@ class StoredEngine:
     async def stop(self) -> None:
         """Let the files go."""
         await asyncio.to_thread(self.store.close)
+
+    def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
+        """None: nobody can connect."""
+        return ()
 
     async def put_from_console(self, message: SendMessage) -> SendReceipt:  # noqa: ARG002  refused whatever it is
         """Refused.

@@ -11,6 +11,13 @@ from PySide6.QtCore import QProcess
 _MAIN = Path(__file__).resolve().parents[2] / "main.py"
 
 
+def start_window(arguments: Sequence[str]) -> bool:
+    """Start another window, which lives on its own; whether that was possible."""
+    process = QProcess()
+    program(process, arguments)
+    return bool(process.startDetached()[0])
+
+
 def program(process: QProcess, arguments: Sequence[str]) -> None:
     """Set up a `QProcess` that runs ``main.py`` with ``arguments``, by the Python that runs this.
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
 from gui.main_window import layout
-from gui.main_window.menus import action_menu, add_action, ask_for_store, cluster_menu, window_menu
+from gui.main_window.menus import action_menu, add_action, ask_for_store, ask_to_look, cluster_menu, window_menu
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import is_on, whole_number
@@ -93,6 +93,10 @@ class FrameCommands:
     def open_store(self) -> None:
         """Ask for the store of another embedded broker."""
         ask_for_store(self._window.services.clusters, self._window.services.theme, self._window)
+
+    def look_at_store(self) -> None:
+        """Ask for a store directory, to look at it in a window of its own; no broker is started on it."""
+        ask_to_look(self._window.services.theme, self._window)
 
     # ---- look ------------------------------------------------------------------------------------------------------
 

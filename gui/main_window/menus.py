@@ -69,13 +69,27 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
 
 def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
     """Let the user point at the directory of a store, and go there."""
-    dialog = QFileDialog(parent, tr("Folder of a store; an empty one begins a new store"))
+    dialog = _folder_dialog(tr("Folder of a store; an empty one begins a new store"), theme, parent)
+    dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
+    dialog.open()
+
+
+def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
+    """Let the user point at the directory of any store, and show it read-only in a window of its own."""
+    from gui.bridge.program import start_window  # noqa: PLC0415  brings QProcess, which the frame does without
+
+    dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
+    dialog.fileSelected.connect(lambda path: start_window(["--open-store", path]))
+    dialog.open()
+
+
+def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDialog:
+    dialog = QFileDialog(parent, title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     theme.dress(dialog)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
-    dialog.open()
+    return dialog
 
 
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:

@@ -16,6 +16,8 @@ from gui.views.registry import PAGES, PageEntry
 from monitoring.sources.base import ClusterSource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gui.bridge.demo import DemoController
     from gui.operations.reports import ReportRunner
     from monitoring.series import History
@@ -33,6 +35,8 @@ class WindowServices:
     language: str = "en"
     pages: Sequence[PageEntry] = PAGES
     clusters: Clusters = field(default_factory=Clusters)
+    store_folder: Path | None = None
+    """The store that is read, where no broker runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,12 @@ _STATUS_TEXTS = {
     SourceStatus.LOST: ("Embedded broker stopped", State.CRITICAL),
     SourceStatus.STOPPED: ("Embedded broker stopped", State.IDLE),
 }
+_FILES_TEXTS = {
+    SourceStatus.STARTING: ("Opening the store", State.PENDING),
+    SourceStatus.READY: ("Store opened, read-only", State.IDLE),
+    SourceStatus.LOST: ("The store is not read any more", State.CRITICAL),
+    SourceStatus.STOPPED: ("The store is not read any more", State.IDLE),
+}
 
 
 class StatusBar(QFrame):
@@ -46,8 +52,18 @@ class StatusBar(QFrame):
     language_asked = Signal(str)
     address_copied = Signal(str)
 
-    def __init__(self, theme: ThemeManager, tasks: TaskList, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        theme: ThemeManager,
+        tasks: TaskList,
+        times: TimeZoneChoice,
+        parent: QWidget | None = None,
+        *,
+        files_only: bool = False,
+    ) -> None:
+        """Create it; ``files_only``: a store is read and no broker runs."""
         super().__init__(parent)
+        self._texts = _FILES_TEXTS if files_only else _STATUS_TEXTS
         self.setObjectName("statusBar")
         self.setFixedHeight(Size.STATUS_BAR)
         self._theme = theme
@@ -122,7 +138,7 @@ class StatusBar(QFrame):
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Say how the broker is; ``stage`` names the step of its start."""
         self._status = status
-        text, state = _STATUS_TEXTS[status]
+        text, state = self._texts[status]
         self._dot.set_state(state)
         starting = status is SourceStatus.STARTING and stage
         self._state_text.setText(f"{tr(text)}: {broker_text(stage)}" if starting else tr(text))

@@ -91,7 +91,7 @@ class MainWindow(QMainWindow):
         self.side_bar = SideBar(theme, services.pages)
         self.area = PageArea(theme)
         self.navigation = Navigation(self.area, services.pages, theme, plain_key=self.keys.plain_key, parent=self)
-        self.status_bar = StatusBar(theme, services.tasks, services.times)
+        self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
         self.banner = Banner(theme)
         self.progress = ProgressLine(theme)
         self._build()
@@ -286,7 +286,10 @@ class MainWindow(QMainWindow):
             veil.set_wanted(self._out_of_date)
         if status is SourceStatus.LOST:
             text = reason.message if reason is not None else ""
-            self.banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
+            if self._services.store_folder is None:
+                self.banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
+            else:
+                self.banner.set(tr("The store is not read any more"), text, tr("Open it again"))
         else:
             self.banner.hide()
         self._write_title()
@@ -441,7 +444,8 @@ class MainWindow(QMainWindow):
 
     def _write_title(self) -> None:
         title, address = tr(self._services.clusters.title), self.ready_address
-        self.tool_bar.set_state(_STATUS_STATES[self.source_status], tr("this machine"))
+        where = tr("this machine") if self._services.store_folder is None else tr("read-only")
+        self.tool_bar.set_state(_STATUS_STATES[self.source_status], where)
         self.setWindowTitle(f"Orbit — {title}" + (f" · {address}" if address else ""))
 
     def changeEvent(self, event: QEvent) -> None:

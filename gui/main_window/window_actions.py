@@ -37,6 +37,7 @@ def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
         Action("file.palette", "Go to or run…", window.show_palette, "File", "magnifying-glass", "Ctrl+K"),
         Action("file.back", "Back", window.navigation.back, "File", "caret-left", "Alt+Left"),
         Action("file.forward", "Forward", window.navigation.forward, "File", "caret-right", "Alt+Right"),
+        Action("file.look_at_store", "Open store, read-only…", commands.look_at_store, "File", "folder-open", "Ctrl+Shift+O"),
         Action("file.quit", "Quit", window.ask_close, "File", "x", "Ctrl+Q"),
         Action("edit.filter", "Filter", commands.focus_filter, "Edit", "funnel", "Ctrl+F"),
         Action("file.find_page", "Find a page", commands.focus_navigation, "File", "sidebar-simple", "Ctrl+J"),
@@ -109,6 +110,8 @@ def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
     if _has_page(window, "messages"):
         send = partial(window.navigate, "messages", send=True)
         made.append(Action("message.send", "Send message", send, "Message", "paper-plane-tilt", "Ctrl+N", blocked))
+        search = partial(window.navigate, "messages", show="search")
+        made.append(Action("message.search", "Search messages", search, "Message", "magnifying-glass", "Ctrl+Shift+F"))
     if _has_page(window, "delay"):
         timers = partial(window.navigate, "delay", show="timers")
         made.append(Action("delay.timers", "Show messages with a time of their own", timers, "Message", "timer"))

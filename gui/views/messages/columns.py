@@ -39,6 +39,26 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     ]
 
 
+def hit_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
+    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for the body."""
+    return [
+        Column(
+            "store_ms",
+            "Stored",
+            lambda row: times.shown(row.store_ms, now_ms()),
+            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
+            width=108,
+        ),
+        Column("topic", "Topic", lambda row: row.topic, width=104),
+        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58),
+        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=74),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82),
+        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
+        Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=62),
+    ]
+
+
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:
     """Columns of the property table; a narrow one has the words in the tips."""
 

@@ -1,4 +1,4 @@
-"""The Messages page: browse a queue by offset or time, read a message, send and resend."""
+"""The Messages page: search everything, browse a queue by offset or time, read a message, send and resend."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from broker_core.api import FoundOffset, MessageDetail, MessagePage, OrbitError, SendReceipt
 from gui.models.messages import (
@@ -28,6 +28,7 @@ from gui.views.messages.columns import message_columns
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.search_panel import SearchPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -35,9 +36,13 @@ from gui.widgets.panel import Panel
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
+TITLE_CHARACTERS_MAX = 40
+BROWSE, SEARCH = range(2)
+"""Parts of the page, in the order of their tabs."""
+
 
 class MessagesView(PageView):
-    """Browses one topic: all its queues by the newest messages, or one queue from end to end."""
+    """Browses one topic (all its queues by the newest messages, or one queue from end to end), or searches all of them."""
 
     page_id = "messages"
     title = "Messages"
@@ -66,13 +71,31 @@ class MessagesView(PageView):
         self.foot = label(role="caption")
         self._keys = label(role="caption")
         self.detail = MessageDetailPane(context)
+        self.tabs = QTabBar()
+        self._tops, self._tables = QStackedWidget(), QStackedWidget()
+        self._search: SearchPanel | None = None
         self._build()
         self._connect()
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
+    @property
+    def search(self) -> SearchPanel:
+        """The part that searches; made when it is first wanted."""
+        if self._search is None:
+            made = self._search = SearchPanel(self.context)
+            self._tops.addWidget(made)
+            self._tables.addWidget(made.table)
+            made.selected.connect(self._hit_selected)
+            made.browse_wanted.connect(self._browse_hit)
+            if self._state is not None:
+                made.show_choices(self._state)
+        return self._search
+
     def tab_title(self) -> str:
+        if self.tabs.currentIndex() == SEARCH and self.search.run.text:
+            return tr("Messages: {topic}", topic=_shortened(self.search.run.text))
         return tr("Messages: {topic}", topic=self._topic) if self._topic else tr(self.title)
 
     def open(self, arguments: PageArguments) -> None:
@@ -87,6 +110,12 @@ class MessagesView(PageView):
         physical_offset = arguments.get("physical_offset")
         if isinstance(physical_offset, int) and physical_offset >= 0:
             self._read_alone(self.context.source.read_message(physical_offset))
+        filter_text = arguments.get("filter")
+        if isinstance(filter_text, str) or arguments.get("show") == "search":
+            self.tabs.setCurrentIndex(SEARCH)
+        if isinstance(filter_text, str) and filter_text:
+            self.search.bar.set_text(filter_text)
+            self.search.bar.submit()
         if arguments.get("send"):
             self.ask_send()
 
@@ -94,6 +123,8 @@ class MessagesView(PageView):
         first = self._state is None
         self._state = state
         self.bar.show_choices(state)
+        if self._search is not None:
+            self._search.show_choices(state)
         if not self._topic:
             topic = busiest_topic(state)
             if topic:
@@ -112,6 +143,9 @@ class MessagesView(PageView):
             self._load()
 
     def focus_filter(self) -> None:
+        if self.tabs.currentIndex() == SEARCH:
+            self.search.focus()
+            return
         self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.bar.filter.selectAll()
 
@@ -121,7 +155,11 @@ class MessagesView(PageView):
     def retranslate(self) -> None:
         self.send_button.setText(tr("Send message…"))
         self._keys.setText(tr("R: resend · Ctrl+C: copy"))
+        self.tabs.setTabText(BROWSE, tr("Browse by queue"))
+        self.tabs.setTabText(SEARCH, tr("Search"))
         self.bar.retranslate()
+        if self._search is not None:
+            self._search.retranslate()
         self.detail.retranslate()
         self.model.all_texts_changed()
         self._show_empty()
@@ -176,7 +214,13 @@ class MessagesView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.content.addWidget(self.bar)
+        for _part in (BROWSE, SEARCH):
+            self.tabs.addTab("")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.content.addWidget(self.tabs)
+        self._tops.addWidget(self.bar)
+        self.content.addWidget(self._tops)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -185,7 +229,8 @@ class MessagesView(PageView):
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
         panel.content.addWidget(foot)
         split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(panel)
+        self._tables.addWidget(panel)
+        split.addWidget(self._tables)
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
@@ -196,6 +241,7 @@ class MessagesView(PageView):
         self.content.addWidget(split, 1)
 
     def _connect(self) -> None:
+        self.tabs.currentChanged.connect(self._show_part)
         self.bar.queue_chosen.connect(self._queue_chosen)
         self.bar.window_chosen.connect(self._go_to)
         self.bar.time_chosen.connect(self._go_to_time)
@@ -209,6 +255,32 @@ class MessagesView(PageView):
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         resend.activated.connect(self._resend_selected)
         self.context.times.changed.connect(self._zone_changed)
+
+    def _show_part(self, part: int) -> None:
+        if part == SEARCH:
+            self.search.focus()
+        self._tops.setCurrentIndex(part)
+        self._tables.setCurrentIndex(part)
+        for place in range(self._tops.count()):
+            # A part that is not shown claims no height.
+            policy = QSizePolicy.Policy.Preferred if place == part else QSizePolicy.Policy.Ignored
+            widget = self._tops.widget(place)
+            if widget is not None:
+                widget.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
+        self._show_facts()
+        self._read_selected(self.search.grid.selected_row if part == SEARCH else self.grid.selected_row)
+        self.title_changed.emit(self.tab_title())
+
+    def _read_selected(self, message: MessageRow | None) -> None:
+        """Show the message that is selected in the part that is shown."""
+        self._detail_query.cancel()
+        self._read_key = None
+        if message is None:
+            self.detail.show_nothing()
+        elif self.tabs.currentIndex() == SEARCH:
+            self._hit_selected(message)
+        else:
+            self._row_selected(message)
 
     def _now_ms(self) -> int:
         return self._state.taken_ms if self._state is not None else 0
@@ -321,6 +393,23 @@ class MessagesView(PageView):
         pending = self.context.source.read_message(message.physical_offset)
         self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
 
+    def _hit_selected(self, hit: MessageRow | None) -> None:
+        if hit is not None:
+            self._read_key = None
+            self.detail.show_loading(hit)
+            pending = self.context.source.read_message(hit.physical_offset)
+            self._detail_query.ask(pending, self._show_hit, self._detail_failed)
+        self.title_changed.emit(self.tab_title())
+
+    def _show_hit(self, detail: MessageDetail) -> None:
+        self.detail.show_message(detail)
+        self.search.learn(list(detail.properties))
+
+    def _browse_hit(self, hit: MessageRow) -> None:
+        self.tabs.setCurrentIndex(BROWSE)
+        self._wanted_offset = hit.queue_offset
+        self._show_queue(hit.topic, hit.queue_id)
+
     def _detail_failed(self, error: OrbitError) -> None:
         self._read_key = None
         self.detail.show_error(tr("The message was not read."), error.message)
@@ -408,9 +497,15 @@ class MessagesView(PageView):
             self.foot.setText(tr("{count} messages, newest first", count=count_text(rows)))
 
     def _show_facts(self) -> None:
-        if not self._topic:
+        if self.tabs.currentIndex() == SEARCH:
+            self.header.set_facts(tr("everything that is stored"))
+        elif not self._topic:
             self.header.set_facts("")
         elif self._queue == ALL_QUEUES:
             self.header.set_facts(tr("{topic}, newest of all queues", topic=self._topic))
         else:
             self.header.set_facts(tr("{topic}, queue {queue}", topic=self._topic, queue=self._queue))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= TITLE_CHARACTERS_MAX else text[: TITLE_CHARACTERS_MAX - 1] + "…"

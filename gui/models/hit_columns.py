@@ -1,0 +1,194 @@
+"""Hits of a search as columns: a million of them are arrays, not objects. Pure: no widget, no I/O.
+
+A hit takes about 90 bytes and the bytes of its keys. Bodies and further fields are not among them; they are read for the rows
+that are seen.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from broker_core.api import SearchHits
+from gui.models.messages import MessageRow
+
+Int64s = npt.NDArray[np.int64]
+
+_ROOM_MIN = 1_024
+_SORT_BYTES_MAX = 256 * 1024 * 1024
+"""Texts are sorted as an array of equal widths up to this size, else as Python's texts: slower, and as right."""
+
+
+class NumberColumn:
+    """Whole numbers, appended to."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(_ROOM_MIN, dtype=np.int64)
+        self._count = 0
+
+    def extend(self, numbers: Iterable[int]) -> None:
+        """Add numbers at the end."""
+        added = np.fromiter(numbers, dtype=np.int64)
+        end = self._count + len(added)
+        if end > len(self._room):
+            self._room = np.concatenate((self._room[: self._count], np.empty(max(end, self._count), dtype=np.int64)))
+        self._room[self._count : end] = added
+        self._count = end
+
+    @property
+    def values(self) -> Int64s:
+        """All of them; not to be written."""
+        return self._room[: self._count]
+
+
+class TextColumn:
+    """Texts, appended to: their UTF-8 bytes one behind the other."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._ends = array("q", [0])
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, row: int) -> str:
+        return self._bytes[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Add texts at the end."""
+        for text in texts:
+            self._bytes += text.encode("utf-8", "surrogatepass")
+            self._ends.append(len(self._bytes))
+
+    def snapshot(self) -> Callable[[], list[bytes]]:
+        """A function that gives the texts there are now, as bytes; for another thread."""
+        data, ends = bytes(self._bytes), np.array(self._ends, dtype=np.int64)
+        return lambda: [data[start:end] for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+
+
+def _text_order(texts: list[bytes]) -> Int64s:
+    """UTF-8 sorts as code points do."""
+    count, width = len(texts), max(map(len, texts), default=0)
+    # An array of equal widths cannot tell "a" from "a\0".
+    if count * width > _SORT_BYTES_MAX or any(b"\0" in text for text in texts):
+        return np.array(sorted(range(count), key=texts.__getitem__), dtype=np.int64)
+    return np.argsort(np.array(texts, dtype=f"S{max(width, 1)}"), kind="stable").astype(np.int64)
+
+
+class NameColumn:
+    """Texts of which many are alike: topics, tags."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._codes: dict[str, int] = {}
+        self._rows = NumberColumn()
+
+    def __getitem__(self, row: int) -> str:
+        return self.names[int(self._rows.values[row])]
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Add texts at the end."""
+        self._rows.extend([self._code(text) for text in texts])
+
+    def _code(self, text: str) -> int:
+        code = self._codes.get(text)
+        if code is None:
+            code = self._codes[text] = len(self.names)
+            self.names.append(text)
+        return code
+
+    def ranks(self) -> Int64s:
+        """For each row the place of its text among all texts in order."""
+        places = np.empty(len(self.names), dtype=np.int64)
+        places[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
+        return places[self._rows.values]
+
+
+class HitColumns:
+    """All hits of one search, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.numbers = {
+            name: NumberColumn()
+            for name in ("queue_id", "queue_offset", "physical_offset", "store_ms", "born_ms", "body_bytes")
+        }
+        self.topic, self.tag = NameColumn(), NameColumn()
+        self.keys, self.unique_key = TextColumn(), TextColumn()
+        self._is_ascending = True
+        """Places in the log so far: a scan finds them in its order, which makes a place quick to find again."""
+
+    def __len__(self) -> int:
+        return len(self.unique_key)
+
+    @property
+    def places(self) -> Int64s:
+        """Physical offsets."""
+        return self.numbers["physical_offset"].values
+
+    def append(self, hits: SearchHits) -> None:
+        """Add what a turn of a search found."""
+        last = int(self.places[-1]) if len(self) else -1
+        for name, column in self.numbers.items():
+            column.extend(getattr(hits, name))
+        added = np.array([last, *hits.physical_offset])
+        self._is_ascending = self._is_ascending and bool(np.all(added[1:] > added[:-1]))
+        self.topic.extend(hits.topic)
+        self.tag.extend(hits.tag)
+        self.keys.extend(hits.keys)
+        self.unique_key.extend(hits.unique_key)
+
+    def row(self, number: int, body_start: str) -> MessageRow:
+        """One hit as other lists have it."""
+        numbers = {name: int(column.values[number]) for name, column in self.numbers.items()}
+        return MessageRow(
+            topic=self.topic[number],
+            tag=self.tag[number],
+            keys=self.keys[number],
+            unique_key=self.unique_key[number],
+            body_start=body_start,
+            **numbers,
+        )
+
+    def row_of(self, place: int) -> int:
+        """Number of the hit at a place in the log, -1 where there is none."""
+        places = self.places
+        if self._is_ascending:
+            row = int(np.searchsorted(places, place))
+            return row if row < len(places) and places[row] == place else -1
+        found = np.flatnonzero(places == place)
+        return int(found[0]) if len(found) else -1
+
+    def order(self, column: str) -> Callable[[], Int64s]:
+        """A function that gives the numbers of all hits there are now, sorted by a column; for another thread.
+
+        Args:
+            column: Name of a number, ``topic``, ``tag``, ``keys`` or ``unique_key``.
+        """
+        if column in ("keys", "unique_key"):
+            texts: TextColumn = getattr(self, column)
+            taken = texts.snapshot()
+            return lambda: _text_order(taken())
+        if column in self.numbers:
+            values = self.numbers[column].values.copy()
+        else:
+            names: NameColumn = getattr(self, column)
+            values = names.ranks()
+        return lambda: np.argsort(values, kind="stable").astype(np.int64)
+
+
+def field_order(texts: TextColumn) -> Callable[[], Int64s]:
+    """A function that sorts the values of a field, for another thread: as numbers where all are numbers or missing."""
+    taken = texts.snapshot()
+
+    def order() -> Int64s:
+        values = taken()
+        try:
+            numbers = np.array([float(value) if value else np.inf for value in values])
+        except ValueError:
+            return _text_order(values)
+        return np.argsort(numbers, kind="stable").astype(np.int64)
+
+    return order

@@ -1,0 +1,199 @@
+"""`HitTableModel`: the hits of a search as rows, of which only those that are seen become objects.
+
+Bodies and fields that hits do not have are asked for when their rows are painted: `wanted` tells of it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Qt, Signal
+
+from broker_core.api import FieldValues, SearchHits
+from gui.models.hit_columns import HitColumns, Int64s
+from gui.models.messages import MessageRow, body_preview
+from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index
+
+KNOWN_ROWS_MAX = 5_000
+LOADING = "…"
+
+
+class HitTableModel(ColumnTableModel[MessageRow]):
+    """See the module. The key of a row is its place in the log.
+
+    Signals:
+        wanted: A row is shown whose body and fields are not known; `take_wanted` gives them.
+        order_wanted: Another order is asked for; carries the key of the column, empty for the order of the log.
+    """
+
+    wanted = Signal()
+    order_wanted = Signal(str)
+
+    def __init__(self, columns: Sequence[Column[MessageRow]], parent: QObject | None = None) -> None:
+        super().__init__(columns, lambda row: row.physical_offset, parent=parent)
+        self.hits = HitColumns()
+        self._order: Int64s | None = None
+        """Numbers of the hits in the order of the view; those that came since follow. None: as they came."""
+        self._descending = False
+        self._count = 0
+        self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
+        """Place → start of the body, fields."""
+        self._asked: dict[int, None] = {}
+        self.fields: list[str] = []
+        """Fields of the language that have columns of their own."""
+
+    # ---- hits ------------------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Forget all hits, for another search."""
+        if self._count:
+            self.beginRemoveRows(NO_INDEX, 0, self._count - 1)
+            self._start_anew()
+            self.endRemoveRows()
+        else:
+            self._start_anew()
+        self.shown_changed.emit()
+
+    def _start_anew(self) -> None:
+        self.hits, self._count, self._order = HitColumns(), 0, None
+        self._known.clear()
+        self._asked.clear()
+
+    def append(self, hits: SearchHits) -> None:
+        """Show more hits, behind those that are shown."""
+        if not hits.topic:
+            return
+        self.beginInsertRows(NO_INDEX, self._count, self._count + len(hits.topic) - 1)
+        self.hits.append(hits)
+        self._count = len(self.hits)
+        self.endInsertRows()
+        self.shown_changed.emit()
+
+    def set_order(self, order: Int64s | None) -> None:
+        """Show the rows in another order; those that came since it was made follow."""
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        numbers = [self._number(index.row()) for index in before]
+        self._order = order if order is None or not self._descending else order[::-1]
+        after = [self.index(self._shown_at(number), index.column()) for number, index in zip(numbers, before, strict=True)]
+        self.changePersistentIndexList(before, after)
+        self.layoutChanged.emit()
+        self.shown_changed.emit()
+
+    def _number(self, position: int) -> int:
+        order = self._order
+        return position if order is None or position >= len(order) else int(order[position])
+
+    def _shown_at(self, number: int) -> int:
+        order = self._order
+        return number if order is None or number >= len(order) else int(np.flatnonzero(order == number)[0])
+
+    # ---- bodies and fields -----------------------------------------------------------------------------------------
+
+    def take_wanted(self, most: int) -> list[int]:
+        """Places whose body and fields are to be read, those asked for last first; they are not named again."""
+        taken = list(self._asked)[::-1][:most]
+        self._asked.clear()
+        return taken
+
+    def show_values(self, places: Sequence[int], fields: Sequence[str], values: FieldValues) -> None:
+        """Show what was read of some rows."""
+        for place_number, place in enumerate(places):
+            texts = {field: values.texts[column][place_number] for column, field in enumerate(fields)}
+            self._known[place] = body_preview(values.body_start[place_number]), texts
+            self._known.move_to_end(place)
+        while len(self._known) > KNOWN_ROWS_MAX:
+            self._known.popitem(last=False)
+        rows = [position for place in places if (position := self.position_of(place)) >= 0]
+        if rows:
+            self.dataChanged.emit(self.index(min(rows), 0), self.index(max(rows), self.columnCount() - 1))
+
+    def field_of(self, row: MessageRow, field: str) -> str:
+        """Value of a field that has a column of its own."""
+        known = self._known.get(row.physical_offset)
+        return LOADING if known is None or field not in known[1] else known[1][field]
+
+    def set_columns(self, columns: Sequence[Column[MessageRow]], fields: Sequence[str]) -> None:
+        """Show other columns; ``fields`` are those that must be read."""
+        self.beginResetModel()
+        self._columns = tuple(columns)
+        self.fields = list(fields)
+        self._known.clear()
+        self.endResetModel()
+
+    # ---- ColumnTableModel ------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> list[MessageRow]:
+        return self.shown_rows
+
+    @property
+    def shown_rows(self) -> list[MessageRow]:
+        return [row for position in range(self._count) if (row := self.row_at(position)) is not None]
+
+    def row_at(self, position: int) -> MessageRow | None:
+        if not 0 <= position < self._count:
+            return None
+        number = self._number(position)
+        known = self._known.get(int(self.hits.places[number]))
+        return self.hits.row(number, "" if known is None else known[0])
+
+    def section_at(self, position: int) -> str | None:  # noqa: ARG002  there are none
+        return None
+
+    def key_at(self, position: int) -> Hashable | None:
+        return int(self.hits.places[self._number(position)]) if 0 <= position < self._count else None
+
+    def position_of(self, key: Hashable) -> int:
+        number = self.hits.row_of(key) if isinstance(key, int) else -1
+        return self._shown_at(number) if 0 <= number < self._count else -1
+
+    def set_order_frozen(self, frozen: bool) -> None:
+        """Rows stay where they are anyway; what comes later goes last."""
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else self._count
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid() or role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, CELL_ROLE, ROW_ROLE):
+            return None
+        row, column = self.row_at(index.row()), self._columns[index.column()]
+        if row is None:
+            return None
+        if role == CELL_ROLE:
+            self._want(row.physical_offset)
+            return self._cell(row, column)
+        if role == ROW_ROLE:
+            return row
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return (column.tip(row) if column.tip else column.text(row)) or None
+        return column.text(row)
+
+    def _want(self, place: int) -> None:
+        """A row is painted: have its body and fields read unless they are known."""
+        if place not in self._known and place not in self._asked:
+            self._asked[place] = None
+            if len(self._asked) == 1:
+                self.wanted.emit()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._descending = order is Qt.SortOrder.DescendingOrder
+        self._sort_column = column
+        self.order_wanted.emit(self._columns[column].key if 0 <= column < len(self._columns) else "")
+
+    @property
+    def sort_key(self) -> str:
+        """Key of the column that is sorted by, empty for none."""
+        return self._columns[self._sort_column].key if 0 <= self._sort_column < len(self._columns) else ""
+
+    def all_texts_changed(self) -> None:
+        super().all_texts_changed()
+        if self._count:
+            self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self._columns) - 1))

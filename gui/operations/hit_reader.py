@@ -1,0 +1,121 @@
+"""`HitReader`: reads what the columns of a hit list show beyond the hits themselves, for rows that are seen and for sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from broker_core.api import FieldValues, OrbitError
+from gui.models.hit_columns import Int64s, TextColumn, field_order
+from gui.models.hit_table import HitTableModel
+from gui.operations.queries import BackgroundCall, LatestQuery
+from monitoring.sources.base import ClusterSource
+
+SEEN_ROWS_MAX = 200
+"""Rows read in one go for the screen."""
+COLUMN_ROWS = 1_000
+"""Rows read in one go for sorting by a field."""
+GATHER_MS = 15
+"""Rows that are painted together are read together."""
+
+
+class HitReader(QObject):
+    """See the module. GUI thread only; sorting itself runs on another.
+
+    Args:
+        source: Where the messages are.
+        model: The hits; it says what it lacks.
+        parent: Qt's owner.
+
+    Signals:
+        sorting: How far a sort by a field is: share from 0 to 1; below 0: it is over.
+        failed: Something was not read; carries the `OrbitError`.
+    """
+
+    sorting = Signal(float)
+    failed = Signal(object)
+
+    def __init__(self, source: ClusterSource, model: HitTableModel, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._model = model
+        self._seen: LatestQuery[FieldValues] = LatestQuery(self)
+        self._whole: LatestQuery[FieldValues] = LatestQuery(self)
+        self._column: tuple[str, TextColumn] | None = None
+        """Field that is read of all hits, and its values so far."""
+        self._order: BackgroundCall | None = None
+        self._gather = QTimer(self)
+        self._gather.setSingleShot(True)
+        self._gather.setInterval(GATHER_MS)
+        self._gather.timeout.connect(self._read_seen)
+        model.wanted.connect(self._gather.start)
+        model.order_wanted.connect(self.sort)
+
+    def stop(self) -> None:
+        """Give up what is under way, for another search."""
+        self._seen.cancel()
+        self._whole.cancel()
+        self._gather.stop()
+        self._column = self._order = None
+
+    # ---- rows that are seen --------------------------------------------------------------------------------------------
+
+    def _read_seen(self) -> None:
+        if self._seen.waiting:
+            self._gather.start()
+            return
+        places, fields = self._model.take_wanted(SEEN_ROWS_MAX), list(self._model.fields)
+        if places:
+            pending = self._source.read_fields(places, fields)
+            self._seen.ask(pending, lambda values: self._model.show_values(places, fields, values), self.failed.emit)
+
+    # ---- order ---------------------------------------------------------------------------------------------------------
+
+    def sort(self, column: str) -> None:
+        """Show all hits there are by a column, empty: as they came. A field is read of all of them first."""
+        self._whole.cancel()
+        self._order = None
+        if not column:
+            self._model.set_order(None)
+            self.sorting.emit(-1.0)
+        elif column in (*self._model.fields, "body"):
+            if self._column is None or self._column[0] != column:
+                self._column = column, TextColumn()
+            self._read_column()
+        else:
+            self._run(self._model.hits.order(column))
+
+    def _read_column(self) -> None:
+        assert self._column is not None
+        field, texts = self._column
+        places = self._model.hits.places[len(texts) : len(texts) + COLUMN_ROWS].tolist()
+        if not places:
+            self._run(field_order(texts))
+            return
+        self.sorting.emit(len(texts) / len(self._model.hits))
+
+        def took(values: FieldValues) -> None:
+            texts.extend(values.texts[0])
+            self._read_column()
+
+        self._whole.ask(self._source.read_fields(places, [field]), took, self._column_failed)
+
+    def _column_failed(self, error: OrbitError) -> None:
+        self._column = None
+        self.sorting.emit(-1.0)
+        self.failed.emit(error)
+
+    def _run(self, order: Callable[[], Int64s]) -> None:
+        self.sorting.emit(1.0)
+        call = self._order = BackgroundCall(self)
+
+        def sorted_(numbers: Int64s) -> None:
+            if self._order is call:
+                self._order = None
+                self._model.set_order(numbers)
+                self.sorting.emit(-1.0)
+            call.deleteLater()
+
+        call.done.connect(sorted_)
+        call.start(order)

@@ -1,0 +1,183 @@
+"""`SearchRun`: one search after the other, asked for a moment at a time; not asking is the pause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import Done, OrbitError, SearchHits, SearchStarted
+from gui.operations.queries import LatestQuery
+from gui.operations.tasks import Task, TaskList
+from gui.text import count_text, tr
+from monitoring.sources.base import ClusterSource
+
+
+class SearchState(Enum):
+    """Where a search stands."""
+
+    NONE = "none"
+    PLANNING = "planning"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+ENDED = frozenset({SearchState.NONE, SearchState.COMPLETE, SearchState.PARTIAL, SearchState.FAILED})
+
+
+class SearchRun(QObject):
+    """Runs searches on a source; a new one ends the one before. GUI thread only.
+
+    Args:
+        source: What is searched.
+        tasks: Where a running search is listed.
+        parent: Qt's owner; with it the search ends.
+        now_s: A clock that only rises, in seconds.
+
+    Signals:
+        changed: State, plan or counts changed.
+        found: Hits came; carries `SearchHits`.
+    """
+
+    changed = Signal()
+    found = Signal(object)
+
+    def __init__(
+        self, source: ClusterSource, tasks: TaskList, parent: QObject, *, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._tasks = tasks
+        self._now_s = now_s
+        self._task: Task | None = None
+        self._search_id = -1
+        self._query: LatestQuery[SearchStarted] = LatestQuery(self)
+        self._turn: LatestQuery[SearchHits] = LatestQuery(self)
+        self._hold = False
+        self._began_s = self._worked_s = 0.0
+        self.state = SearchState.NONE
+        self.text = ""
+        self.plan: list[str] = []
+        self.scanned = self.total = self.hits = 0
+        self.reasons: list[str] = []
+        """Why it is partial."""
+        self.error: OrbitError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing runs or waits to go on."""
+        return self.state in ENDED
+
+    @property
+    def rate(self) -> float | None:
+        """Messages scanned in a second, without pauses; None while that says nothing."""
+        spent = self._worked_s + (self._now_s() - self._began_s if self.state is SearchState.RUNNING else 0.0)
+        return self.scanned / spent if spent > 0 and self.scanned else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present rate; None while that is not known."""
+        rate = self.rate
+        return max(0, self.total - self.scanned) / rate if rate and not self.is_over else None
+
+    def start(self, text: str, *, hold: bool = False) -> None:
+        """Begin a search; ``hold`` stops when the plan is known, until `resume`."""
+        self.end()
+        self.state, self.text, self._hold = SearchState.PLANNING, text, hold
+        self.plan, self.reasons, self.error = [], [], None
+        self.scanned = self.total = self.hits = 0
+        self._worked_s = 0.0
+        self._query.ask(self._source.start_search(text, body_starts=False), self._planned, self._failed)
+        self.changed.emit()
+
+    def pause(self) -> None:
+        """Ask for no more; what is on its way still comes."""
+        if self.state is SearchState.RUNNING:
+            self._worked_s += self._now_s() - self._began_s
+            self._go_to(SearchState.PAUSED)
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        if self.state is SearchState.PAUSED:
+            self._run()
+
+    def cancel(self) -> None:
+        """End it; what was found stays."""
+        if not self.is_over:
+            self.end()
+            self.reasons = ["it was cancelled"]
+            self._over(SearchState.PARTIAL)
+
+    def end(self) -> None:
+        """Give up what runs, without a word."""
+        self._query.cancel()
+        self._turn.cancel()
+        if self._search_id >= 0:
+            self._source.end_search(self._search_id).then(_ignore, _ignore)
+            self._search_id = -1
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancelled()
+
+    # ---- answers -------------------------------------------------------------------------------------------------------
+
+    def _planned(self, started: SearchStarted) -> None:
+        self._search_id, self.plan, self.total = started.search_id, started.plan, started.total
+        if self._hold:
+            self._go_to(SearchState.PAUSED)
+        else:
+            self._run()
+
+    def _run(self) -> None:
+        self._began_s = self._now_s()
+        if self._task is None:
+            self._task = self._tasks.start(tr("Search"), self.cancel, quiet=True)
+        self._go_to(SearchState.RUNNING)
+        if not self._turn.waiting:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._turn.ask(self._source.continue_search(self._search_id), self._took_turn, self._failed)
+
+    def _took_turn(self, hits: SearchHits) -> None:
+        self.scanned, self.total, self.hits = hits.scanned, hits.total, hits.found
+        if hits.topic:
+            self.found.emit(hits)
+        if hits.is_over:
+            self._search_id = -1
+            self.reasons = hits.reasons
+            self._over(SearchState.PARTIAL if hits.reasons else SearchState.COMPLETE)
+            return
+        if self._task is not None:
+            self._task.report(tr("{count} hits", count=count_text(self.hits)), self.scanned, self.total)
+        if self.state is SearchState.RUNNING:
+            self._ask()
+        self.changed.emit()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.end()
+        self.error = error
+        # What had been found is shown, and is not all.
+        self.reasons = [error.message] if self.hits else []
+        self._over(SearchState.PARTIAL if self.hits else SearchState.FAILED)
+
+    def _over(self, state: SearchState) -> None:
+        if self.state is SearchState.RUNNING:
+            self._worked_s += self._now_s() - self._began_s
+        task, self._task = self._task, None
+        if task is not None:
+            task.finish(tr("{count} hits", count=count_text(self.hits)))
+        self._go_to(state)
+
+    def _go_to(self, state: SearchState) -> None:
+        self.state = state
+        self.changed.emit()
+
+
+def _ignore(_answer: Done | OrbitError) -> None:
+    """A search that is given up has nothing to say."""

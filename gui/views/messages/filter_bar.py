@@ -1,0 +1,247 @@
+"""`FilterBar`: the one filter of messages, for browsing, searching and following, in the filter language.
+
+What a person enters is checked as it is typed, by the parser that the search uses. Conditions stand below as chips; filters
+that were used and those that were saved are at hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from broker_core.api import OrbitError, UsageError, parse_filter
+from gui.models.filter_text import Clause, Vocabulary, clauses, narrowed, without
+from gui.operations.filter_memory import FilterMemory
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.views.messages.filter_edit import FilterEdit
+from gui.widgets.basic import ElidedLabel, IconButton, row
+
+CHIPS_MAX = 8
+_CHIP_CHARACTERS_MAX = 48
+_MENU_FILTERS_MAX = 20
+_MENU_CHARACTERS_MAX = 90
+
+
+class FilterBar(QWidget):
+    """See the module.
+
+    Signals:
+        submitted: Enter or a choice of a filter, and it can be read; carries its text, which may be empty.
+        plan_wanted: Ctrl+Enter, and it can be read: only the plan is asked for.
+        edited: The text changed, and can be read or is empty; carries it.
+    """
+
+    submitted = Signal(str)
+    plan_wanted = Signal(str)
+    edited = Signal(str)
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        memory: FilterMemory,
+        *,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        parent: QWidget | None = None,
+    ) -> None:
+        """Create an empty bar; ``now_ms`` is what times like -15m count from."""
+        super().__init__(parent)
+        self._theme = theme
+        self._memory = memory
+        self._now_ms = now_ms
+        self._history_place = -1
+        self._told = ""
+        self.edit = FilterEdit(theme)
+        self.saved_button = IconButton(theme, "tag", role="icon-box", on_click=self._open_saved)
+        self.history_button = IconButton(theme, "clock", role="icon-box", on_click=self._open_history)
+        self.fault = ElidedLabel(role="warning")
+        self.fault.hide()
+        self.chips: list[QPushButton] = []
+        self._chip_line = row(0, spacing=6)
+        self._chip_row = QWidget()
+        self._chip_row.setLayout(self._chip_line)
+        self._chip_row.hide()
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(6)
+        self.line = row(self.edit, self.saved_button, self.history_button)
+        self.line.setStretch(0, 1)
+        lines.addLayout(self.line)
+        lines.addWidget(self.fault)
+        lines.addWidget(self._chip_row)
+        self.edit.submitted.connect(lambda _text: self.submit())
+        self.edit.plan_wanted.connect(lambda _text: self.submit(plan_only=True))
+        self.edit.paused.connect(self._typed)
+        self.edit.given_up.connect(lambda: self.set_text(""))
+        self.edit.stepped.connect(self._step)
+        self.retranslate()
+
+    # ---- what pages call -----------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """What stands in it, read or not."""
+        return self.edit.text.strip()
+
+    def set_text(self, text: str) -> None:
+        """Show another filter without submitting it."""
+        self.edit.set_text(text)
+        self._typed()
+
+    def add_condition(self, condition: str) -> None:
+        """Ask for one thing more, at once."""
+        self.set_text(narrowed(self.text, condition))
+        self.submit()
+
+    def set_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Offer other names."""
+        self.edit.vocabulary = vocabulary
+
+    def submit(self, *, plan_only: bool = False) -> None:
+        """Tell the filter if it can be read, else say where it is wrong."""
+        text = self.text
+        if not self.check():
+            return
+        if text:
+            self._memory.used(text)
+        self._history_place = -1
+        (self.plan_wanted if plan_only else self.submitted).emit(text)
+
+    def check(self) -> bool:
+        """Whether the filter is empty or can be read; what is wrong is marked in the text and said below."""
+        try:
+            if self.text:
+                parse_filter(self.edit.text, now_ms=self._now_ms())
+        except UsageError as error:
+            self.show_fault(error)
+            return False
+        self.show_fault(None)
+        return True
+
+    def show_fault(self, error: OrbitError | None) -> None:
+        """Say what is wrong with the filter, and mark the place if the error names it."""
+        self.fault.setVisible(error is not None)
+        self.fault.setText("" if error is None else error.message)
+        position, length = (error.context.get("position"), error.context.get("length")) if error is not None else (None, None)
+        self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
+
+    def focus(self) -> None:
+        """Put the cursor into the text."""
+        self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.edit.selectAll()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.edit.setPlaceholderText('topic = "orders" and tag = "PAID" and body contains "4711" and stored >= -2h')
+        self.edit.setAccessibleName(tr("Filter"))
+        self.edit.setToolTip(tr("Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls"))
+        self.saved_button.set_tip(tr("Saved filters"))
+        self.history_button.set_tip(tr("Filters used before"))
+        self._show_chips()
+
+    # ---- typing --------------------------------------------------------------------------------------------------------
+
+    def _typed(self) -> None:
+        self._show_chips()
+        if self.check() and self.text != self._told:
+            self._told = self.text
+            self.edited.emit(self.text)
+
+    def _step(self, by: int) -> None:
+        history = self._memory.history
+        place = min(max(self._history_place - by, -1), len(history) - 1)
+        if place != self._history_place:
+            self._history_place = place
+            self.edit.set_text(history[place] if place >= 0 else "")
+
+    # ---- chips ---------------------------------------------------------------------------------------------------------
+
+    def _show_chips(self) -> None:
+        parts = clauses(self.text)
+        for chip in self.chips:
+            self._chip_line.removeWidget(chip)
+            chip.deleteLater()
+        shown = parts[:CHIPS_MAX] if len(parts) > 1 else []
+        self.chips = [self._chip(clause) for clause in shown]
+        for place, chip in enumerate(self.chips):
+            self._chip_line.insertWidget(place, chip)
+        self._chip_row.setVisible(bool(self.chips))
+
+    def _chip(self, clause: Clause) -> QPushButton:
+        chip = IconButton(self._theme, "x", _cut(clause.text, _CHIP_CHARACTERS_MAX).replace("&", "&&"), role="small")
+        chip.setToolTip(tr("Leave out: {condition}", condition=clause.text))
+        chip.clicked.connect(lambda: self._leave_out(clause))
+        return chip
+
+    def _leave_out(self, clause: Clause) -> None:
+        self.set_text(without(self.text, clause))
+        self.submit()
+
+    # ---- history and saved filters -------------------------------------------------------------------------------------
+
+    def _open_history(self) -> None:
+        menu = self._menu()
+        history = self._memory.history
+        for text in history[:_MENU_FILTERS_MAX]:
+            self._add_choice(menu, text, text)
+        if history:
+            menu.addSeparator()
+            menu.addAction(tr("Forget them"), self._memory.clear_history)
+        else:
+            menu.addAction(tr("No filter was used yet")).setEnabled(False)
+        menu.popup(self.history_button.mapToGlobal(self.history_button.rect().bottomLeft()))
+
+    def _open_saved(self) -> None:
+        menu = self._menu()
+        save = menu.addAction(tr("Save this filter…"), self.ask_name)
+        save.setEnabled(bool(self.text) and self.check())
+        saved = self._memory.saved
+        menu.addSeparator()
+        for name, text in saved.items():
+            self._add_choice(menu, name, text)
+        if saved:
+            forget = menu.addMenu(tr("Forget"))
+            for name in saved:
+                forget.addAction(_menu_text(name), partial(self._memory.forget, name))
+        else:
+            menu.addAction(tr("No filter is saved yet")).setEnabled(False)
+        menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
+
+    def ask_name(self) -> QInputDialog:
+        """Ask for the name under which the filter is to be kept."""
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(tr("Save this filter…"))
+        dialog.setLabelText(tr("Name of the filter; one of the same name is replaced"))
+        dialog.setTextValue(self.text)
+        dialog.textValueSelected.connect(self._save)
+        dialog.open()
+        return dialog
+
+    def _save(self, name: str) -> None:
+        if name.strip() and not self._memory.save(name.strip(), self.text):
+            self.show_fault(UsageError(tr("There are too many saved filters: forget one first")))
+
+    def _menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return menu
+
+    def _add_choice(self, menu: QMenu, shown: str, text: str) -> None:
+        def choose() -> None:
+            self.set_text(text)
+            self.submit()
+
+        menu.addAction(_menu_text(shown), choose).setToolTip(text)
+
+
+def _menu_text(text: str) -> str:
+    return _cut(text, _MENU_CHARACTERS_MAX).replace("&", "&&")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,383 @@
+"""`SearchPanel`: a search over everything that is stored: filter, plan, progress, hits, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QInputDialog, QMenu, QVBoxLayout, QWidget
+
+from broker_core.api import FilterError, OrbitError, SearchHits, parse_field
+from gui.models.filter_text import Vocabulary, quoted
+from gui.models.hit_table import HitTableModel
+from gui.models.messages import MessageRow, topic_names
+from gui.models.table import CellKind, Column
+from gui.operations.filter_memory import FilterMemory
+from gui.operations.hit_reader import HitReader
+from gui.operations.search import SearchRun, SearchState
+from gui.text import count_text, tr
+from gui.theme.tokens import Size
+from gui.views.messages.columns import hit_columns
+from gui.views.messages.filter_bar import FilterBar
+from gui.views.messages.search_progress import SearchProgress
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+SHOW_INTERVAL_MS = 100
+"""Hits are shown this often, however many come."""
+FIELD_WIDTH = 150
+FIELDS_MAX = 20
+TAGS_KEPT_MAX = 500
+_FIELDS = "messages/search/fields"
+_HIDDEN = "messages/search/hidden"
+
+
+class SearchPanel(QWidget):
+    """See the module. ``top`` goes above, ``table`` beside the message that is read.
+
+    Signals:
+        selected: Another hit is selected; carries its row, or None.
+        browse_wanted: The queue of a hit is to be shown from it on; carries its row.
+    """
+
+    selected = Signal(object)
+    browse_wanted = Signal(object)
+
+    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme = context.theme
+        self._context = context
+        self._revision = -1
+        self._topics: list[str] = []
+        self._groups: list[str] = []
+        self._tags: dict[str, None] = {}
+        self._properties: dict[str, None] = {}
+        self._waiting: list[SearchHits] = []
+        self.memory = FilterMemory(context.settings, self)
+        self.bar = FilterBar(theme, self.memory)
+        self.run = SearchRun(context.source, context.tasks, self)
+        self.progress = SearchProgress(theme, self.run)
+        self._columns = hit_columns(context.times, self._now_ms)
+        self.model = HitTableModel(self._columns, self)
+        self.reader = HitReader(context.source, self.model, self)
+        self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
+        self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
+        self.columns_button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
+        self.foot = label(role="caption")
+        self._hint = label(role="caption")
+        self._state_ms = 0
+        self._show_timer = QTimer(self)
+        self._show_timer.setSingleShot(True)
+        self._show_timer.setInterval(SHOW_INTERVAL_MS)
+        self._show_timer.timeout.connect(self._show_waiting)
+        self.table = self._build()
+        self._connect()
+        self._restore_columns()
+        self.retranslate()
+
+    # ---- what the page calls -------------------------------------------------------------------------------------------
+
+    def show_choices(self, state: ClusterState) -> None:
+        """Offer the names that there are."""
+        self._state_ms = state.taken_ms
+        if state.catalog.revision != self._revision:
+            self._revision = state.catalog.revision
+            self._topics, self._groups = topic_names(state), list(state.catalog.groups)
+            self._offer()
+
+    def learn(self, properties: list[str]) -> None:
+        """Offer names of properties that a message was seen with."""
+        if not self._properties.keys() >= set(properties):
+            self._properties.update(dict.fromkeys(properties[:TAGS_KEPT_MAX]))
+            self._offer()
+
+    def search(self, text: str, *, plan_only: bool = False) -> None:
+        """Search for what passes a filter, or say only how that would be done."""
+        self._drop()
+        self.grid.set_error("")
+        self.run.start(text, hold=plan_only)
+        self._show_foot()
+
+    def focus(self) -> None:
+        """Put the cursor into the filter."""
+        self.bar.focus()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.search_button.setText(tr("Search"))
+        self.columns_button.setText(tr("Columns"))
+        self._hint.setText(tr("Right-click a cell to filter for or against it"))
+        self.bar.retranslate()
+        self.progress.retranslate()
+        self.model.all_texts_changed()
+        self._show_empty()
+        self._show_foot()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> QWidget:
+        self.bar.line.addWidget(self.search_button)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(Size.GAP)
+        lines.addWidget(self.bar)
+        lines.addWidget(self.progress)
+        panel = Panel(flush=True)
+        panel.content.setSpacing(0)
+        panel.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW + 4)
+        foot.setLayout(row(self.foot, 1, self._hint, self.columns_button, margins=(12, 0, 6, 0)))
+        panel.content.addWidget(foot)
+        return panel
+
+    def _connect(self) -> None:
+        self.bar.submitted.connect(self._submitted)
+        self.bar.plan_wanted.connect(partial(self._submitted, plan_only=True))
+        self.run.found.connect(self._found)
+        self.run.changed.connect(self._run_changed)
+        self.progress.run_wanted.connect(self.run.resume)
+        self.progress.pause_wanted.connect(self.run.pause)
+        self.progress.cancel_wanted.connect(self.run.cancel)
+        self.reader.sorting.connect(self._sorting)
+        self.reader.failed.connect(self._not_read)
+        self.grid.selected.connect(self._row_selected)
+        self.grid.menu_asked.connect(self._open_menu)
+        header = self.grid.header
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda _at: self.open_columns())
+
+    def _now_ms(self) -> int:
+        return self._state_ms
+
+    def _offer(self) -> None:
+        self.bar.set_vocabulary(Vocabulary(self._topics, self._groups, list(self._tags), list(self._properties)))
+
+    # ---- the search ----------------------------------------------------------------------------------------------------
+
+    def _submitted(self, text: str, *, plan_only: bool = False) -> None:
+        if text:
+            self.search(text, plan_only=plan_only)
+
+    def _drop(self) -> None:
+        """Forget what an earlier search found."""
+        self.reader.stop()
+        self._waiting.clear()
+        self._show_timer.stop()
+        self.grid.select_key(None)
+        self.model.clear()
+
+    def _found(self, hits: SearchHits) -> None:
+        self._waiting.append(hits)
+        if not self._show_timer.isActive():
+            self._show_timer.start()
+
+    def _show_waiting(self) -> None:
+        is_first = self.model.rowCount() == 0
+        waiting, self._waiting = self._waiting, []
+        for hits in waiting:
+            self.model.append(hits)
+        self._learn_tags(waiting)
+        if is_first and waiting:
+            self.grid.select_first()
+        self._show_foot()
+
+    def _learn_tags(self, found: list[SearchHits]) -> None:
+        tags = {tag: None for hits in found for tag in hits.tag if tag and tag not in self._tags}
+        if tags and len(self._tags) < TAGS_KEPT_MAX:
+            self._tags.update(tags)
+            self._offer()
+
+    def _run_changed(self) -> None:
+        if self.run.is_over and self.run.state is not SearchState.NONE:
+            self._show_timer.stop()
+            self._show_waiting()
+            if self.model.sort_key:
+                self.reader.sort(self.model.sort_key)  # with those that came last
+        if isinstance(self.run.error, FilterError):
+            self.bar.show_fault(self.run.error)
+        self._show_empty()
+        self._show_foot()
+
+    def _show_empty(self) -> None:
+        state = self.run.state
+        if state is SearchState.NONE:
+            self.grid.set_empty(tr("Enter a filter: everything that is stored is searched."), tr("Filter"), self.bar.focus)
+        elif state is SearchState.FAILED and self.run.error is not None:
+            again = partial(self.search, self.run.text)
+            self.grid.set_error(tr("The search was not carried out."), self.run.error.message, tr("Retry"), again)
+        elif self.run.is_over:
+            self.grid.set_empty(tr("No message passes the filter."), tr("Filter"), self.bar.focus)
+        elif state is SearchState.PAUSED and not self.run.scanned:
+            self.grid.set_empty(tr("This is the plan; nothing was read yet."), tr("Go on"), self.run.resume)
+        else:
+            self.grid.set_empty(tr("Nothing found so far."))
+
+    def _show_foot(self) -> None:
+        count = self.model.rowCount()
+        if self.run.is_over:
+            self.foot.setText(tr("{count} hits", count=count_text(count)))
+        else:
+            self.foot.setText(tr("{count} hits so far", count=count_text(count)))
+
+    def _sorting(self, share: float) -> None:
+        self.grid.set_loading(share >= 0, share if 0 <= share < 1 else None)
+
+    def _not_read(self, error: OrbitError) -> None:
+        self._context.notify(tr("Fields of the hits were not read: {reason}", reason=error.message))
+
+    # ---- rows ----------------------------------------------------------------------------------------------------------
+
+    def _row_selected(self, hit: MessageRow | None) -> None:
+        self.selected.emit(hit)
+
+    def _open_menu(self, hit: MessageRow, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        view = self.grid.view
+        cell = view.indexAt(view.viewport().mapFromGlobal(at))
+        for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
+            menu.addAction(tr(title, condition=condition).replace("&", "&&"), partial(self.bar.add_condition, condition))
+        menu.addSeparator()
+        menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
+        if hit.keys:
+            menu.addAction(tr("Copy keys"), partial(QGuiApplication.clipboard().setText, hit.keys))
+        if hit.unique_key:
+            menu.addAction(tr("Copy unique ID"), partial(QGuiApplication.clipboard().setText, hit.unique_key))
+        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        menu.popup(at)
+
+    def conditions(self, hit: MessageRow, column: str) -> list[tuple[str, str]]:
+        """Menu title and condition for and against what a cell shows."""
+        value = self._value(hit, column)
+        if value is None:
+            return []
+        field, operator, text = value
+        against = "<" if operator == ">=" else "!="
+        return [
+            ("Filter for {condition}", f"{field} {operator} {text}"),
+            ("Filter against {condition}", f"{field} {against} {text}"),
+        ]
+
+    def _value(self, hit: MessageRow, column: str) -> tuple[str, str, str] | None:
+        match column:
+            case "topic":
+                return "topic", "=", quoted(hit.topic)
+            case "tag" if hit.tag:
+                return "tag", "=", quoted(hit.tag)
+            case "keys" if hit.keys:
+                return "key", "=", quoted(hit.keys.split(" ")[0])
+            case "queue_id":
+                return "queue", "=", str(hit.queue_id)
+            case "queue_offset":
+                return "offset", "=", str(hit.queue_offset)
+            case "store_ms":
+                return "stored", ">=", str(hit.store_ms)
+            case "body_bytes":
+                return "body_bytes", "=", str(hit.body_bytes)
+        if column in self.model.fields:
+            return column, "=", quoted(self.model.field_of(hit, column))
+        return None
+
+    # ---- columns -------------------------------------------------------------------------------------------------------
+
+    def open_columns(self) -> None:
+        """Offer the columns, and further ones."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for place, column in enumerate(self.model.columns):
+            action = menu.addAction(tr(column.title))
+            action.setCheckable(True)
+            action.setChecked(not self.grid.view.isColumnHidden(place))
+            action.toggled.connect(partial(self.show_column, column.key))
+        menu.addSeparator()
+        menu.addAction(tr("Add a property or a JSON path…"), self.ask_field)
+        if self.model.fields:
+            drop = menu.addMenu(tr("Remove"))
+            for field in self.model.fields:
+                drop.addAction(field.replace("&", "&&"), partial(self.remove_field, field))
+        menu.popup(self.columns_button.mapToGlobal(self.columns_button.rect().bottomLeft()))
+
+    def show_column(self, key: str, shown: bool) -> None:
+        """Show or hide a column."""
+        for place, column in enumerate(self.model.columns):
+            if column.key == key:
+                self.grid.view.setColumnHidden(place, not shown)
+        self.grid.share_width()
+        self._keep_columns()
+
+    def ask_field(self) -> QInputDialog:
+        """Ask for the field of a further column."""
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(tr("Add a property or a JSON path…"))
+        dialog.setLabelText(tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state"))
+        dialog.textValueSelected.connect(self.add_field)
+        dialog.open()
+        return dialog
+
+    def add_field(self, field: str) -> bool:
+        """Show a field of the filter language as a further column; False where it cannot be one, which is said."""
+        field = field.strip()
+        try:
+            parse_field(field)
+        except FilterError as error:
+            self._context.notify(error.message)
+            return False
+        if field in self.model.fields or len(self.model.fields) >= FIELDS_MAX:
+            return False
+        self._set_fields([*self.model.fields, field])
+        return True
+
+    def remove_field(self, field: str) -> None:
+        """Show a field no longer."""
+        self._set_fields([one for one in self.model.fields if one != field])
+
+    def _set_fields(self, fields: list[str]) -> None:
+        hidden, selected = self._hidden(), self.grid.selected_key
+        further = [self._field_column(field) for field in fields]
+        self.model.set_columns([*self._columns, *further], fields)
+        for place, column in enumerate(self.model.columns):
+            self.grid.view.setColumnHidden(place, column.key in hidden)
+            if column.width:
+                self.grid.view.setColumnWidth(place, column.width)
+        self.grid.share_width()
+        self.grid.select_key(selected)
+        self._keep_columns()
+
+    def _field_column(self, field: str) -> Column[MessageRow]:
+        # The heading is the field itself, in every language.
+        return Column(field, field, partial(self._field_text, field), kind=CellKind.MONO, dim=True, width=FIELD_WIDTH)
+
+    def _field_text(self, field: str, hit: MessageRow) -> str:
+        return self.model.field_of(hit, field)
+
+    def _hidden(self) -> set[str]:
+        columns = self.model.columns
+        return {column.key for place, column in enumerate(columns) if self.grid.view.isColumnHidden(place)}
+
+    def _keep_columns(self) -> None:
+        self._context.settings.setValue(_FIELDS, json.dumps(self.model.fields))
+        self._context.settings.setValue(_HIDDEN, json.dumps(sorted(self._hidden())))
+
+    def _restore_columns(self) -> None:
+        fields, hidden = (_kept(str(self._context.settings.value(key, "[]"))) for key in (_FIELDS, _HIDDEN))
+        if fields:
+            self._set_fields(fields[:FIELDS_MAX])
+        for key in hidden:
+            self.show_column(key, shown=False)
+
+
+def _kept(text: str) -> list[str]:
+    """A list of texts from the settings; empty where they were edited into something else."""
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -1,0 +1,182 @@
+"""`SearchProgress`: what a search is about to do, how far it is, and how it ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.operations.search import SearchRun, SearchState
+from gui.text import KnownTexts, count_text, duration_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.chip import Chip
+from gui.widgets.panel import Panel
+from gui.widgets.progress_line import ProgressLine
+
+RATE_INTERVAL_MS = 500
+_WORDS = {
+    SearchState.PLANNING: "Planning",
+    SearchState.RUNNING: "Scanning",
+    SearchState.PAUSED: "Paused",
+    SearchState.COMPLETE: "Complete",
+    SearchState.PARTIAL: "Partial",
+    SearchState.FAILED: "Failed",
+}
+_STATES = {
+    SearchState.COMPLETE: State.HEALTHY,
+    SearchState.PARTIAL: State.WARNING,
+    SearchState.FAILED: State.CRITICAL,
+    SearchState.PAUSED: State.IDLE,
+    SearchState.RUNNING: State.PENDING,
+    SearchState.PLANNING: State.PENDING,
+}
+_PLANS = KnownTexts(
+    "scan of the log, {size}, about {count} M messages",
+    "scan of the log, {size}, about {count} messages",
+    "scan of the log, {size}, about 1 message",
+    "scan of a part of the log, {size}, about {count} M messages",
+    "scan of a part of the log, {size}, about {count} messages",
+    "scan of a part of the log, {size}, about 1 message",
+    "scan of {queues} queues, {count} M messages",
+    "scan of {queues} queues, {count} messages",
+    "scan of {queues} queues, 1 message",
+    "scan of 1 queue, {count} M messages",
+    "scan of 1 queue, {count} messages",
+    "scan of 1 queue, 1 message",
+    "index lookup of {keys} keys in {topics} topics",
+    "index lookup of 1 key in {topics} topics",
+    "index lookup of {keys} keys in 1 topic",
+    "index lookup of 1 key in 1 topic",
+    "scan of {size} that the index does not cover",
+    "{count} records read by id",
+    "1 record read by id",
+    "no queue of the store can hold a match",
+)
+_REASONS = KnownTexts(
+    "it was cancelled",
+    "the limit of {count} hits was reached",
+    "1 damaged place could not be read, the first in {place}",
+    "{count} damaged places could not be read, the first in {place}",
+    "{count} messages that the queues name are not in the log",
+    "{count} bodies could not be decompressed and were searched as they are stored",
+    "the store could not be read further: {reason}",
+)
+
+
+class SearchProgress(Panel):
+    """See the module. Its timer runs only while a search does and it is on screen.
+
+    Signals:
+        run_wanted: Go on after a plan or a pause.
+        pause_wanted, cancel_wanted: As they say.
+    """
+
+    run_wanted = Signal()
+    pause_wanted = Signal()
+    cancel_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager, run: SearchRun, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._run = run
+        self.word = label(role="strong")
+        self.counts = label()
+        self.speed = label(role="caption")
+        self.verdict = Chip(theme)
+        self.plan = ElidedLabel(role="caption")
+        self.reason = label(role="warning", wrap=True)
+        self.promise = label(role="caption")
+        self.line = ProgressLine(theme)
+        self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
+        self.cancel_button = IconButton(theme, "stop", " ", role="small", on_click=self.cancel_wanted.emit)
+        first = row(self.word, self.counts, self.speed, 1, self.verdict, self.pause_button, self.cancel_button, spacing=14)
+        second = row(self.plan, self.promise, spacing=14)
+        second.setStretch(0, 1)
+        lines = QVBoxLayout()
+        lines.setSpacing(6)
+        lines.addLayout(first)
+        lines.addWidget(self.line)
+        lines.addLayout(second)
+        lines.addWidget(self.reason)
+        self.content.setContentsMargins(12, 8, 12, 8)
+        self.content.addLayout(lines)
+        self._timer = QTimer(self)
+        self._timer.setInterval(RATE_INTERVAL_MS)
+        self._timer.timeout.connect(self._show_speed)
+        run.changed.connect(self.show_run)
+        self.retranslate()
+
+    def show_run(self) -> None:
+        """Show the search as it is now."""
+        run = self._run
+        self.setVisible(run.state is not SearchState.NONE)
+        self.word.setText(tr(_WORDS.get(run.state, "")))
+        self.counts.setText(
+            tr(
+                "{scanned} of {total} messages, {hits} hits",
+                scanned=count_text(run.scanned),
+                total=count_text(run.total),
+                hits=count_text(run.hits),
+            )
+        )
+        running = run.state is SearchState.RUNNING
+        if running and self.isVisible():
+            self._timer.start()
+        elif not running:
+            self._timer.stop()
+        self._show_speed()
+        self._show_verdict()
+        steps = [f"{place} {_PLANS.text(step)}" for place, step in enumerate(run.plan, start=1)]
+        self.plan.setText(f"{tr('Plan')}   {'  →  '.join(steps)}" if steps else "")
+        self.reason.setText(self._reason_text())
+        self.reason.setVisible(bool(self.reason.text()))
+        self.line.set_share(self._share())
+        self.pause_button.setVisible(run.state in (SearchState.RUNNING, SearchState.PAUSED))
+        self.pause_button.set_glyph("play" if run.state is SearchState.PAUSED else "pause")
+        self.pause_button.setText(tr("Go on") if run.state is SearchState.PAUSED else tr("Pause"))
+        self.cancel_button.setVisible(not run.is_over)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.cancel_button.setText(tr("Stop"))
+        self.promise.setText(tr("Reading does not move any consumer position"))
+        self.show_run()
+
+    def _share(self) -> float | None:
+        run = self._run
+        if run.state is SearchState.PLANNING:
+            return None
+        if run.state is SearchState.COMPLETE:
+            return 1.0
+        return min(1.0, run.scanned / run.total) if run.total else 0.0
+
+    def _show_verdict(self) -> None:
+        state = self._run.state
+        text = {
+            SearchState.COMPLETE: tr("Complete"),
+            SearchState.PARTIAL: tr("Partial"),
+            SearchState.FAILED: tr("Failed"),
+        }.get(state, tr("Partial until done"))
+        self.verdict.set(text, _STATES.get(state, State.PLAIN))
+
+    def _show_speed(self) -> None:
+        run = self._run
+        if run.state is not SearchState.RUNNING or run.rate is None:
+            self.speed.setText("")
+            return
+        left = run.seconds_left
+        words = [tr("{rate}/s", rate=count_text(round(run.rate)))]
+        if left is not None:
+            words.append(tr("{duration} left", duration=duration_text(left * 1_000)))
+        self.speed.setText("   ".join(words))
+
+    def _reason_text(self) -> str:
+        run = self._run
+        if run.error is not None and run.state is SearchState.FAILED:
+            return run.error.message
+        if run.state is SearchState.PARTIAL:
+            return tr("Partial, because {reasons}", reasons="; ".join(map(_REASONS.text, run.reasons)))
+        return ""
+
+    def _pause_or_go_on(self) -> None:
+        (self.run_wanted if self._run.state is SearchState.PAUSED else self.pause_wanted).emit()

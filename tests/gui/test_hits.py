@@ -1,0 +1,215 @@
+"""The hits of a search: columns, order, rows that are read as they are seen."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QObject, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+
+from broker_core.api import FieldValues, SearchHits, WorkerError
+from gui.models.hit_columns import HitColumns, TextColumn, field_order
+from gui.models.hit_table import KNOWN_ROWS_MAX, LOADING, HitTableModel
+from gui.models.table import CELL_ROLE, Column
+from gui.operations.hit_reader import COLUMN_ROWS, HitReader
+from gui.text import TimeZoneChoice
+from gui.views.messages.columns import hit_columns
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_source import FakeSource
+
+
+def hits_of(places, *, keys=None, **changes):
+    count = len(places)
+    values = {
+        "topic": [f"t{place % 3}" for place in places],
+        "queue_id": [place % 4 for place in places],
+        "queue_offset": [place // 4 for place in places],
+        "physical_offset": list(places),
+        "store_ms": [1_795_227_302_640 - place for place in places],
+        "born_ms": [0] * count,
+        "body_bytes": [place % 7 for place in places],
+        "tag": [("A", "", "杭")[place % 3] for place in places],
+        "keys": keys or [f"k{place}" for place in places],
+        "unique_key": ["U"] * count,
+    } | changes
+    return SearchHits(1, body_start=[], scanned=count, total=count, found=count, **values)
+
+
+@pytest.fixture
+def model(qtbot):
+    owner = QObject()
+    made = HitTableModel(hit_columns(TimeZoneChoice(owner, utc=True), lambda: 0), owner)
+    yield made
+    owner.deleteLater()
+
+
+def shown_places(model):
+    return [model.key_at(position) for position in range(model.rowCount())]
+
+
+# ---- columns ----
+
+
+def test_a_row_is_what_came():
+    columns = HitColumns()
+    columns.append(hits_of(range(0, 5_000, 2)))
+    columns.append(hits_of([9_001], keys=["é k"]))
+    assert len(columns) == 2_501
+    row = columns.row(2_500, "body")
+    assert (row.topic, row.queue_id, row.queue_offset, row.physical_offset) == ("t1", 1, 2_250, 9_001)
+    assert (row.tag, row.keys, row.unique_key, row.body_start, row.body_bytes) == ("", "é k", "U", "body", 6)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_hit_is_found_by_its_place(shuffled):
+    places = list(range(10, 4_000, 3))
+    if shuffled:
+        random.Random(4).shuffle(places)
+    columns = HitColumns()
+    for start in range(0, len(places), 256):
+        columns.append(hits_of(places[start : start + 256]))
+    assert all(columns.row_of(place) == number for number, place in enumerate(places))
+    assert [columns.row_of(place) for place in (0, 11, 9_999)] == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("column", ["store_ms", "topic", "tag", "keys", "queue_id", "body_bytes", "unique_key"])
+def test_order_is_that_of_plain_python_and_stable(column):
+    columns = HitColumns()
+    places = random.Random(7).sample(range(3_000), 700)
+    keys = [random.Random(place).choice(("", "a", "a\0", "ab", "z", "杭州", "\U0001f600", "é")) for place in places]
+    columns.append(hits_of(places, keys=keys))
+    rows = [columns.row(number, "") for number in range(len(columns))]
+    expected = sorted(range(len(rows)), key=lambda number: getattr(rows[number], column))
+    assert columns.order(column)().tolist() == expected
+
+
+def test_fields_sort_as_numbers_where_all_are_numbers_else_as_text():
+    numbers, words = TextColumn(), TextColumn()
+    numbers.extend(["10", "9", "", "-1.5"])
+    words.extend(["10", "9", "", "x"])
+    assert field_order(numbers)().tolist() == [3, 1, 0, 2]
+    assert field_order(words)().tolist() == [2, 0, 1, 3]
+
+
+# ---- rows ----
+
+
+def test_the_model_is_sound_while_hits_come_and_are_sorted(model):
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.append(hits_of(range(100)))
+    model.set_order(model.hits.order("body_bytes")())
+    model.append(hits_of(range(100, 150)))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda _row: "")], ["prop.x"])
+    model.set_order(None)
+    model.clear()
+    model.append(hits_of(range(3)))
+    assert shown_places(model) == [0, 1, 2]
+    del tester
+
+
+def test_hits_that_come_after_a_sort_follow(model):
+    model.append(hits_of([1, 2, 3]))
+    model.sort(0, Qt.SortOrder.DescendingOrder)
+    model.set_order(model.hits.order("physical_offset")())
+    model.append(hits_of([4, 5]))
+    assert shown_places(model) == [3, 2, 1, 4, 5]
+    assert [model.position_of(place) for place in (3, 2, 1, 4, 5, 6)] == [0, 1, 2, 3, 4, -1]
+
+
+def test_a_selection_stays_with_its_hit(model):
+    model.append(hits_of([10, 20, 30]))
+    selection = QItemSelectionModel(model)
+    flags = QItemSelectionModel.SelectionFlag
+    selection.select(model.index(0, 0), flags.ClearAndSelect | flags.Rows)
+    model.sort(0, Qt.SortOrder.DescendingOrder)
+    model.set_order(model.hits.order("physical_offset")())
+    assert [index.row() for index in selection.selectedRows()] == [2]
+
+
+def test_only_rows_that_are_painted_are_asked_for(model):
+    model.append(hits_of(range(50)))
+    asked = []
+    model.wanted.connect(lambda: asked.append(True))
+    model.data(model.index(3, 0), Qt.ItemDataRole.DisplayRole)
+    assert not asked
+    for position in (7, 8):
+        model.data(model.index(position, 0), CELL_ROLE)
+        model.data(model.index(position, 1), CELL_ROLE)
+    assert (asked, model.take_wanted(10)) == ([True], [8, 7])
+    model.show_values([8, 7], [], FieldValues([], [b"eight", b"seven"]))
+    model.data(model.index(7, 0), CELL_ROLE)
+    assert (model.row_at(7).body_start, model.row_at(8).body_start, model.take_wanted(10)) == ("seven", "eight", [])
+
+
+def test_what_was_read_is_kept_for_some_rows_only(model):
+    places = list(range(KNOWN_ROWS_MAX + 10))
+    model.append(hits_of(places))
+    model.show_values(places, [], FieldValues([], [b"x"] * len(places)))
+    assert (model.row_at(0).body_start, model.row_at(len(places) - 1).body_start) == ("", "x")
+
+
+# ---- reading ----
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+def reader_of(source, model, owner):
+    return HitReader(source, model, owner)
+
+
+def test_rows_painted_together_are_read_together(qtbot, model, source):
+    owner = QObject()
+    reader_of(source, model, owner)
+    model.append(hits_of(range(40)))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda row: model.field_of(row, "prop.x"))], ["prop.x"])
+    for position in range(20):
+        model.data(model.index(position, 0), CELL_ROLE)
+    column = model.columnCount() - 1
+    assert model.index(5, column).data() == LOADING
+    qtbot.waitUntil(lambda: model.index(5, column).data() == "prop.x@5")
+    assert [arguments for name, arguments in source.asked if name == "read_fields"] == [(list(range(20))[::-1], ["prop.x"])]
+    owner.deleteLater()
+
+
+def test_a_field_is_read_of_all_hits_before_they_are_sorted_by_it(qtbot, model, source):
+    owner = QObject()
+    reader = reader_of(source, model, owner)
+    places = list(range(COLUMN_ROWS * 2 + 5))
+    model.append(hits_of(places))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda _row: "")], ["prop.x"])
+    shares = []
+    reader.sorting.connect(shares.append)
+    model.sort(model.columnCount() - 1, Qt.SortOrder.AscendingOrder)
+    qtbot.waitUntil(lambda: shares[-1:] == [-1.0])
+    assert shown_places(model) == sorted(places, key=lambda place: f"prop.x@{place}")
+    assert len([name for name, _arguments in source.asked if name == "read_fields"]) == 3
+    model.sort(-1)
+    assert shown_places(model) == places
+    owner.deleteLater()
+
+
+def test_a_sort_that_cannot_read_says_so_and_leaves_the_rows(qtbot, model, source):
+    owner = QObject()
+    reader = reader_of(source, model, owner)
+    model.append(hits_of([3, 1, 2]))
+    model.set_columns([*model.columns, Column("prop.x", "prop.x", lambda _row: "")], ["prop.x"])
+    source.set_status(SourceStatus.LOST)
+    faults, shares = [], []
+    reader.failed.connect(faults.append)
+    reader.sorting.connect(shares.append)
+    model.sort(model.columnCount() - 1)
+    assert (isinstance(faults[0], WorkerError), shares[-1], shown_places(model)) == (True, -1.0, [3, 1, 2])
+    owner.deleteLater()
+
+
+def test_a_sort_by_a_number_happens_beside_the_window(qtbot, model, source):
+    owner = QObject()
+    reader_of(source, model, owner)
+    model.append(hits_of([3, 1, 2]))
+    model.sort(0, Qt.SortOrder.AscendingOrder)
+    qtbot.waitUntil(lambda: shown_places(model) == [3, 2, 1])  # stored in the opposite order
+    owner.deleteLater()

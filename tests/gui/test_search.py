@@ -1,0 +1,285 @@
+"""Searching on the Messages page: plan, hits as they come, pause, cancel, and an end that says how complete it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+
+from broker_core.api import FilterError, SearchHits, SearchStarted, WorkerLostError
+from gui.operations.search import SearchRun, SearchState
+from gui.operations.tasks import TaskList, TaskState
+from gui.views.messages.view import BROWSE, SEARCH, MessagesView
+from monitoring.sources.base import SourceStatus
+from tests.gui.test_hits import hits_of
+from tests.support.fake_source import FakeSource, fake_state
+
+
+@pytest.fixture
+def source():
+    return FakeSource(fake_state())
+
+
+@pytest.fixture
+def view(show_page, source):
+    made = partial(show_page, MessagesView)(source)
+    made.open({"show": "search"})
+    source.hold = True
+    return made
+
+
+def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=()):
+    hits = hits_of(places)
+    return replace(
+        hits,
+        scanned=scanned,
+        total=total,
+        found=len(places) if found is None else found,
+        is_over=is_over,
+        reasons=list(reasons),
+    )
+
+
+def answer(source, value):
+    """Answer the oldest open question of a search with a value, or with an error."""
+    kinds = (SearchStarted, SearchHits) if isinstance(value, Exception) else (type(value),)
+    pending = next(one for one in source.held if one.answers_with in kinds and not one.was_cancelled)
+    source.held.remove(pending)
+    if isinstance(value, Exception):
+        pending.release(error=value)
+    else:
+        pending.release(value)
+
+
+def searching(source):
+    """Open questions of a search."""
+    return [one for one in source.held if one.answers_with is SearchHits and not one.was_cancelled]
+
+
+def begin(view, source, text="queue >= 0", total=1_000):
+    view.search.bar.set_text(text)
+    source.held.clear()
+    view.search.bar.submit()
+    answer(source, SearchStarted(5, ["scan of 3 queues, 1,000 messages"], total))
+
+
+def show_hits(qtbot, view, count):
+    qtbot.waitUntil(lambda: view.search.model.rowCount() == count)
+
+
+def test_the_plan_is_shown_before_anything_is_read(view, source):
+    view.search.bar.set_text("queue >= 0")
+    source.held.clear()
+    view.search.bar.submit(plan_only=True)
+    answer(source, SearchStarted(5, ["scan of 3 queues, 1,000 messages"], 1_000))
+    run, progress = view.search.run, view.search.progress
+    assert (run.state, searching(source)) == (SearchState.PAUSED, [])
+    assert "1 scan of 3 queues, 1,000 messages" in progress.plan.whole_text()
+    assert progress.pause_button.text() == "Go on"
+    progress.pause_button.click()
+    assert run.state is SearchState.RUNNING
+    assert source.asked[-1] == ("continue_search", (5,))
+
+
+def test_hits_stream_in_and_the_end_says_complete(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([10, 20], scanned=400))
+    show_hits(qtbot, view, 2)
+    assert view.search.progress.counts.text() == "400 of 1,000 messages, 2 hits"
+    assert view.search.progress.verdict.text == "Partial until done"
+    assert view.search.foot.text() == "2 hits so far"
+    answer(source, turn([30], scanned=1_000, found=3, is_over=True))
+    show_hits(qtbot, view, 3)
+    assert (view.search.run.state, view.search.progress.verdict.text) == (SearchState.COMPLETE, "Complete")
+    assert view.search.foot.text() == "3 hits"
+    assert not view.search.progress.reason.isVisible()
+
+
+def test_a_partial_end_says_why(qtbot, view, source):
+    begin(view, source)
+    reason = "1 damaged place could not be read, the first in commitlog/0 at 7: torn"
+    answer(source, turn([10], scanned=999, is_over=True, reasons=[reason]))
+    show_hits(qtbot, view, 1)
+    assert view.search.progress.verdict.text == "Partial"
+    assert view.search.progress.reason.text() == f"Partial, because {reason}"
+
+
+def test_a_pause_asks_for_nothing_and_keeps_what_was_on_its_way(qtbot, view, source):
+    begin(view, source)
+    view.search.progress.pause_button.click()
+    answer(source, turn([10], scanned=200))
+    show_hits(qtbot, view, 1)
+    assert (view.search.run.state, searching(source)) == (SearchState.PAUSED, [])
+    view.search.progress.pause_button.click()
+    assert len(searching(source)) == 1
+    answer(source, turn([20], scanned=1_000, found=2, is_over=True))
+    show_hits(qtbot, view, 2)
+
+
+def test_a_cancelled_search_keeps_its_hits_and_says_that_it_is_partial(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([10], scanned=200))
+    show_hits(qtbot, view, 1)
+    view.search.progress.cancel_button.click()
+    assert view.search.run.state is SearchState.PARTIAL
+    assert view.search.progress.reason.text() == "Partial, because it was cancelled"
+    assert ("end_search", (5,)) in source.asked
+    assert view.search.model.rowCount() == 1
+
+
+def test_another_search_ends_the_one_before(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([10], scanned=200))
+    show_hits(qtbot, view, 1)
+    begin(view, source, "queue = 1")
+    assert ("end_search", (5,)) in source.asked
+    assert view.search.model.rowCount() == 0
+
+
+def test_a_broker_that_is_lost_leaves_a_partial_result(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([10], scanned=200))
+    show_hits(qtbot, view, 1)
+    answer(source, WorkerLostError("the broker process was killed"))
+    assert view.search.run.state is SearchState.PARTIAL
+    assert "the broker process was killed" in view.search.progress.reason.text()
+
+
+def test_a_search_that_cannot_begin_says_why_and_can_be_repeated(view, source):
+    source.hold = False
+    source.set_status(SourceStatus.LOST)
+    view.search.bar.set_text("queue = 1")
+    view.search.bar.submit()
+    assert view.search.run.state is SearchState.FAILED
+    source.set_status(SourceStatus.READY)
+    (retry,) = [button for button in view.search.grid.findChildren(QPushButton) if button.text() == "Retry"]
+    retry.click()
+    assert view.search.run.state is SearchState.COMPLETE
+
+
+def test_a_filter_that_only_the_worker_refuses_is_marked(view, source):
+    view.search.bar.set_text("queue = 1")
+    source.held.clear()
+    view.search.bar.submit()
+    answer(source, FilterError("at character 1: no", position=0, length=5))
+    assert view.search.bar.fault.whole_text() == "at character 1: no"
+
+
+def test_hits_come_without_bodies(view, source):
+    begin(view, source)
+    assert ("start_search", ("queue >= 0", -1, False)) in source.asked
+
+
+def test_a_hit_is_read_when_it_is_selected_and_its_properties_are_offered(qtbot, view, source):
+    source.hold = False
+    source.held.clear()
+    view.search.model.append(hits_of([2_560, 5_120]))
+    view.search.grid.select_first()
+    assert view.detail.detail.physical_offset == 2_560
+    assert set(view.search.bar.edit.vocabulary.properties) >= set(view.detail.detail.properties)
+
+
+def test_cells_make_conditions_for_and_against(view):
+    view.search.model.append(hits_of([5], keys=['a"b c']))
+    hit = view.search.model.row_at(0)
+    conditions = {column: [text for _title, text in view.search.conditions(hit, column)] for column in ("topic", "keys", "tag")}
+    assert conditions == {
+        "topic": ['topic = "t2"', 'topic != "t2"'],
+        "keys": ['key = "a\\"b"', 'key != "a\\"b"'],
+        "tag": ['tag = "杭"', 'tag != "杭"'],
+    }
+    assert [text for _title, text in view.search.conditions(hit, "store_ms")] == [
+        f"stored >= {hit.store_ms}",
+        f"stored < {hit.store_ms}",
+    ]
+    assert view.search.conditions(hit, "body") == []
+
+
+def test_columns_are_added_hidden_and_remembered(show_page, view, source):
+    source.hold = False
+    assert view.search.add_field("prop.region")
+    assert view.search.add_field("body.items[0].sku")
+    assert not view.search.add_field("prop.region")
+    assert not view.search.add_field("no field")
+    view.search.show_column("topic", False)
+    view.search.remove_field("prop.region")
+    again = show_page(MessagesView, FakeSource(fake_state()))
+    keys = [column.key for column in again.search.model.columns]
+    assert keys[-1] == "body.items[0].sku"
+    assert "prop.region" not in keys
+    assert again.search.grid.view.isColumnHidden(keys.index("topic"))
+
+
+def test_the_queue_of_a_hit_can_be_browsed(view, source):
+    source.hold = False
+    view.search.model.append(hits_of([256 * 40]))
+    hit = replace(view.search.model.row_at(0), topic="orders", queue_id=3)
+    view.search.browse_wanted.emit(hit)
+    assert view.tabs.currentIndex() == BROWSE
+    asked = [arguments for name, arguments in source.asked if name == "browse_queue"]
+    assert asked[-1][:2] == ("orders", 3)
+
+
+def test_the_page_opens_at_a_filter_and_the_tab_names_it(show_page):
+    source = FakeSource(fake_state())
+    view = show_page(MessagesView, source)
+    assert view.tabs.currentIndex() == BROWSE
+    view.open({"filter": 'topic = "orders"'})
+    assert (view.tabs.currentIndex(), view.search.run.text) == (SEARCH, 'topic = "orders"')
+    assert view.tab_title() == 'Messages: topic = "orders"'
+    view.focus_filter()
+    assert view.search.bar.edit.hasFocus() or view.focusWidget() is view.search.bar.edit
+
+
+def test_a_running_search_is_a_task_that_can_be_cancelled(qtbot, view, source):
+    begin(view, source)
+    (task,) = view.context.tasks.running
+    answer(source, turn([1], scanned=500))
+    assert task.share == 0.5
+    task.cancel()
+    assert (task.state, view.search.run.state) == (TaskState.CANCELLED, SearchState.PARTIAL)
+
+
+def test_the_rate_leaves_pauses_out(qtbot, source):
+    now = [0.0]
+    tasks = TaskList()
+    source.hold = True
+    run = SearchRun(source, tasks, tasks, now_s=lambda: now[0])
+    run.start("queue = 1")
+    answer(source, SearchStarted(1, [], 100))
+    now[0] = 2.0
+    answer(source, turn([1], scanned=20, total=100))
+    assert (run.rate, run.seconds_left) == (10.0, 8.0)
+    run.pause()
+    now[0] = 50.0
+    assert (run.rate, run.seconds_left) == (10.0, 8.0)
+    run.end()
+
+
+def test_sorting_again_at_the_end_takes_in_what_came_last(qtbot, view, source):
+    begin(view, source)
+    answer(source, turn([10, 20], scanned=400))
+    show_hits(qtbot, view, 2)
+    view.search.grid.sort_by("queue_offset", descending=True)
+    qtbot.waitUntil(lambda: view.search.model.key_at(0) == 20)
+    answer(source, turn([30], scanned=1_000, found=3, is_over=True))
+    qtbot.waitUntil(lambda: [view.search.model.key_at(row) for row in range(3)] == [30, 20, 10])
+
+
+def test_an_end_without_hits_says_so(view, source):
+    begin(view, source)
+    none = SearchHits(5, [], [], [], [], [], [], [], [], [], [], [], 1_000, 1_000, 0, is_over=True)
+    answer(source, none)
+    assert view.search.grid.placeholder.isVisible()
+    assert view.search.progress.counts.text() == "1,000 of 1,000 messages, 0 hits"
+
+
+def test_the_third_click_on_a_header_returns_to_the_order_of_the_log(qtbot, view):
+    view.search.model.append(hits_of([10, 20, 30]))
+    view.search.model.sort(3, Qt.SortOrder.DescendingOrder)
+    qtbot.waitUntil(lambda: view.search.model.key_at(0) == 30)
+    view.search.model.sort(-1)
+    assert view.search.model.key_at(0) == 10
