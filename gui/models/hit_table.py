@@ -41,6 +41,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
         """Place → start of the body, fields."""
         self._asked: dict[int, None] = {}
+        self._last: tuple[int, MessageRow] | None = None
+        """The row that was made last, with the number of its hit."""
         self.fields: list[str] = []
         """Fields of the language that have columns of their own."""
 
@@ -57,7 +59,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.shown_changed.emit()
 
     def _start_anew(self) -> None:
-        self.hits, self._count, self._order = HitColumns(), 0, None
+        self.hits, self._count, self._order, self._last = HitColumns(), 0, None, None
         self._known.clear()
         self._asked.clear()
 
@@ -100,6 +102,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     def show_values(self, places: Sequence[int], fields: Sequence[str], values: FieldValues) -> None:
         """Show what was read of some rows."""
+        self._last = None
         for place_number, place in enumerate(places):
             texts = {field: values.texts[column][place_number] for column, field in enumerate(fields)}
             self._known[place] = body_preview(values.body_start[place_number]), texts
@@ -137,8 +140,11 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         if not 0 <= position < self._count:
             return None
         number = self._number(position)
-        known = self._known.get(int(self.hits.places[number]))
-        return self.hits.row(number, "" if known is None else known[0])
+        # The cells of a row are painted one after the other.
+        if self._last is None or self._last[0] != number:
+            known = self._known.get(int(self.hits.places[number]))
+            self._last = number, self.hits.row(number, "" if known is None else known[0])
+        return self._last[1]
 
     def section_at(self, position: int) -> str | None:  # noqa: ARG002  there are none
         return None
