@@ -50,6 +50,10 @@ def test_the_command_line_of_the_worker_carries_all_options():
     assert made.arguments() == line.split()
 
 
+def test_the_command_line_of_a_worker_that_only_reads_says_so():
+    assert WorkerOptions(Path("s"), files_only=True, any_port=False).arguments()[-1] == "--files-only"
+
+
 def test_the_worker_starts_feeds_the_source_and_stops(qtbot: QtBot, worker: WorkerProcess):
     worker.start()
     worker.start()
