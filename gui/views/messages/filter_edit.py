@@ -95,6 +95,7 @@ class FilterEdit(QPlainTextEdit):
         self.completer = QCompleter(self._words, self)
         self.popup = QListView()
         self.popup.setFont(mono_font())
+        theme.dress(self.popup)
         self.completer.setPopup(self.popup)
         self.completer.setWidget(self)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
