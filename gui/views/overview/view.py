@@ -239,7 +239,7 @@ class OverviewView(PageView):
 
     def _play(self) -> None:
         ready = self.context.source.ready
-        if ready is not None and self.context.source.status is SourceStatus.READY:
+        if ready is not None and ready.name_server and self.context.source.status is SourceStatus.READY:
             play_demo(self.context.demo, self.context.tasks, ready.name_server, DemoPace.NORMAL)
 
     def _send_clicked(self) -> None:

@@ -185,7 +185,7 @@ class WelcomeView(PageView):
 
     def _play(self, pace: DemoPace) -> None:
         ready = self.context.source.ready
-        if ready is None:
+        if ready is None or not ready.name_server:
             return
         play_demo(self.context.demo, self.context.tasks, ready.name_server, pace)
         self.context.navigate("overview")
