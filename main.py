@@ -45,6 +45,10 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.search_command import main as search
 
         return search(list(argv[1:]))
+    if argv[:1] == ["replay"]:
+        from broker_core.replay_command import main as replay
+
+        return replay(list(argv[1:]))
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""
@@ -205,6 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_worker(commands)
     commands.add_parser("store", help="verify a store directory, or print what is in it", add_help=False)
     commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
+    commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
     commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)

@@ -1,6 +1,6 @@
 """Command line of `search`: messages of a store directory or a cluster that pass a filter.
 
-    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv] [--out FILE]
+    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv|parquet] [--out FILE]
 
 Messages go to standard output or a file, one a line under the names that `store dump` uses. The last line on standard error
 says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
 
 from broker_core.config import StoreConfig
 from broker_core.errors import FilterError, OrbitError, UsageError
+from broker_core.search.export import FORMATS, exported
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
-from broker_core.search.message_row import NAMES, Row, message_row
+from broker_core.search.message_row import Row, message_row
 from broker_core.search.results import Hit, Outcome
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.ownership import open_failed
@@ -34,7 +31,6 @@ EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
 EXIT_PIPE_CLOSED = 141
 
-_PARTIAL_SUFFIX = ".part"
 _FILTER_HELP = """\
 fields: topic queue offset position id key tag prop.NAME body body.PATH body_bytes size host born stored group state reconsume
 delay_level; operators: = != < <= > >= ~ (regular expression) contains in; and, or, not, brackets; text in quotes, times as ISO
@@ -58,9 +54,8 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         expression = parse_filter(arguments.filter, now_ms=time.time_ns() // 1_000_000)
-        with _output(arguments.out) as file:
-            outcome = _run(arguments, expression, _writer(arguments.format, file))
-            file.flush()
+        with exported(arguments.out, arguments.format) as write:
+            outcome = _run(arguments, expression, write)
     except FilterError as error:
         _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
@@ -90,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--ns", metavar="HOST:PORT", help="name server of a cluster; several with ; between them")
     parser.add_argument("filter", metavar="FILTER", help="which messages; see below")
     parser.add_argument("--limit", type=_count, metavar="N", help="stop after so many; default: all")
-    parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="how to print them (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, default="jsonl", help="how to write them (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
     return parser
 
@@ -118,47 +113,6 @@ def _pointed_at(text: str, error: FilterError) -> str:
     start = max(0, position - 60)
     line = text[start : start + 120].replace("\n", " ").replace("\t", " ")
     return f"{line}\n  {' ' * (position - start)}{'^' * max(1, min(length, 60))}"
-
-
-# ---- where results go --------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
-    """Standard output, or a file that gets its name when it is whole."""
-    if path is None:
-        yield sys.stdout
-        return
-    beside = path.with_name(path.name + _PARTIAL_SUFFIX)
-    try:
-        file = beside.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}. Choose another file") from error
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _writer(form: str, file: TextIO) -> Callable[[Row], None]:
-    if form == "jsonl":
-        return lambda row: _write_line(file, row)
-    writer = csv.writer(file)
-    writer.writerow(NAMES)
-    return lambda row: writer.writerow([_cell(value) for value in row.values()])
-
-
-def _write_line(file: TextIO, row: Row) -> None:
-    file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-
-def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
 
 
 # ---- the search --------------------------------------------------------------------------------------------------------

@@ -36,6 +36,29 @@ class Message:
     flag: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawMessage:
+    """A message, or a batch of them, that goes out as it is: nothing is added, compressed or checked.
+
+    Attributes:
+        topic: Where to.
+        body: As it will be stored; of a batch, `broker_core.message.batch.encode_batch` of its members.
+        properties: In RocketMQ's encoding; of a batch, what all members get besides their own.
+        flag: Of a single message.
+        sys_flag: Says how the body is compressed.
+        born_timestamp_ms: When it was made; None for the time of the send.
+        is_batch: Whether the body holds several messages.
+    """
+
+    topic: str
+    body: bytes
+    properties: bytes = b""
+    flag: int = 0
+    sys_flag: int = 0
+    born_timestamp_ms: int | None = None
+    is_batch: bool = False
+
+
 class SendStatus(StrEnum):
     """All mean that the broker has the message; others than SEND_OK say what it is still waiting for."""
 

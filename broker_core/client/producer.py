@@ -18,7 +18,7 @@ from typing import Any
 from broker_core.client.fault_tolerance import FaultTolerance
 from broker_core.client.instance import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUES, ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.client.message import Message, SendResult, SendStatus, message_properties
+from broker_core.client.message import Message, RawMessage, SendResult, SendStatus, message_properties
 from broker_core.client.names import check_group
 from broker_core.client.request_reply import Requests
 from broker_core.client.route import Route
@@ -170,6 +170,21 @@ class Producer(OpenedClient):
         command = self._batch(messages, keys)
         async with self._in_flight:
             return await self._send(_Sending(messages[0].topic, command, ",".join(keys), queue), timeout_ms)
+
+    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        """Send once to one queue what is encoded already; its unique ids are those in its properties.
+
+        Raises:
+            RemoteError: The broker refused it, or there is no route.
+            NetworkError: Not reachable, or no answer in time: it may be stored all the same.
+        """
+        batch = message.is_batch
+        fields = self._fields(message.topic, message.properties, flag=message.flag, sys_flag=message.sys_flag, batch=batch)
+        if message.born_timestamp_ms is not None:
+            fields["g"] = str(message.born_timestamp_ms)
+        code = RequestCode.SEND_BATCH_MESSAGE if batch else RequestCode.SEND_MESSAGE_V2
+        async with self._in_flight:
+            return await self._send(_Sending(message.topic, RemotingCommand(code, fields, message.body), "", queue), timeout_ms)
 
     async def send_oneway(
         self, message: Message, *, queue: MessageQueue | None = None, selector: Selector | None = None

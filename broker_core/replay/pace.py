@@ -1,0 +1,57 @@
+"""When each message of a replay is due: no clock, no waiting."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from broker_core.errors import CodecError, UsageError
+
+RATE_MAX = 1_000_000.0
+SPEED_MAX = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast messages go out. With both bounds the later time counts; with none all are due at once.
+
+    Args:
+        rate: Messages a second at most; None for no limit.
+        speed: 1 keeps the times between the originals, 2 halves them; None does not look at them.
+    """
+
+    rate: float | None = None
+    speed: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, highest in (("rate", self.rate, RATE_MAX), ("speed", self.speed, SPEED_MAX)):
+            if value is not None and not 0 < value <= highest:
+                raise UsageError(f"a {name} of {value} cannot be kept: give more than 0, up to {highest:,.0f}")
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything is due later than at once."""
+        return self.rate is not None or self.speed is not None
+
+    def due_s(self, count: int, elapsed_ms: int) -> float:
+        """Seconds from the start until a message is due.
+
+        Args:
+            count: Messages before it since the start.
+            elapsed_ms: Time of the original after that of the first one.
+        """
+        by_rate = count / self.rate if self.rate else 0.0
+        by_time = max(elapsed_ms, 0) / 1000 / self.speed if self.speed else 0.0
+        return max(by_rate, by_time)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan's file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Any) -> Pace:  # noqa: ANN401  JSON
+        """Pace of a plan's file; raises `CodecError` where it is none."""
+        try:
+            return cls(**values)
+        except (TypeError, UsageError) as error:
+            raise CodecError(f"the plan of a replay names no pace: {error}") from error

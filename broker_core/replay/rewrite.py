@@ -1,0 +1,154 @@
+"""From a message that was found to the one that is sent: pure, and the same for a dry run and the run.
+
+Kept: body and its compression, flag, tag, keys, all properties of producers, the queue as far as the target has it. Left out:
+what brokers and consumers added on the message's way, for a broker would act on it once more (a half message would wait for
+its transaction, a retry would count on).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from broker_core.errors import CodecError, UsageError
+from broker_core.message import properties as props
+from broker_core.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
+from broker_core.replay.item import ReplayItem
+from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
+
+ORIGIN_LINK = "ORBIT_ORIGIN_ID"
+"""Property of a replayed message: offset message id of the one it was made from."""
+
+_PRODUCER_BITS = COMPRESSED | COMPRESSION_MASK | MULTI_TAGS
+_TIMED = frozenset((props.DELAY, "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"))
+_SENT_ALONE = _TIMED | {props.INNER_MULTI_DISPATCH}
+_BROKERS_OWN = frozenset((
+    props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
+    props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
+    props.TRANSACTION_PREPARED, props.PRODUCER_GROUP, props.INNER_MULTI_QUEUE_OFFSET,
+    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", "1ST_POP_TIME", "POP_CK",
+    "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_DEL_UNIQKEY",
+    "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where messages go, and what becomes of them. Exactly one of the first three is given.
+
+    Attributes:
+        topic: One topic for all.
+        group: A consumer group: they go to its retry topic, so that no other group gets them.
+        to_origin: Each goes to the topic it was first sent to.
+        new_ids: A unique id of its own for each; else they keep those of their producers.
+        born_now: Born when they are sent; else when the originals were.
+        without_delay: To be delivered at once, also what waited for its time.
+        link: Carry `ORIGIN_LINK`.
+    """
+
+    topic: str = ""
+    group: str = ""
+    to_origin: bool = False
+    new_ids: bool = False
+    born_now: bool = False
+    without_delay: bool = False
+    link: bool = True
+
+    def __post_init__(self) -> None:
+        if bool(self.topic) + bool(self.group) + self.to_origin != 1:
+            raise UsageError("a replay goes to one topic, to a group, or to the topics of origin: name one of them")
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan's file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Any) -> Target:  # noqa: ANN401  JSON
+        """Target of a plan's file; raises `CodecError` where it is none."""
+        try:
+            return cls(**values)
+        except (TypeError, UsageError) as error:
+            raise CodecError(f"the plan of a replay names no target: {error}") from error
+
+
+class Outgoing(NamedTuple):
+    """What is sent.
+
+    Attributes:
+        topic: Where to.
+        queue_id: Queue of the original; the queue sent to is this one modulo the number of queues.
+        born_timestamp_ms: Of the original; None for the time of the send.
+        flag, sys_flag, body, properties: As they go out.
+    """
+
+    topic: str
+    queue_id: int
+    born_timestamp_ms: int | None
+    flag: int
+    sys_flag: int
+    body: bytes
+    properties: dict[str, str]
+
+    @property
+    def can_be_batched(self) -> bool:
+        """Whether it may travel with others: brokers refuse batches with delays, to retry topics, and of compressed bodies."""
+        return not self.sys_flag and _SENT_ALONE.isdisjoint(self.properties) and not self.topic.startswith(RETRY_PREFIX)
+
+
+class Skipped(NamedTuple):
+    """Why a message is not sent."""
+
+    reason: str
+
+
+def first_topic(item: ReplayItem) -> str:
+    """The topic a message was first sent to, however often it was delayed or retried since."""
+    properties = item.properties
+    found = properties.get(props.RETRY_TOPIC) or properties.get("DLQ_ORIGIN_TOPIC")
+    if found:
+        return found
+    return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
+
+
+def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
+    """What a message becomes, or why it is left out."""
+    if not item.body:
+        return Skipped("it has no body, and brokers refuse empty ones")
+    if state_of_topic(item.topic) == "op":
+        return Skipped("it is a note of a transaction, not a message of a producer")
+    origin = first_topic(item)
+    topic = f"{RETRY_PREFIX}{target.group}" if target.group else target.topic or origin
+    if target.to_origin and topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
+        return Skipped(f"it does not say which topic it was first sent to; it is in {item.topic}")
+    properties = _properties(item, target)
+    if target.group:
+        properties[props.RETRY_TOPIC] = origin
+    born = None if target.born_now else item.born_timestamp_ms
+    sys_flag = item.sys_flag & _PRODUCER_BITS if item.sys_flag & COMPRESSED else item.sys_flag & MULTI_TAGS
+    return Outgoing(topic, _queue_id(item), born, item.flag, sys_flag, item.body, properties)
+
+
+def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
+    left_out = _BROKERS_OWN
+    if target.without_delay or _is_retry(item):
+        left_out |= _TIMED
+    kept = {name: value for name, value in item.properties.items() if name not in left_out}
+    if target.new_ids:
+        kept.pop(props.UNIQUE_KEY, None)
+    if target.link and item.origin_id:
+        kept[ORIGIN_LINK] = item.origin_id
+    return kept
+
+
+def _is_retry(item: ReplayItem) -> bool:
+    """Whether a consumer failed on it: then its delay is that of the retry."""
+    stored_for = item.properties.get(props.REAL_TOPIC, item.topic)
+    return props.RETRY_TOPIC in item.properties or stored_for.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+
+
+def _queue_id(item: ReplayItem) -> int:
+    """Queue its producer chose: that of a waiting message is in its properties."""
+    if state_of_topic(item.topic) == "normal":
+        return item.queue_id
+    text = item.properties.get(props.REAL_QUEUE_ID, "")
+    return int(text) if text.isascii() and text.isdecimal() else item.queue_id
