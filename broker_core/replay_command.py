@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from broker_core.errors import FilterError, OrbitError, UsageError
+from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
 from broker_core.replay.pace import Pace
@@ -64,10 +64,6 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         return asyncio.run(_replay(arguments))
-    except FilterError as error:
-        place = error.context["position"]
-        _say(f"orbit replay: the filter, at character {place}: {error.message}")
-        return error.exit_code
     except OrbitError as error:
         _say(f"orbit replay: {error.message}")
         return error.exit_code

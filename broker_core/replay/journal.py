@@ -201,37 +201,31 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        try:
-            self.plan = ReplayPlan.from_json(json.loads((folder / PLAN_FILE).read_text("utf-8")))
-            self._receipt: BinaryIO = (folder / RECEIPT_FILE).open("a+b")
-        except FileNotFoundError as error:
-            raise UsageError(f"{folder} holds no replay that can go on: there is no {PLAN_FILE}") from error
-        except OSError as error:
-            raise UsageError(f"the replay in {folder} cannot be opened: {error.strerror}") from error
-        except ValueError as error:
-            raise CodecError(f"{folder / PLAN_FILE} is no JSON: {error}") from error
-        try:
-            fcntl.flock(self._receipt, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._spool: BinaryIO = (folder / SPOOL_FILE).open("rb")
-            self._order = self._read_order()
-        except OSError as error:
-            self._receipt.close()
-            if isinstance(error, BlockingIOError):
-                raise UsageError(f"another process is at work on the replay in {folder}: end it first") from error
-            raise UsageError(f"the replay in {folder} cannot be opened: {error.strerror}") from error
         self.progress = Progress()
-        self._done = np.zeros(self.plan.count, dtype=np.bool_)
         self._handed = 0
-        self._read_receipt()
-        self._handed_before = self._handed
+        self._refused_before: set[int] = set()
+        with contextlib.ExitStack() as files:
+            try:
+                self.plan = ReplayPlan.from_json(json.loads((folder / PLAN_FILE).read_text("utf-8")))
+                self._receipt: BinaryIO = files.enter_context((folder / RECEIPT_FILE).open("a+b"))
+                fcntl.flock(self._receipt, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._spool: BinaryIO = files.enter_context((folder / SPOOL_FILE).open("rb"))
+                self._order = self._read_order()
+            except OSError as error:
+                raise _not_opened(folder, error) from error
+            except ValueError as error:
+                raise CodecError(f"{folder / PLAN_FILE} is no JSON: {error}") from error
+            self._done = np.zeros(self.plan.count, dtype=np.bool_)
+            self._read_receipt()
+            self._handed_before = self._handed
+            self._files = files.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
-        self.sync()
-        self._spool.close()
-        self._receipt.close()
+        with self._files:
+            self.sync()
 
     @property
     def folder(self) -> Path:
@@ -307,7 +301,6 @@ class Journal:
 
     def _read_receipt(self) -> None:
         """Take in what runs before this one wrote; a last line that was not finished is cut off."""
-        self._refused_before: set[int] = set()
         self._receipt.seek(0)
         end = 0
         for line in self._receipt:
@@ -334,6 +327,14 @@ class Journal:
                 self.progress.sent += values.get("status") == "sent"
                 self.progress.skipped += values.get("status") == "skipped"
                 self.progress.in_doubt += bool(values.get("maybeTwice"))
+
+
+def _not_opened(folder: Path, error: OSError) -> UsageError:
+    if isinstance(error, BlockingIOError):
+        return UsageError(f"another process is at work on the replay in {folder}: end it first")
+    if isinstance(error, FileNotFoundError) and error.filename == str(folder / PLAN_FILE):
+        return UsageError(f"{folder} holds no replay that can go on: there is no {PLAN_FILE}")
+    return UsageError(f"the replay in {folder} cannot be opened: {error.strerror}, {error.filename}")
 
 
 def _receipt_values(line: bytes) -> dict[str, Any] | None:

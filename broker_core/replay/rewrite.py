@@ -22,7 +22,7 @@ ORIGIN_LINK = "ORBIT_ORIGIN_ID"
 _PRODUCER_BITS = COMPRESSED | COMPRESSION_MASK | MULTI_TAGS
 _TIMED = frozenset((props.DELAY, "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"))
 _SENT_ALONE = _TIMED | {props.INNER_MULTI_DISPATCH}
-_BROKERS_OWN = frozenset((
+BROKERS_OWN = frozenset((
     props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
     props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
     props.TRANSACTION_PREPARED, props.PRODUCER_GROUP, props.INNER_MULTI_QUEUE_OFFSET,
@@ -30,6 +30,7 @@ _BROKERS_OWN = frozenset((
     "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_DEL_UNIQKEY",
     "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
 ))  # fmt: skip
+"""Properties that are not sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
 
 
 def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
-    left_out = _BROKERS_OWN
+    left_out = BROKERS_OWN
     if target.without_delay or _is_retry(item):
         left_out |= _TIMED
     kept = {name: value for name, value in item.properties.items() if name not in left_out}

@@ -125,6 +125,7 @@ class ReplayRunner:
         self._outside = outside
         self._failures_max = failures_max
         self._queues: dict[str, list[MessageQueue]] = {}
+        self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
         self._under_way: set[asyncio.Task[None]] = set()
         self._gathered: list[_Ready] = []
@@ -224,6 +225,10 @@ class ReplayRunner:
             task = asyncio.create_task(self._send(parcel), name="replay send")
             self._under_way.add(task)
             task.add_done_callback(self._ended)
+            if (parcel.queue.topic, parcel.queue.broker_name) not in self._opened:
+                # The first one connects and makes itself known: those behind it would overtake it.
+                self._opened.add((parcel.queue.topic, parcel.queue.broker_name))
+                await asyncio.wait({task})
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

@@ -192,7 +192,7 @@ def _read_lines(path: Path) -> Iterator[Row]:
 
 def _read_csv(path: Path) -> Iterator[Row]:
     csv.field_size_limit(sys.maxsize)  # bodies are longer than the 128 KiB that the library takes for a cell
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         while True:
             try:
@@ -201,7 +201,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
                     return
                 yield _typed(row, f"line {reader.line_num:,} of {path.name}")
             except csv.Error as error:
-                raise CodecError(f"line {reader.line_num:,} of {path.name} is no CSV: {error}") from error
+                raise CodecError(f"{path.name} is no CSV behind line {reader.line_num:,}: {error}") from error
 
 
 def _typed(row: dict[str, Any], where: str) -> Row:
