@@ -118,6 +118,7 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
+from broker_core.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
@@ -136,6 +137,7 @@ __all__ = [
     "FILTER_OPERATORS",
     "FILTER_STATES",
     "ORBIT_VERSION",
+    "ORIGIN_LINK",
     "PROTOCOL_VERSION",
     "AbortAtomic",
     "ActOnDelayed",
@@ -254,11 +256,13 @@ __all__ = [
     "as_message_queue",
     "emit",
     "error_from_wire",
+    "first_topic_of_retry",
     "java_string_hash",
     "parse_field",
     "parse_filter",
     "parse_object",
     "parse_properties",
     "refusal",
+    "resent_properties",
     "setting_specs",
 ]

@@ -12,25 +12,13 @@ from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.message import properties as props
+from broker_core.message.resent import TIMED, first_topic_of_retry, resent_properties
 from broker_core.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
 from broker_core.replay.item import ReplayItem
 from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
 
-ORIGIN_LINK = "ORBIT_ORIGIN_ID"
-"""Property of a replayed message: offset message id of the one it was made from."""
-
 _PRODUCER_BITS = COMPRESSED | COMPRESSION_MASK | MULTI_TAGS
-_TIMED = frozenset((props.DELAY, "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"))
-_SENT_ALONE = _TIMED | {props.INNER_MULTI_DISPATCH}
-BROKERS_OWN = frozenset((
-    props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
-    props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
-    props.TRANSACTION_PREPARED, props.PRODUCER_GROUP, props.INNER_MULTI_QUEUE_OFFSET,
-    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", "1ST_POP_TIME", "POP_CK",
-    "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_DEL_UNIQKEY",
-    "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
-))  # fmt: skip
-"""Properties that are not sent again."""
+_SENT_ALONE = TIMED | {props.INNER_MULTI_DISPATCH}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +32,7 @@ class Target:
         new_ids: A unique id of its own for each; else they keep those of their producers.
         born_now: Born when they are sent; else when the originals were.
         without_delay: To be delivered at once, also what waited for its time.
-        link: Carry `ORIGIN_LINK`.
+        link: Carry `broker_core.message.resent.ORIGIN_LINK`.
     """
 
     topic: str = ""
@@ -105,7 +93,7 @@ class Skipped(NamedTuple):
 def first_topic(item: ReplayItem) -> str:
     """The topic a message was first sent to, however often it was delayed or retried since."""
     properties = item.properties
-    found = properties.get(props.RETRY_TOPIC) or properties.get("DLQ_ORIGIN_TOPIC")
+    found = first_topic_of_retry(properties)
     if found:
         return found
     return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
@@ -130,14 +118,10 @@ def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
 
 
 def _properties(item: ReplayItem, target: Target) -> dict[str, str]:
-    left_out = BROKERS_OWN
-    if target.without_delay or _is_retry(item):
-        left_out |= _TIMED
-    kept = {name: value for name, value in item.properties.items() if name not in left_out}
+    origin_id = item.origin_id if target.link else ""
+    kept = resent_properties(item.properties, origin_id, without_delay=target.without_delay or _is_retry(item))
     if target.new_ids:
         kept.pop(props.UNIQUE_KEY, None)
-    if target.link and item.origin_id:
-        kept[ORIGIN_LINK] = item.origin_id
     return kept
 
 

@@ -39,6 +39,14 @@ PAGES: tuple[PageEntry, ...] = (
     ),
     PageEntry("tail", "Live tail", "broadcast", "Data", "gui.views.tail.view", "TailView"),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
+    PageEntry(
+        "dead_letters",
+        "Dead letters",
+        "x-circle",
+        "Consumption",
+        "gui.views.dead_letters.view",
+        "DeadLettersView",
+    ),
     PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),
     PageEntry(
         "transactions",

@@ -18,9 +18,9 @@ from broker_core.client.message import Message, RawMessage
 from broker_core.client.producer import Producer
 from broker_core.message.body import compress_body
 from broker_core.message.properties import encode_properties
+from broker_core.message.resent import ORIGIN_LINK
 from broker_core.message.sys_flag import Compression, with_compression
 from broker_core.remoting.json_body import MessageQueue
-from broker_core.replay.rewrite import ORIGIN_LINK
 from broker_core.replay_command import main
 from broker_core.search_command import main as search
 from tests.support.broker_process import CHECKOUT, running_broker

@@ -17,9 +17,10 @@ from broker_core.message.body import compress_body, decompress_body
 from broker_core.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.message.properties import encode_properties
 from broker_core.message.record import decode_record, encode_record
+from broker_core.message.resent import BROKERS_OWN, ORIGIN_LINK
 from broker_core.message.sys_flag import Compression, with_compression
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
-from broker_core.replay.rewrite import BROKERS_OWN, ORIGIN_LINK, Outgoing, Target, outgoing
+from broker_core.replay.rewrite import Outgoing, Target, outgoing
 from broker_core.search.export import exported, read_rows
 from broker_core.search.message_row import message_row
 from broker_core.search.results import Hit

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.message.resent import ORIGIN_LINK
 from broker_core.replay.item import ReplayItem
-from broker_core.replay.rewrite import ORIGIN_LINK, Outgoing, Skipped, Target, first_topic, outgoing
+from broker_core.replay.rewrite import Outgoing, Skipped, Target, first_topic, outgoing
 
 PLAIN = ReplayItem("orders", 3, 17, "ID", 2_000, 1_000, 5, 0, b"body", {"TAGS": "paid", "UNIQ_KEY": "u", "WAIT": "true"})
 DEAD = replace(

@@ -12,12 +12,13 @@ from broker_core.client.message import RawMessage, SendResult, SendStatus
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.message.batch import decode_batch
 from broker_core.message.properties import decode_properties
+from broker_core.message.resent import ORIGIN_LINK
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.journal import RECEIPT_FILE, Journal, ReplayPlan, Spool
 from broker_core.replay.pace import Pace
-from broker_core.replay.rewrite import ORIGIN_LINK, Target
+from broker_core.replay.rewrite import Target
 from broker_core.replay.runner import PARCEL_MESSAGES_MAX, SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, Surroundings
 
 QUEUES = [MessageQueue("t", "a", 0), MessageQueue("t", "a", 1)]

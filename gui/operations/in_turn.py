@@ -1,0 +1,65 @@
+"""`InTurn`: several questions one after another, as one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from broker_core.api import OrbitError
+from monitoring.sources.base import Pending
+
+T = TypeVar("T")
+Ask = Callable[[], Pending[T]]
+
+
+class InTurn(Generic[T]):
+    """A `Pending` of all answers in their order. The first error ends it; what was answered before has been told.
+
+    Args:
+        asks: Each starts one question.
+        told: Called with the number and the value of each answer.
+    """
+
+    def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
+        self._asks = asks
+        self._told = told
+        self._answers: list[T] = []
+        self._open: Pending[Any] | None = None
+        self._is_cancelled = False
+        self._is_asking = False
+
+    def then(self, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
+        """Begin; answers that are there at once do not deepen the stack."""
+        if self._is_asking:
+            return
+        self._is_asking = True
+        while len(self._answers) < len(self._asks) and not self._is_cancelled:
+            before = len(self._answers)
+            self._open = self._asks[before]()
+            self._open.then(lambda value: self._answered(value, done, failed), self._failing(failed))
+            if len(self._answers) == before:
+                break
+        self._is_asking = False
+        if len(self._answers) == len(self._asks) and not self._is_cancelled:
+            self._is_cancelled = True
+            done(self._answers)
+
+    def cancel(self) -> None:
+        """Give up what was not answered."""
+        self._is_cancelled = True
+        if self._open is not None:
+            self._open.cancel()
+
+    def _answered(self, value: T, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
+        self._answers.append(value)
+        if self._told is not None:
+            self._told(len(self._answers) - 1, value)
+        self.then(done, failed)
+
+    def _failing(self, failed: Callable[[OrbitError], None]) -> Callable[[OrbitError], None]:
+        def told(error: OrbitError) -> None:
+            if not self._is_cancelled:
+                self._is_cancelled = True
+                failed(error)
+
+        return told

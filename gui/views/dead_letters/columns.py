@@ -1,0 +1,125 @@
+"""Rows, columns and words of the Dead letters page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
+from gui.theme.tokens import State
+from monitoring.dead_letters import (
+    CONSUMED,
+    DIED_AGAIN,
+    HANDLED,
+    NEW,
+    OPEN,
+    PARKED,
+    RESENT,
+    WAITING,
+    DeadLetter,
+    GroupFigures,
+    Note,
+    WaitingRetry,
+)
+
+MARKS = {
+    NEW: ("New", State.CRITICAL),
+    OPEN: ("Open", State.WARNING),
+    PARKED: ("Parked", State.IDLE),
+    HANDLED: ("Handled", State.HEALTHY),
+    RESENT: ("Resent", State.PENDING),
+}
+PROOFS = {
+    DIED_AGAIN: ("Died again", State.CRITICAL),
+    CONSUMED: ("Consumed", State.HEALTHY),
+    WAITING: ("Not read yet", State.PENDING),
+    "unknown": ("Resent", State.PENDING),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A group with what was read of it besides the figures. ``recent`` is NaN and ``oldest_ms`` -1 where unknown."""
+
+    figures: GroupFigures
+    recent: float
+    oldest_ms: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRow:
+    """A dead letter with its note and what became of the message it was sent again as."""
+
+    letter: DeadLetter
+    note: Note
+    proof: str
+
+
+def state_of(row: LetterRow) -> tuple[str, State]:
+    """State of a dead letter in the language of the window, and its colour."""
+    word, colour = (
+        PROOFS[row.proof] if row.note.mark == RESENT and row.proof in PROOFS else MARKS.get(row.note.mark, MARKS[NEW])
+    )
+    return tr(word), colour
+
+
+def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
+    """Columns of the groups."""
+    return [
+        Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
+        Column("dead", "Dead", lambda row: count_text(row.figures.dead), sort=lambda row: row.figures.dead,
+               state=lambda row: State.CRITICAL if row.figures.dead else None, right=True, width=72),
+        Column("recent", "Last 15 min", _recent_text,
+               sort=lambda row: row.recent, right=True, width=92),
+        Column("oldest", "Oldest", lambda row: age_text(row.oldest_ms, now_ms()) if row.oldest_ms >= 0 else UNKNOWN,
+               sort=lambda row: row.oldest_ms if row.oldest_ms >= 0 else None, right=True, width=96),
+        Column("newest", "Newest",
+               lambda row: age_text(row.figures.last_died_ms, now_ms()) if row.figures.last_died_ms >= 0 else UNKNOWN,
+               sort=lambda row: row.figures.last_died_ms if row.figures.last_died_ms >= 0 else None, right=True, width=96),
+        Column("waiting", "Retries waiting", lambda row: count_text(row.waiting) if row.waiting >= 0 else UNKNOWN,
+               sort=lambda row: row.waiting if row.waiting >= 0 else None,
+               state=lambda row: State.RETRY if row.waiting > 0 else None, right=True, width=116,
+               tip=lambda _row: tr("In delay levels before their next attempt")),
+        Column("unread", "Not read yet",
+               lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
+               sort=lambda row: row.figures.unread_retries if row.figures.unread_retries >= 0 else None, right=True, width=100,
+               tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
+    ]  # fmt: skip
+
+
+def _recent_text(row: GroupRow) -> str:
+    return UNKNOWN if math.isnan(row.recent) else f"+{count_text(round(row.recent))}"
+
+
+def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[LetterRow]]:
+    """Columns of the triage grid."""
+    return [
+        Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
+               tip=lambda row: times.full(row.letter.died_ms), width=150),
+        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=150),
+        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=140),
+        Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=96),
+        Column("tries", "Tries", lambda row: count_text(row.letter.tries), sort=lambda row: row.letter.tries, right=True,
+               width=56, tip=lambda _row: tr("Deliveries that failed")),
+        Column("host", "Producer", lambda row: row.letter.host, kind=CellKind.MONO, dim=True, width=130),
+        Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
+               width=118),
+        Column("note", "Note", lambda row: row.note.text, dim=True),
+    ]  # fmt: skip
+
+
+def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:
+    """Columns of the waiting retries."""
+    return [
+        Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
+        Column("attempt", "Attempt", lambda row: str(row.attempt), sort=lambda row: row.attempt, right=True, width=76,
+               tip=lambda _row: tr("Told by its delay level: the third is that of the first retry")),
+        Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms, width=160),
+        Column("in", "In", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms, right=True,
+               width=84),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=110),
+    ]  # fmt: skip

@@ -1,0 +1,100 @@
+"""Sending dead letters again: the dialog, and the sends one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtWidgets import QWidget
+
+from broker_core.api import MessageDetail, OrbitError, SendReceipt
+from gui.operations.in_turn import InTurn
+from gui.text import count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.widgets.inputs import SegmentedControl
+from monitoring.dead_letters import DeadLetter, resend_of
+from monitoring.sources.base import ClusterSource, Pending
+
+TO_GROUP, TO_TOPIC = "group", "topic"
+
+Sent = Callable[[DeadLetter, str, SendReceipt], None]
+"""Told after each send: the dead letter, the topic it went to, the receipt."""
+
+
+class _Resend:
+    """A `Pending` of one dead letter: read whole, then sent."""
+
+    def __init__(self, source: ClusterSource, letter: DeadLetter, sent: Sent, *, to_group: bool) -> None:
+        self._source = source
+        self._letter = letter
+        self._sent = sent
+        self._to_group = to_group
+        self._read: Pending[MessageDetail] | None = None
+
+    def then(self, done: Callable[[SendReceipt], None], failed: Callable[[OrbitError], None]) -> None:
+        def read(detail: MessageDetail) -> None:
+            message = resend_of(detail, to_group=self._to_group)
+
+            def sent(receipt: SendReceipt) -> None:
+                self._sent(self._letter, message.topic, receipt)
+                done(receipt)
+
+            self._source.send_message(message).then(sent, failed)
+
+        self._read = self._source.read_message(self._letter.physical_offset)
+        self._read.then(read, failed)
+
+    def cancel(self) -> None:
+        """Nothing: a send that has begun is noted whatever becomes of the dialog."""
+
+
+def resend_dialog(
+    source: ClusterSource, theme: ThemeManager, letters: Sequence[DeadLetter], sent: Sent, parent: QWidget
+) -> ActionDialog:
+    """Ask where to send dead letters again.
+
+    Args:
+        source: Carries it out.
+        theme: Of the dialog.
+        letters: At least one, all of one group.
+        sent: Told after each send, so that what was sent is noted also when a later one fails.
+        parent: Of the dialog.
+    """
+    target = SegmentedControl([(TO_GROUP, tr("Only to {group}", group=letters[0].group)), (TO_TOPIC, tr("Original topic"))])
+    without_origin = sum(not letter.origin_topic for letter in letters)
+
+    def start() -> InTurn[SendReceipt]:
+        to_group = target.current == TO_GROUP
+        return InTurn([partial(_Resend, source, letter, sent, to_group=to_group) for letter in letters])
+
+    title = (
+        tr("Resend 1 dead letter") if len(letters) == 1 else tr("Resend {count} dead letters", count=count_text(len(letters)))
+    )
+    plan = ActionPlan(
+        title=title,
+        effects=[
+            tr("New copies are sent; the dead letters stay as proof. Each copy carries the id of its dead letter."),
+            tr("In the original topic all its groups get them again; otherwise this group alone."),
+        ],
+        verb=title,
+        start=start,
+        facts=[(tr("Group"), letters[0].group), (tr("Original topics"), _origins(letters))],
+        warning=tr("{count} do not say where they came from", count=count_text(without_origin)) if without_origin else "",
+        refusal=read_only_reason(source),
+    )
+    dialog = ActionDialog(plan, theme, parent)
+    dialog.extra.addWidget(target)
+    target.choose(TO_GROUP)
+
+    def check(_chosen: str = "") -> None:
+        blocked = target.current == TO_TOPIC and without_origin
+        dialog.set_blocked(tr("Without an original topic they can only go to the group") if blocked else "")
+
+    target.chosen.connect(check)
+    check()
+    return dialog
+
+
+def _origins(letters: Sequence[DeadLetter]) -> str:
+    return ", ".join(sorted({letter.origin_topic for letter in letters if letter.origin_topic})) or "—"

@@ -1,0 +1,248 @@
+"""Dead letters and retries: what the figures, the stored messages and a person's notes say together. Pure.
+
+A group's dead letters are in ``%DLQ%group``, its retries wait in delay levels for ``%RETRY%group`` (Source: spec broker §8.1).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, SendMessage, first_topic_of_retry, resent_properties
+from monitoring.state import ClusterState
+
+DEAD_PREFIX = "%DLQ%"
+RETRY_PREFIX = "%RETRY%"
+FIRST_RETRY_LEVEL = 3
+"""Delay level of a group's first retry; each further one takes the next."""
+NOTES_MAX = 5_000
+
+NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
+WAITING, CONSUMED, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "died again", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """Dead letters of one group.
+
+    Attributes:
+        dead: Messages in its dead letter topic that the store still has.
+        last_died_ms: When the newest of them was stored; -1 unknown.
+        unread_retries: Messages in its retry topic that it has not read; -1 unknown.
+        members: Consumers that are there; -1 none.
+    """
+
+    group: str
+    dead: int
+    last_died_ms: int
+    unread_retries: int
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One dead letter as it is stored."""
+
+    physical_offset: int
+    offset_message_id: str
+    queue_offset: int
+    died_ms: int
+    group: str
+    origin_topic: str
+    keys: str
+    tag: str
+    host: str
+    tries: int
+    body_start: bytes
+    made_from: str
+    """The message that was sent again and then died again; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRetry:
+    """A message that waits for its next attempt."""
+
+    physical_offset: int
+    group: str
+    attempt: int
+    due_ms: int
+    keys: str
+    tag: str
+
+
+def group_figures(state: ClusterState) -> list[GroupFigures]:
+    """Every group with a dead letter topic or a retry topic, those with most dead letters first."""
+    topics = {name: row for row, name in enumerate(state.catalog.topics)}
+    groups = {name: row for row, name in enumerate(state.catalog.groups)}
+    named = {name.removeprefix(prefix) for name in topics for prefix in (DEAD_PREFIX, RETRY_PREFIX) if name.startswith(prefix)}
+    found = []
+    for group in named:
+        dead = topics.get(DEAD_PREFIX + group)
+        row = groups.get(group)
+        found.append(
+            GroupFigures(
+                group=group,
+                dead=0 if dead is None else int(state.topic_kept_messages[dead]),
+                last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
+                unread_retries=_unread(state, row, topics.get(RETRY_PREFIX + group)),
+                members=-1 if row is None else int(state.group_members[row]),
+            )
+        )
+    return sorted(found, key=lambda figures: (-figures.dead, figures.group))
+
+
+def _unread(state: ClusterState, group: int | None, topic: int | None) -> int:
+    if topic is None:
+        return 0
+    catalog = state.catalog
+    lags = [
+        float(lag)
+        for owner, queue, lag in zip(catalog.position_group, catalog.position_queue, state.position_lag_messages, strict=True)
+        if owner == group and catalog.queue_topic[queue] == topic
+    ]
+    known = [lag for lag in lags if not math.isnan(lag)]
+    return int(sum(known)) if known else -1
+
+
+def dead_letter(detail: MessageDetail) -> DeadLetter:
+    """A stored dead letter."""
+    properties = detail.properties
+    return DeadLetter(
+        physical_offset=detail.physical_offset,
+        offset_message_id=detail.offset_message_id,
+        queue_offset=detail.queue_offset,
+        died_ms=detail.store_ms,
+        group=detail.topic.removeprefix(DEAD_PREFIX),
+        origin_topic=first_topic_of_retry(properties) or "",
+        keys=properties.get("KEYS", ""),
+        tag=properties.get("TAGS", ""),
+        host=detail.born_host,
+        tries=detail.reconsume_times,
+        body_start=detail.body[:2_000],
+        made_from=properties.get(ORIGIN_LINK, ""),
+    )
+
+
+def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str, int]]:
+    """Topics that most dead letters were first sent to."""
+    return Counter(letter.origin_topic for letter in letters if letter.origin_topic).most_common(count)
+
+
+def waiting_retries(page: DelayedMessages) -> list[WaitingRetry]:
+    """Retries among the messages of a delay level."""
+    columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, strict=True)
+    attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)
+    return [
+        WaitingRetry(position, topic.removeprefix(RETRY_PREFIX), attempt, due_ms, keys, tag)
+        for position, topic, due_ms, keys, tag in columns
+        if topic.startswith(RETRY_PREFIX)
+    ]
+
+
+def resend_of(detail: MessageDetail, *, to_group: bool) -> SendMessage:
+    """What sends a dead letter again: to the topic it was first sent to, or to its group alone.
+
+    A topic has all its groups get the message again; the group's retry topic has nobody else get it.
+    """
+    group = detail.topic.removeprefix(DEAD_PREFIX)
+    origin = first_topic_of_retry(detail.properties) or ""
+    properties = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
+    if to_group:
+        properties["RETRY_TOPIC"] = origin
+    return SendMessage(RETRY_PREFIX + group if to_group else origin, -1, detail.body, properties, detail.flag)
+
+
+# ---- notes -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a person noted on a dead letter, and where it was sent again.
+
+    Attributes:
+        mark: ``new``, ``open``, ``parked``, ``handled`` or ``resent``.
+        text: Their words.
+        topic, queue_id, queue_offset, at_ms: Place and time of the new message, if it was sent again.
+    """
+
+    mark: str = NEW
+    text: str = ""
+    topic: str = ""
+    queue_id: int = -1
+    queue_offset: int = -1
+    at_ms: int = -1
+
+
+class Notes:
+    """Notes by offset message id, as one JSON text; the oldest go when there are more than `NOTES_MAX`.
+
+    Args:
+        text: What `as_text` gave; anything else is no notes.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._notes: dict[str, Note] = _notes_of(text)
+
+    def of(self, message_id: str) -> Note:
+        """The note on a message."""
+        return self._notes.get(message_id, Note())
+
+    def change(self, message_id: str, **values: Any) -> Note:  # noqa: ANN401  values of any field
+        """Change some fields of a note."""
+        note = replace(self._notes.pop(message_id, Note()), **values)
+        self._notes[message_id] = note
+        for oldest in list(self._notes)[: max(0, len(self._notes) - NOTES_MAX)]:
+            del self._notes[oldest]
+        return note
+
+    def as_text(self) -> str:
+        """All notes."""
+        return json.dumps({key: asdict(note) for key, note in self._notes.items()}, ensure_ascii=False)
+
+
+def _notes_of(text: str) -> dict[str, Note]:
+    try:
+        found = json.loads(text)
+        return {str(key): Note(**values) for key, values in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def proof(note: Note, letter: DeadLetter, letters: Sequence[DeadLetter], positions: Mapping[tuple[str, int], int]) -> str:
+    """What became of the message that a dead letter was sent again as.
+
+    Args:
+        note: On the dead letter.
+        letter: The dead letter.
+        letters: Dead letters of the group that are known.
+        positions: The group's offsets by topic and queue.
+
+    Returns:
+        Empty where it was not sent again; ``died again``; ``consumed``: the group read on past it; ``waiting``; ``unknown``:
+        the group has no position there.
+    """
+    if note.queue_offset < 0:
+        return ""
+    if any(other.made_from == letter.offset_message_id for other in letters):
+        return DIED_AGAIN
+    position = positions.get((note.topic, note.queue_id), -1)
+    if position < 0:
+        return UNKNOWN
+    return CONSUMED if position > note.queue_offset else WAITING
+
+
+def group_positions(state: ClusterState, group: str) -> dict[tuple[str, int], int]:
+    """Offsets of a group by topic and queue."""
+    catalog = state.catalog
+    if group not in catalog.groups:
+        return {}
+    wanted = catalog.groups.index(group)
+    return {
+        (catalog.topics[catalog.queue_topic[queue]], catalog.queue_id[queue]): int(offset)
+        for owner, queue, offset in zip(catalog.position_group, catalog.position_queue, state.position_offset, strict=True)
+        if owner == wanted
+    }

@@ -1,0 +1,273 @@
+"""The Dead letters page: groups, triage, notes, resends and their proof; over a fake and over a real broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, RemoteError, SendMessage, SendReceipt
+from gui.operations.in_turn import InTurn
+from gui.theme.tokens import State
+from gui.views.dead_letters.columns import state_of
+from gui.views.dead_letters.view import NOTES_KEY, RETRIES_AGAIN_MS, DeadLettersView
+from monitoring.dead_letters import HANDLED, OPEN, RESENT
+from tests.support.fake_source import TAKEN_MS, FakePending, FakeSource, fake_detail, fake_page, fake_state
+
+pytestmark = [
+    pytest.mark.qt_log_level_fail("WARNING"),
+    pytest.mark.qt_log_ignore("does not support propagateSizeHints"),  # the offscreen platform, of every dialog
+]
+
+DEAD = "%DLQ%stock-worker"
+
+
+class DeadSource(FakeSource):
+    """A fake source whose messages are dead letters of stock-worker, and whose third delay level holds two retries."""
+
+    made_from: str = ""
+
+    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
+        plain = fake_detail(physical_offset)
+        topic = "orders" if plain.queue_offset % 5 == 0 else "inventory-reserve"
+        properties = {**plain.properties, "RETRY_TOPIC": topic, "ORIGIN_MESSAGE_ID": "first"}
+        if self.made_from and plain.queue_offset == 20:
+            properties[ORIGIN_LINK] = self.made_from
+        detail = replace(plain, topic=DEAD, properties=properties, reconsume_times=16, queue_id=0)
+        return self._answer("read_message", (physical_offset,), detail)
+
+    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
+        there = ["%RETRY%stock-worker", "orders", "%RETRY%payment-settle"] if level == 5 else []
+        rows = range(len(there))
+        page = DelayedMessages(
+            level=level,
+            queue_offset=list(rows),
+            physical_offset=[900 + row for row in rows],
+            due_ms=[TAKEN_MS + 1_000 * (3 - row) for row in rows],
+            store_ms=[TAKEN_MS] * len(there),
+            topic=there,
+            queue_id=[0] * len(there),
+            tag=["A"] * len(there),
+            keys=[f"key-{row}" for row in rows],
+            unique_key=[""] * len(there),
+            body_bytes=[3] * len(there),
+            next_offset=len(there),
+            max_offset=len(there) + (level == 7),
+        )
+        return self._answer("list_delayed", (level, start_offset, count), page)
+
+
+@pytest.fixture
+def source() -> DeadSource:
+    return DeadSource(fake_state())
+
+
+@pytest.fixture
+def view(show_page, source):
+    return show_page(DeadLettersView, source)
+
+
+def letter(view, offset: int):
+    return next(row for row in view.letters.rows if row.letter.queue_offset == offset)
+
+
+def select(view, *offsets: int) -> None:
+    view.letter_grid.select_key(letter(view, offsets[0]).letter.physical_offset)
+    model = view.letter_grid.view.selectionModel()
+    for offset in offsets[1:]:
+        row = view.letters.position_of(letter(view, offset).letter.physical_offset)
+        model.select(view.letters.index(row, 0), model.SelectionFlag.Select | model.SelectionFlag.Rows)
+
+
+def sends(source) -> list[SendMessage]:
+    return [arguments[0] for method, arguments in source.asked if method == "send_message"]
+
+
+def test_groups_are_counted_with_what_waits(view):
+    rows = {row.figures.group: row for row in view.groups.rows}
+    assert set(rows) == {"stock-worker", "payment-settle"}
+    stock = rows["stock-worker"]
+    assert (stock.figures.dead, stock.figures.members, stock.waiting) == (21, 4, 1)
+    assert stock.figures.last_died_ms == TAKEN_MS - 14 * 60_000
+    assert stock.oldest_ms == fake_page(fake_state(), DEAD, 0, 0, 1).store_ms[0]
+    assert [chip[0] for chip in view_chips(view)] == ["33 dead", "2 waiting"]
+
+
+def view_chips(view):
+    from gui.widgets.chip import Chip
+
+    return [(chip.text, chip.state) for chip in view.header.findChildren(Chip)]
+
+
+def test_the_worst_group_is_shown_with_its_origins(view):
+    assert view.group_grid.selected_row.figures.group == "stock-worker"
+    assert len(view.letters.rows) == 21
+    assert view.foot.text() == "21 dead letters · most from inventory-reserve 16, orders 5"
+    assert {row.letter.tries for row in view.letters.rows} == {16}
+    assert dict(view.facts.pairs())["Tries"] == "16" if callable(view.facts.pairs) else dict(view.facts.pairs)["Tries"] == "16"
+
+
+def test_what_is_known_is_not_read_again(view, source):
+    read = [arguments for method, arguments in source.asked if method == "read_message"]
+    assert len(read) == 21
+    state = fake_state(TAKEN_MS + RETRIES_AGAIN_MS)
+    view.state_changed(state)
+    assert len([1 for method, _ in source.asked if method == "read_message"]) == 21
+    asked_before = len(source.asked)
+    view.state_changed(replace(state, taken_ms=state.taken_ms + 100))
+    assert len(source.asked) == asked_before
+
+
+def test_retries_are_listed_by_their_time(view):
+    view.open({"show": "retries"})
+    assert [(row.group, row.attempt, row.due_ms - TAKEN_MS) for row in view.retries.shown_rows] == [
+        ("payment-settle", 3, 1_000),
+        ("stock-worker", 3, 3_000),
+    ]
+    assert view.foot.text() == "only the first of each delay level are listed"
+
+
+def test_a_note_is_kept_and_opens_what_was_new(view, source, show_page):
+    select(view, 3)
+    view.note.setPlainText("warehouse 7 is closed")
+    assert letter(view, 3).note.mark == OPEN
+    assert state_of(letter(view, 3)) == ("Open", State.WARNING)
+    stored = view.context.settings
+    assert "warehouse 7 is closed" in stored.value(NOTES_KEY)
+    again = show_page(DeadLettersView, source)
+    assert letter(again, 3).note.text == "warehouse 7 is closed"
+
+
+def test_several_are_marked_at_once(view):
+    select(view, 3, 4)
+    view.mark(HANDLED)
+    assert [letter(view, offset).note.mark for offset in (3, 4, 5)] == [HANDLED, HANDLED, "new"]
+
+
+def test_the_filter_looks_at_notes_too(view):
+    select(view, 7)
+    view.note.setPlainText("poison")
+    view.search.searched.emit("Poison")
+    assert [row.letter.queue_offset for row in view.letters.shown_rows] == [7]
+    view.search.searched.emit("nothing has this")
+    assert view.letters.shown_rows == []
+
+
+def test_dead_letters_are_sent_to_their_group_with_links(view, source):
+    select(view, 3, 5)
+    dialog = view.ask_resend()
+    assert dialog.go.text() == "Resend 2 dead letters"
+    dialog.go.click()
+    first, second = sends(source)
+    assert (first.topic, second.topic) == ("%RETRY%stock-worker", "%RETRY%stock-worker")
+    assert sorted((first.properties["RETRY_TOPIC"], second.properties["RETRY_TOPIC"])) == ["inventory-reserve", "orders"]
+    assert "ORIGIN_MESSAGE_ID" not in first.properties
+    ids = {letter(view, offset).letter.offset_message_id for offset in (3, 5)}
+    assert {first.properties[ORIGIN_LINK], second.properties[ORIGIN_LINK]} == ids
+    assert {letter(view, offset).note.mark for offset in (3, 5)} == {RESENT}
+
+
+def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, source):
+    select(view, 3, 5)
+    send, count = source.send_message, []
+
+    def send_one(message):
+        count.append(message)
+        if len(count) == 1:
+            return send(message)
+        return FakePending(error=RemoteError("the broker is full"))
+
+    source.send_message = send_one
+    dialog = view.ask_resend()
+    from gui.widgets.inputs import SegmentedControl
+
+    target = dialog.findChild(SegmentedControl)
+    target.choose("topic")
+    target.chosen.emit("topic")
+    dialog.go.click()
+    assert "the broker is full" in dialog.error.text
+    assert [message.topic for message in count] == ["orders", "inventory-reserve"] or [message.topic for message in count] == [
+        "inventory-reserve",
+        "orders",
+    ]
+    assert sorted(letter(view, offset).note.mark for offset in (3, 5)) == ["new", RESENT]
+    dialog.cancel.click()
+
+
+def test_the_proof_follows_the_offset_of_the_group(view, source):
+    select(view, 3)
+    source.send_message = lambda message: FakePending(SendReceipt("id", 0, 900_000, TAKEN_MS))
+    dialog = view.ask_resend()
+    from gui.widgets.inputs import SegmentedControl
+
+    target = dialog.findChild(SegmentedControl)
+    target.choose("topic")
+    target.chosen.emit("topic")
+    dialog.go.click()
+    assert letter(view, 3).proof == "waiting"
+    assert "Not read yet" in view.proof_line.text()
+    state = fake_state(TAKEN_MS + 200)
+    view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
+    assert letter(view, 3).proof == "consumed"
+    assert state_of(letter(view, 3)) == ("Consumed", State.HEALTHY)
+    source.made_from = letter(view, 3).letter.offset_message_id
+    view.refresh()
+    assert letter(view, 3).proof == "died again"
+
+
+def test_a_failure_is_told_and_tried_again(view, source):
+    source.fail_with = RemoteError("the disk is gone")
+    view.refresh()
+    source.fail_with = None
+    view.refresh()
+    assert len(view.letters.rows) == 21
+
+
+def test_without_dead_letters(show_page):
+    state = fake_state()
+    keep = [i for i, name in enumerate(state.catalog.topics) if not name.startswith("%")]
+    catalog = replace(state.catalog, topics=[name if i in keep else f"t{i}" for i, name in enumerate(state.catalog.topics)])
+    view = show_page(DeadLettersView, FakeSource(replace(state, catalog=catalog)))
+    assert view.groups.rows == []
+    assert view.letters.rows == []
+    assert view.ask_resend() is None
+
+
+def test_read_only_says_why(view, source):
+    source.read_only = True
+    select(view, 3)
+    dialog = view.ask_resend()
+    assert not dialog.go.isEnabled()
+    dialog.cancel.click()
+
+
+@pytest.mark.parametrize("name", ["groups", "letters", "retries"])
+def test_models(view, qtmodeltester, name):
+    qtmodeltester.check(getattr(view, name))
+
+
+# ---- questions in turn ----
+
+
+def test_in_turn_gives_all_answers_in_order():
+    told, done = [], []
+    asks = [partial(FakePending, number) for number in range(5_000)]
+    InTurn(asks, lambda number, value: told.append((number, value))).then(done.append, done.append)
+    assert done == [list(range(5_000))]
+    assert told[-1] == (4_999, 4_999)
+    InTurn([]).then(done.append, done.append)
+    assert done[-1] == []
+
+
+def test_in_turn_ends_with_the_first_error():
+    asked, done, failed = [], [], []
+    error = RemoteError("no")
+
+    def ask(number):
+        asked.append(number)
+        return FakePending(number, error if number == 1 else None)
+
+    InTurn([partial(ask, number) for number in range(3)]).then(done.append, failed.append)
+    assert (asked, done, failed) == ([0, 1], [], [error])
