@@ -31,6 +31,7 @@ class GroupFigures:
 
     Attributes:
         dead: Messages in its dead letter topic that the store still has.
+        end_offset: Where the first queue of its dead letter topic ends; dead letter topics have one queue.
         last_died_ms: When the newest of them was stored; -1 unknown.
         unread_retries: Messages in its retry topic that it has not read; -1 unknown.
         members: Consumers that are there; -1 none.
@@ -38,6 +39,7 @@ class GroupFigures:
 
     group: str
     dead: int
+    end_offset: int
     last_died_ms: int
     unread_retries: int
     members: int
@@ -87,12 +89,18 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
             GroupFigures(
                 group=group,
                 dead=0 if dead is None else int(state.topic_kept_messages[dead]),
+                end_offset=0 if dead is None else _end_offset(state, dead),
                 last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
                 unread_retries=_unread(state, row, topics.get(RETRY_PREFIX + group)),
                 members=-1 if row is None else int(state.group_members[row]),
             )
         )
     return sorted(found, key=lambda figures: (-figures.dead, figures.group))
+
+
+def _end_offset(state: ClusterState, topic: int) -> int:
+    places = zip(state.catalog.queue_topic, state.catalog.queue_id, state.queue_max_offset, strict=True)
+    return next((int(end) for owner, queue, end in places if owner == topic and queue == 0), 0)
 
 
 def _unread(state: ClusterState, group: int | None, topic: int | None) -> int:

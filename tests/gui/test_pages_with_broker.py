@@ -12,12 +12,16 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from broker_core.api import MessagePage
+from broker_core.client.admin import AdminClient
 from broker_core.client.atomic_producer import AbortNeededError, AtomicProducer, FencedError
 from broker_core.client.message import Message
+from broker_core.client.offsets import ConsumeFrom
 from broker_core.client.producer import Producer
+from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.remoting.json_body import MessageQueue
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE
 from gui.views.delay.view import DelayView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
@@ -327,3 +331,67 @@ def test_over_a_read_only_connection_everything_is_shown_and_nothing_is_done(sta
     with contextlib.suppress(FileNotFoundError):
         assert scene.recorded() == []
     clients.call(pay.close())
+
+
+# ---- dead letters ----
+
+
+def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients):
+    scene = start()
+    producer = scene.start(Producer(scene.name_server, "shop"))
+    poisonous = {b"bad", b"worse"}
+    seen: list[bytes] = []
+
+    def listen(messages):
+        for message in messages:
+            seen.append(message.body)
+            if message.body in poisonous:
+                raise ValueError(message.body)
+
+    async def begin():
+        async with AdminClient(scene.name_server) as admin:
+            await admin.create_topic("orders", queues=2)
+        for group, most in (("stock", 0), ("slow", 16)):
+            consumer = PushConsumer(
+                scene.name_server,
+                group,
+                {"orders": "*"},
+                listen,
+                reconsume_times_max=most,
+                consume_from=ConsumeFrom.FIRST_OFFSET,
+            )
+            await consumer.start()
+            consumers.append(consumer)
+        for body in (b"good", b"bad", b"worse"):
+            await producer.send(Message("orders", body, "paid", (body.decode(),)))
+
+    consumers: list[PushConsumer] = []
+    born_ms = scene.source.state.taken_ms
+    clients.call(begin())
+    scene.show(show_page(DeadLettersView, scene.source))
+    view = scene.view
+    scene.until(lambda: len(view.letters.rows) == 2, "the dead letters are not listed")
+    letters = {row.letter.keys: row.letter for row in view.letters.rows}
+    assert {(letter.origin_topic, letter.tag, letter.tries) for letter in letters.values()} == {("orders", "paid", 1)}
+    scene.until(lambda: len(view.retries.rows) == 2, "the retries are not listed")
+    assert {(row.group, row.attempt) for row in view.retries.rows} == {("slow", 1)}
+    assert all(row.due_ms - born_ms >= 10_000 for row in view.retries.rows)
+
+    poisonous.remove(b"bad")
+    for key in ("bad", "worse"):
+        view.letter_grid.select_key(letters[key].physical_offset)
+        scene.carry_out(view.ask_resend())
+
+    def proofs() -> dict[str, str]:
+        return {row.letter.keys: row.proof for row in view.letters.rows if not row.letter.made_from}
+
+    scene.until(lambda: proofs() == {"bad": "consumed", "worse": "died again"}, "the proof does not come")
+    assert sum(row.letter.made_from == letters["worse"].offset_message_id for row in view.letters.rows) == 1
+    assert seen.count(b"good") == 2
+
+    async def end():
+        for consumer in consumers:
+            await consumer.close()
+        await producer.close()
+
+    clients.call(end())

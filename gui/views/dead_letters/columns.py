@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -41,10 +40,10 @@ PROOFS = {
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A group with what was read of it besides the figures. ``recent`` is NaN and ``oldest_ms`` -1 where unknown."""
+    """A group with what was read of it besides the figures. -1 is unknown."""
 
     figures: GroupFigures
-    recent: float
+    recent: int
     oldest_ms: int
     waiting: int
 
@@ -73,7 +72,7 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
         Column("dead", "Dead", lambda row: count_text(row.figures.dead), sort=lambda row: row.figures.dead,
                state=lambda row: State.CRITICAL if row.figures.dead else None, right=True, width=72),
         Column("recent", "Last 15 min", _recent_text,
-               sort=lambda row: row.recent, right=True, width=92),
+               sort=lambda row: row.recent if row.recent >= 0 else None, right=True, width=92),
         Column("oldest", "Oldest", lambda row: age_text(row.oldest_ms, now_ms()) if row.oldest_ms >= 0 else UNKNOWN,
                sort=lambda row: row.oldest_ms if row.oldest_ms >= 0 else None, right=True, width=96),
         Column("newest", "Newest",
@@ -91,22 +90,23 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
 
 
 def _recent_text(row: GroupRow) -> str:
-    return UNKNOWN if math.isnan(row.recent) else f"+{count_text(round(row.recent))}"
+    return UNKNOWN if row.recent < 0 else f"+{count_text(row.recent)}"
 
 
 def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[LetterRow]]:
     """Columns of the triage grid."""
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
-               tip=lambda row: times.full(row.letter.died_ms), width=150),
-        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=150),
-        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=140),
-        Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=96),
+               tip=lambda row: times.full(row.letter.died_ms), width=104),
+        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=132),
+        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=112),
+        Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=82),
         Column("tries", "Tries", lambda row: count_text(row.letter.tries), sort=lambda row: row.letter.tries, right=True,
                width=56, tip=lambda _row: tr("Deliveries that failed")),
-        Column("host", "Producer", lambda row: row.letter.host, kind=CellKind.MONO, dim=True, width=130),
+        Column("host", "Producer", lambda row: row.letter.host.rpartition(":")[0], kind=CellKind.MONO, dim=True,
+               tip=lambda row: row.letter.host, width=100),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
-               width=118),
+               width=112),
         Column("note", "Note", lambda row: row.note.text, dim=True),
     ]  # fmt: skip
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import DelayedMessages, MessageDetail, MessagePage, OrbitError
+from broker_core.api import DelayedMessages, FoundOffset, MessageDetail, MessagePage, OrbitError
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import DEAD_PREFIX, DeadLetter, GroupFigures, WaitingRetry, dead_letter, waiting_retries
-from monitoring.sources.base import ClusterSource
+from monitoring.sources.base import ClusterSource, Pending
 from monitoring.state import ClusterState
+
+logger = logging.getLogger(__name__)
 
 LETTERS_MAX = 200
 RETRIES_MAX = 1_000
 """Read of one delay level; more are not listed, and the page says so."""
-OLDEST_MAX = 100
-"""Groups whose oldest dead letter is looked up."""
+AGES_MAX = 100
+"""Groups whose oldest and recent dead letters are looked up."""
+RECENT_MS = 15 * 60_000
+RECENT_AGAIN_MS = 30_000
 
 
 class DeadLetterReader(QObject):
@@ -27,14 +32,16 @@ class DeadLetterReader(QObject):
     Signals:
         letters_changed: ``letters`` are those of ``group``.
         retries_changed: ``retries`` are those that wait.
-        oldest_changed: ``oldest_ms`` has more groups.
-        failed: Something was not read; carries the error.
+        ages_changed: ``oldest_ms`` or ``recent`` have changed.
+        letters_failed: The dead letters were not read; carries the error.
+        retries_failed: The retries were not read; carries the error.
     """
 
     letters_changed = Signal()
     retries_changed = Signal()
-    oldest_changed = Signal()
-    failed = Signal(object)
+    ages_changed = Signal()
+    letters_failed = Signal(object)
+    retries_failed = Signal(object)
 
     def __init__(self, source: ClusterSource, parent: QObject) -> None:
         super().__init__(parent)
@@ -45,11 +52,13 @@ class DeadLetterReader(QObject):
         self.oldest_ms: dict[str, int] = {}
         self._source = source
         self._known: dict[int, DeadLetter] = {}
-        self._oldest_for: dict[str, int] = {}
+        self.recent: dict[str, int] = {}
+        """Dead letters of the last `RECENT_MS`, by group."""
+        self._ages_for: dict[str, tuple[int, int]] = {}
         self._heads: LatestQuery[MessagePage] = LatestQuery(self)
         self._details: LatestQuery[list[MessageDetail]] = LatestQuery(self)
         self._levels: LatestQuery[list[DelayedMessages]] = LatestQuery(self)
-        self._firsts: LatestQuery[list[MessagePage]] = LatestQuery(self)
+        self._ages: LatestQuery[list[MessagePage | FoundOffset]] = LatestQuery(self)
 
     def read_letters(self, group: str) -> None:
         """Read the newest dead letters of a group."""
@@ -57,7 +66,9 @@ class DeadLetterReader(QObject):
             self.group, self.letters = group, []
             self._known.clear()
         self._details.cancel()
-        self._heads.ask(self._source.browse_queue(DEAD_PREFIX + group, -1, 0, LETTERS_MAX), self._show_heads, self.failed.emit)
+        self._heads.ask(
+            self._source.browse_queue(DEAD_PREFIX + group, -1, 0, LETTERS_MAX), self._show_heads, self.letters_failed.emit
+        )
 
     def read_retries(self, state: ClusterState) -> None:
         """Read what waits in the delay levels."""
@@ -67,22 +78,26 @@ class DeadLetterReader(QObject):
             int(level) for level, pending in zip(state.delays.level, state.delays.pending, strict=True) if int(pending) > 0
         ]
         asks = [partial(self._source.list_delayed, level, 0, RETRIES_MAX) for level in levels]
-        self._levels.ask(InTurn(asks), self._show_levels, self.failed.emit)
+        self._levels.ask(InTurn(asks), self._show_levels, self._levels_failed)
 
-    def read_oldest(self, groups: Sequence[GroupFigures]) -> None:
-        """Look up when the oldest dead letter of each group died, where their number has changed."""
-        wanted = [one for one in groups[:OLDEST_MAX] if one.dead and self._oldest_for.get(one.group) != one.dead]
-        if not wanted or self._firsts.waiting:
+    def read_ages(self, groups: Sequence[GroupFigures], now_ms: int) -> None:
+        """Look up the oldest dead letter of each group and how many are recent, when their number or the time has changed."""
+        turn = now_ms // RECENT_AGAIN_MS
+        wanted = [one for one in groups[:AGES_MAX] if one.dead and self._ages_for.get(one.group) != (one.end_offset, turn)]
+        if not wanted or self._ages.waiting:
             return
-        self._oldest_for |= {one.group: one.dead for one in wanted}
-        asks = [partial(self._source.browse_queue, DEAD_PREFIX + one.group, 0, 0, 1) for one in wanted]
-        names = [one.group for one in wanted]
-        self._firsts.ask(InTurn(asks), lambda pages: self._show_firsts(names, pages), self._oldest_failed)
+        self._ages_for |= {one.group: (one.end_offset, turn) for one in wanted}
+        asks: list[Callable[[], Pending[MessagePage | FoundOffset]]] = []
+        for one in wanted:
+            topic = DEAD_PREFIX + one.group
+            asks.append(partial(self._source.browse_queue, topic, 0, 0, 1))
+            asks.append(partial(self._source.find_offset, topic, 0, now_ms - RECENT_MS))
+        self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
     def forget(self) -> None:
         """Read everything anew next time."""
         self._known.clear()
-        self._oldest_for.clear()
+        self._ages_for.clear()
 
     def _show_heads(self, page: MessagePage) -> None:
         missing = [position for position in page.physical_offset if position not in self._known]
@@ -93,17 +108,25 @@ class DeadLetterReader(QObject):
             self.letters_changed.emit()
 
         asks = [partial(self._source.read_message, position) for position in missing]
-        self._details.ask(InTurn(asks), show, self.failed.emit)
+        self._details.ask(InTurn(asks), show, self.letters_failed.emit)
 
     def _show_levels(self, pages: list[DelayedMessages]) -> None:
         self.retries = sorted((one for page in pages for one in waiting_retries(page)), key=lambda one: one.due_ms)
         self.retries_are_cut = any(page.next_offset < page.max_offset for page in pages)
         self.retries_changed.emit()
 
-    def _show_firsts(self, names: list[str], pages: list[MessagePage]) -> None:
-        self.oldest_ms |= {name: page.store_ms[0] for name, page in zip(names, pages, strict=True) if page.store_ms}
-        self.oldest_changed.emit()
+    def _show_ages(self, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:
+        for one, oldest, found in zip(groups, answers[::2], answers[1::2], strict=True):
+            if isinstance(oldest, MessagePage) and oldest.store_ms:
+                self.oldest_ms[one.group] = oldest.store_ms[0]
+            if isinstance(found, FoundOffset):
+                self.recent[one.group] = max(0, one.end_offset - found.offset)
+        self.ages_changed.emit()
 
-    def _oldest_failed(self, error: OrbitError) -> None:
-        self._oldest_for.clear()
-        self.failed.emit(error)
+    def _levels_failed(self, error: OrbitError) -> None:
+        self.retries = None
+        self.retries_failed.emit(error)
+
+    def _ages_failed(self, error: OrbitError) -> None:
+        """Leave what is shown; the next turn asks again."""
+        logger.info("the ages of dead letters were not read: %s", error.message)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
@@ -26,6 +25,7 @@ from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.code_view import CodeView
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.key_values import KeyValueList
@@ -37,7 +37,6 @@ from monitoring.dead_letters import (
     PARKED,
     RESENT,
     DeadLetter,
-    GroupFigures,
     Notes,
     WaitingRetry,
     group_figures,
@@ -49,9 +48,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 NOTES_KEY = "dead_letters/notes"
-RETRIES_AGAIN_MS = 3_000
-RECENT_MS = 15 * 60_000
-RECENT_POINTS = 60
+RETRIES_AGAIN_MS = 5_000
 LETTERS, RETRIES = "letters", "retries"
 SIDE_WIDTH = 340
 GROUPS_HEIGHT = 196
@@ -93,8 +90,8 @@ class DeadLettersView(PageView):
         self.foot = label(role="caption")
         self.side = Panel(" ")
         self.facts = KeyValueList(mono=True)
-        self.body = QPlainTextEdit()
-        self.note = QPlainTextEdit()
+        self.body = CodeView(theme, "json")
+        self.note = QLineEdit()
         self.marks = {mark: IconButton(theme, "", " ", on_click=partial(self.mark, mark)) for mark in (OPEN, PARKED, HANDLED)}
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._resend_clicked)
         self.proof_line = label(role="caption", wrap=True)
@@ -117,8 +114,8 @@ class DeadLettersView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state, self._now_ms = state, state.taken_ms
         figures = group_figures(state)
-        self.reader.read_oldest(figures)
-        if state.taken_ms - self._retries_read_ms >= RETRIES_AGAIN_MS:
+        self.reader.read_ages(figures, state.taken_ms)
+        if figures and state.taken_ms - self._retries_read_ms >= RETRIES_AGAIN_MS:
             self._retries_read_ms = state.taken_ms
             self.reader.read_retries(state)
         self._show_groups()
@@ -194,7 +191,7 @@ class DeadLettersView(PageView):
 
     def _note_changed(self) -> None:
         one = self.letter_grid.selected_row
-        text = self.note.toPlainText().strip()
+        text = self.note.text().strip()
         if one is None or text == self.notes.of(one.letter.offset_message_id).text:
             return
         mark = self.notes.of(one.letter.offset_message_id).mark
@@ -232,9 +229,7 @@ class DeadLettersView(PageView):
 
     def _build_side(self) -> None:
         self.side.setMinimumWidth(SIDE_WIDTH)
-        self.body.setReadOnly(True)
-        self.note.setFixedHeight(64)
-        self.note.setTabChangesFocus(True)
+        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         lines = QVBoxLayout()
         lines.setSpacing(10)
@@ -252,11 +247,12 @@ class DeadLettersView(PageView):
         self.letter_grid.view.selectionModel().selectionChanged.connect(lambda *_: self._show_buttons())
         self.parts.chosen.connect(self._show_part)
         self.search.searched.connect(self._filter)
-        self.note.textChanged.connect(self._note_changed)
+        self.note.editingFinished.connect(self._note_changed)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
-        self.reader.oldest_changed.connect(self._show_groups)
-        self.reader.failed.connect(self._read_failed)
+        self.reader.ages_changed.connect(self._show_groups)
+        self.reader.letters_failed.connect(self._letters_failed)
+        self.reader.retries_failed.connect(self._retries_failed)
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
@@ -283,24 +279,31 @@ class DeadLettersView(PageView):
 
     def _letters_read(self) -> None:
         self.letter_grid.set_loading(False)
+        self.letter_grid.set_error("")
         self._show_letters()
         self.letter_grid.select_first()
         self._show_side()
 
     def _retries_read(self) -> None:
+        self.retry_grid.set_error("")
         self.retries.set_rows(self.reader.retries or [])
         self._show_groups()
 
-    def _read_failed(self, error: OrbitError) -> None:
-        self._dead_for = None
+    def _letters_failed(self, error: OrbitError) -> None:
         self.letter_grid.set_loading(False)
         self.letter_grid.set_error(tr("The dead letters could not be read."), error.message, tr("Try again"), self.refresh)
+
+    def _retries_failed(self, error: OrbitError) -> None:
+        self.retries.set_rows([])
+        self.retry_grid.set_error(tr("The retries could not be read."), error.message, tr("Try again"), self.refresh)
+        self._show_groups()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show_part(self, part: str) -> None:
         self.parts.choose(part)
         self.grids.setCurrentIndex(0 if part == LETTERS else 1)
+        self.search.setVisible(part == LETTERS)
         self._show_foot()
 
     def _show_groups(self) -> None:
@@ -311,7 +314,7 @@ class DeadLettersView(PageView):
         self.groups.set_rows(
             GroupRow(
                 figures=one,
-                recent=self._recent(one),
+                recent=(self.reader.recent.get(one.group, -1) if one.dead else 0),
                 oldest_ms=self.reader.oldest_ms.get(one.group, -1) if one.dead else -1,
                 waiting=-1 if waiting is None else sum(retry.group == one.group for retry in waiting),
             )
@@ -323,14 +326,6 @@ class DeadLettersView(PageView):
         if waiting is not None:
             chips.append((tr("{count} waiting", count=count_text(len(waiting))), State.RETRY if waiting else State.IDLE))
         self.header.set_chips(chips)
-
-    def _recent(self, figures: GroupFigures) -> float:
-        """Dead letters of the last quarter of an hour, as far as the window has been recording; NaN unknown."""
-        series = self.context.history.series(f"topic:%DLQ%{figures.group}.put_rate")
-        rates = [
-            rate for rate in series.window(self._now_ms - RECENT_MS, self._now_ms, RECENT_POINTS)[1] if not math.isnan(rate)
-        ]
-        return sum(rates) * RECENT_MS / RECENT_POINTS / 1_000 if rates else math.nan
 
     def _show_letters(self) -> None:
         letters = self.reader.letters
@@ -375,10 +370,8 @@ class DeadLettersView(PageView):
             ])  # fmt: skip
             self.body.setPlainText(letter.body_start.decode("utf-8", "replace"))
         text = self.notes.of(one.letter.offset_message_id).text if one is not None else ""
-        if self.note.toPlainText().strip() != text:
-            self.note.blockSignals(True)
-            self.note.setPlainText(text)
-            self.note.blockSignals(False)
+        if self.note.text().strip() != text:
+            self.note.setText(text)
         self._show_buttons()
         self._show_proof()
 
