@@ -23,13 +23,14 @@ from broker_core.search.export import FORMATS, exported
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
 from broker_core.search.message_row import Row, message_row
-from broker_core.search.results import Hit, Outcome
+from broker_core.search.results import Hit, Outcome, Step
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.ownership import open_failed
 
 EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
 EXIT_PIPE_CLOSED = 141
+PROGRESS_INTERVAL_S = 1.0
 
 _FILTER_HELP = """\
 fields: topic queue offset position id key tag prop.NAME body body.PATH body_bytes size host born stored group state reconsume
@@ -121,10 +122,12 @@ def _pointed_at(text: str, error: FilterError) -> str:
 class _Run:
     """One search, and whether it was interrupted."""
 
-    def __init__(self, write: Callable[[Row], None]) -> None:
+    def __init__(self, write: Callable[[Row], None], *, tells_progress: bool) -> None:
         self.was_interrupted = False
         self.outcome = Outcome(0, 0, ("it did not begin",))
         self._write = write
+        self._tells_progress = tells_progress
+        self._told_s = time.monotonic()
         self._levels = DelayLevels(StoreConfig().message_delay_level)
 
     def store(self, root: Path, expression: Expression, limit: int | None) -> None:
@@ -143,6 +146,7 @@ class _Run:
             for step in search.steps():
                 for hit in step.hits:
                     self._give(hit, search.tags_code(hit.message))
+                self._tell(step)
         finally:
             signal.signal(signal.SIGINT, previous)
         assert search.outcome is not None
@@ -170,10 +174,17 @@ class _Run:
                 async for step in search.steps():
                     for hit in step.hits:
                         self._give(hit, None)
+                    self._tell(step)
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
             assert search.outcome is not None
             self.outcome = search.outcome
+
+    def _tell(self, step: Step) -> None:
+        """A line of progress now and then, while hits go to a file."""
+        if self._tells_progress and time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S:
+            self._told_s = time.monotonic()
+            _say(f"progress: scanned {step.scanned:,} of {step.total:,}, {step.found:,} hits")
 
     def _give(self, hit: Hit, unit_code: int | None) -> None:
         code = unit_code
@@ -187,7 +198,7 @@ class _Run:
 
 
 def _run(arguments: argparse.Namespace, expression: Expression, write: Callable[[Row], None]) -> _Run:
-    run = _Run(write)
+    run = _Run(write, tells_progress=arguments.out is not None)
     if arguments.store is not None:
         run.store(arguments.store, expression, arguments.limit)
     else:

@@ -187,6 +187,8 @@ class ReplayRunner:
             if left_s <= 0 and not self._is_paused:
                 return
             await self._send_gathered()
+            if self.stopped_because:  # told while sending: a wait would not hear of it
+                return
             waited_from_s = clock()
             if self._is_paused:
                 await self._outside.wait(3600.0)

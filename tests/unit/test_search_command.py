@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from broker_core import search_command
 from broker_core.search_command import main
 from tests.support.broker_process import CHECKOUT
 from tests.support.store_writer import StoreWriter
@@ -66,6 +67,21 @@ def test_a_file_gets_its_name_when_it_is_whole(root, tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("hits")] == ["hits.jsonl"]
     assert main(["--store", str(root), "queue = 1", "--out", str(tmp_path / "none" / "x")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_progress_is_told_while_a_file_is_written(root, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(search_command, "PROGRESS_INTERVAL_S", 0.0)
+    assert main(["--store", str(root), "queue = 1", "--format", "parquet", "--out", str(tmp_path / "hits.parquet")]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("progress: ")]
+    assert said[-1].startswith("progress: scanned 50 of ")
+    assert said[-1].endswith(", 17 hits")
+    assert main(["--store", str(root), "queue = 1"]) == 0
+    assert "progress" not in capsys.readouterr().err
+
+
+def test_parquet_needs_a_file(root, capsys):
+    assert main(["--store", str(root), "queue = 1", "--format", "parquet"]) == 2
+    assert "name a file" in capsys.readouterr().err
 
 
 def test_a_wrong_filter_is_pointed_at(root, capsys):

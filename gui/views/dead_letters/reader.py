@@ -102,13 +102,16 @@ class DeadLetterReader(QObject):
     def _show_heads(self, page: MessagePage) -> None:
         missing = [position for position in page.physical_offset if position not in self._known]
 
-        def show(details: list[MessageDetail]) -> None:
-            self._known |= {detail.physical_offset: dead_letter(detail) for detail in details}
-            self.letters = [self._known[position] for position in page.physical_offset]
+        def keep(_number: int, detail: MessageDetail) -> None:
+            self._known[detail.physical_offset] = dead_letter(detail)
+
+        def show(_details: list[MessageDetail]) -> None:
+            self._known = {position: self._known[position] for position in page.physical_offset}
+            self.letters = list(self._known.values())
             self.letters_changed.emit()
 
         asks = [partial(self._source.read_message, position) for position in missing]
-        self._details.ask(InTurn(asks), show, self.letters_failed.emit)
+        self._details.ask(InTurn(asks, keep), show, self.letters_failed.emit)
 
     def _show_levels(self, pages: list[DelayedMessages]) -> None:
         self.retries = sorted((one for page in pages for one in waiting_retries(page)), key=lambda one: one.due_ms)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from broker_core.api import ORIGIN_LINK, DelayedMessages
+from monitoring import dead_letters
+from monitoring.dead_letters import (
+    HANDLED,
+    OPEN,
+    RESENT,
+    Notes,
+    dead_letter,
+    group_figures,
+    group_positions,
+    proof,
+    resend_of,
+    top_origins,
+    waiting_retries,
+)
+from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
+
+PROPERTIES = {"RETRY_TOPIC": "orders", "KEYS": "k", "TAGS": "t", "DELAY": "18", "UNIQ_KEY": "u", "region": "eu"}
+DETAIL = replace(fake_detail(256), topic="%DLQ%stock-worker", properties=PROPERTIES, reconsume_times=16, flag=7)
+
+
+def test_groups_with_dead_letters_or_retries_the_worst_first():
+    figures = group_figures(fake_state())
+    assert [(one.group, one.dead, one.end_offset, one.members) for one in figures] == [
+        ("stock-worker", 21, 21, 4),
+        ("payment-settle", 12, 12, 2),
+    ]
+    # Nobody has a position in the retry topics of this state, so what is unread is not known.
+    assert [one.unread_retries for one in figures] == [-1, -1]
+
+
+def test_unread_retries_are_the_lag_of_the_group_in_its_retry_topic():
+    state = fake_state()
+    catalog = state.catalog
+    retry = catalog.queue_topic.index(catalog.topics.index("%RETRY%stock-worker"))
+    group = catalog.groups.index("stock-worker")
+    more = replace(catalog, position_group=[*catalog.position_group, group], position_queue=[*catalog.position_queue, retry])
+    changed = replace(
+        state,
+        catalog=more,
+        position_lag_messages=np.append(state.position_lag_messages, 5.0),
+        position_offset=np.append(state.position_offset, 835),
+    )
+    assert {one.group: one.unread_retries for one in group_figures(changed)} == {"stock-worker": 5, "payment-settle": -1}
+    assert group_positions(changed, "stock-worker")["%RETRY%stock-worker", 0] == 835
+    assert group_positions(changed, "nobody") == {}
+
+
+def test_a_dead_letter_and_its_origin():
+    letter = dead_letter(DETAIL)
+    assert (letter.group, letter.origin_topic, letter.keys, letter.tag, letter.tries) == (
+        "stock-worker",
+        "orders",
+        "k",
+        "t",
+        16,
+    )
+    assert letter.made_from == ""
+    assert top_origins([letter, letter, replace(letter, origin_topic="a"), replace(letter, origin_topic="")], 1) == [
+        ("orders", 2)
+    ]
+
+
+def test_a_resend_keeps_what_is_the_producers_and_links_back():
+    kept = {"KEYS": "k", "TAGS": "t", "UNIQ_KEY": "u", "region": "eu", ORIGIN_LINK: DETAIL.offset_message_id}
+    to_topic, to_group = resend_of(DETAIL, to_group=False), resend_of(DETAIL, to_group=True)
+    assert (to_topic.topic, to_topic.properties, to_topic.flag, to_topic.body) == ("orders", kept, 7, DETAIL.body)
+    assert (to_group.topic, to_group.properties) == ("%RETRY%stock-worker", {**kept, "RETRY_TOPIC": "orders"})
+
+
+@pytest.mark.parametrize(("level", "attempt"), [(1, 1), (3, 1), (4, 2), (18, 16)])
+def test_a_delay_level_tells_the_attempt(level, attempt):
+    page = DelayedMessages(
+        level, [0, 1], [10, 20], [5, 6], [1, 1], ["orders", "%RETRY%g"], [0, 0], ["", "t"], ["", "k"], ["", ""], [1, 1], 2, 2
+    )
+    (found,) = waiting_retries(page)
+    assert (found.group, found.attempt, found.due_ms, found.keys, found.tag) == ("g", attempt, 6, "k", "t")
+
+
+def test_notes_are_kept_as_text():
+    notes = Notes()
+    notes.change("A", text="warehouse 七", mark=OPEN)
+    notes.change("A", mark=HANDLED)
+    again = Notes(notes.as_text())
+    assert (again.of("A").text, again.of("A").mark, again.of("B").mark) == ("warehouse 七", HANDLED, "new")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"A": 1}', '{"A": {"colour": "red"}}'])
+def test_what_is_no_notes_is_none(text):
+    assert json.loads(Notes(text).as_text()) == {}
+
+
+def test_the_oldest_notes_go(monkeypatch):
+    monkeypatch.setattr(dead_letters, "NOTES_MAX", 3)
+    notes = Notes()
+    for name in "ABCAD":
+        notes.change(name, mark=OPEN)
+    assert list(json.loads(notes.as_text())) == ["C", "A", "D"]
+
+
+def test_proof():
+    letter = dead_letter(DETAIL)
+    note = Notes().change("x", mark=RESENT, topic="orders", queue_id=2, queue_offset=40, at_ms=TAKEN_MS)
+    assert proof(Notes().of("x"), letter, [letter], {}) == ""
+    assert proof(note, letter, [letter], {}) == "unknown"
+    assert proof(note, letter, [letter], {("orders", 2): 40}) == "waiting"
+    assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"
+    again = replace(letter, made_from=letter.offset_message_id)
+    assert proof(note, letter, [letter, again], {("orders", 2): 41}) == "died again"
