@@ -182,12 +182,12 @@ class ReplayRunner:
     async def _until(self, began_s: float, due_s: float) -> None:
         """Wait until a message is due, and while there is a pause."""
         clock = self._outside.monotonic_s
-        while not self.stopped_because:
+        while not self._is_stopping():
             left_s = began_s + self._paused_s + due_s - clock()
             if left_s <= 0 and not self._is_paused:
                 return
             await self._send_gathered()
-            if self.stopped_because:  # told while sending: a wait would not hear of it
+            if self._is_stopping():  # told while sending: a wait would not hear of it
                 return
             waited_from_s = clock()
             if self._is_paused:
@@ -195,6 +195,9 @@ class ReplayRunner:
                 self._paused_s += clock() - waited_from_s
             else:
                 await self._outside.wait(left_s)
+
+    def _is_stopping(self) -> bool:
+        return bool(self.stopped_because)
 
     def _gather(self, number: int, item: ReplayItem) -> None:
         target = self._journal.plan.target
