@@ -303,7 +303,7 @@ class Console(QObject):
         if children.preparation is not None:
             children.preparation.end()
             children.preparation.ended.connect(self._child_ended)
-        children.reports.cancel()
+        children.reports.end()
         for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
             ended.connect(self._child_ended)
         children.worker.stop()

@@ -128,7 +128,7 @@ def _life(console: Console, out: Path) -> None:
 def _run_report(console: Console, store_directory: str) -> None:
     """Let the first report of the catalogue run over the store, so that its page has a result to show."""
     runner = console.reports
-    runner.start(runner.order(reports()[0], store_directory, ()))
+    runner.start(runner.order(reports()[0], (store_directory,)))
     if not _wait(lambda: not runner.is_running, REPORT_TIMEOUT_S):
         runner.cancel()
         _wait(lambda: not runner.is_running, END_TIMEOUT_S)

@@ -19,7 +19,7 @@ from spark_reports.catalog import BEFORE, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.log_files import require_store
 from spark_reports.datasource.plan import ReadPlan, plan_read
-from spark_reports.output.folder import MANIFEST, PAGE, check_target, result_folder
+from spark_reports.output.folder import CHARTS, MANIFEST, PAGE, check_target, result_folder
 from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds, plan_of
@@ -202,7 +202,7 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
 
 def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
-    from spark_reports.output.page import render_page  # noqa: PLC0415  as above
+    from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
     from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
 
     result: ReportResult = gathered.report.result(gathered.found)
@@ -217,6 +217,8 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Pat
             facts["workbook"] = write_workbook(result.tables, folder)
         so_far = manifests.with_times(manifests.with_files(facts, result, files), progress.stages, progress.seconds)
         (folder / PAGE).write_text(render_page(result, so_far, run.spec.question), encoding="utf-8")
+        if result.charts:
+            (folder / CHARTS).write_text(charts_text(result), encoding="utf-8")
         if browser is not None:
             so_far["pdf"] = print_page(folder / PAGE, browser)
         progress.finish()

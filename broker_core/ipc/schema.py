@@ -56,6 +56,8 @@ class Ready:
     """What the user should know, e.g. that another port was taken because 9876 is in use."""
     read_only: bool = False
     """Whether requests that act are refused (`broker_core.ipc.acting`); clients are served as ever."""
+    commit_log: str = ""
+    """Directories of the commit log, apart by commas, where the store has not only its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker_core.config import BrokerConfig
+from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
 from broker_core.ipc.schema import (
     PROTOCOL_VERSION,
@@ -232,6 +232,7 @@ class _Worker:
             startup_ms=round((time.monotonic() - self._began) * 1_000),
             notice=notice,
             read_only=self._options.read_only or self._options.files_only,
+            commit_log=_spread_over(config.store),
         )
 
     async def _serve(self, engine: EmbeddedBroker | StoredEngine, history: HistoryKeeper | None) -> None:
@@ -298,3 +299,12 @@ def _exit_by_force() -> None:
     logger.error("not stopped within %d s; ending by force, the next start recovers the store", STOP_SECONDS_MAX)
     logging.shutdown()
     os._exit(FORCED_EXIT_CODE)
+
+
+def _spread_over(store: StoreConfig) -> str:
+    """Directories of a commit log that lies not only in the store's own one, apart by commas; else empty."""
+    from broker_core.store.log_places import SEPARATOR, log_directories  # noqa: PLC0415  the engine is loaded by now
+
+    usual = store.root.absolute() / "commitlog"
+    directories = log_directories(store, usual)
+    return "" if directories == [usual] else SEPARATOR.join(map(str, directories))

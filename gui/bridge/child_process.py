@@ -14,7 +14,6 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from gui.bridge.program import program
 
 CANCEL_GRACE_MS = 4_000
-"""Time a cancelled child has to end by itself before its process group is killed."""
 LINE_CHARACTERS_MAX = 64 * 1024
 ERROR_LINES_MAX = 40
 
@@ -56,7 +55,13 @@ class ChildProcess(QObject):
     line_read = Signal(str)
     ended = Signal(object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, *, grace_ms: int = CANCEL_GRACE_MS) -> None:
+        """Create without a child.
+
+        Args:
+            parent: Qt's owner.
+            grace_ms: Time a cancelled child has to end by itself before its process group is killed, in ms.
+        """
         super().__init__(parent)
         self._process: QProcess | None = None
         self._pid = 0
@@ -66,7 +71,7 @@ class ChildProcess(QObject):
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
         self._kill_timer = QTimer(self)
         self._kill_timer.setSingleShot(True)
-        self._kill_timer.setInterval(CANCEL_GRACE_MS)
+        self._kill_timer.setInterval(grace_ms)
         self._kill_timer.timeout.connect(self._kill)
 
     @property

@@ -142,7 +142,7 @@ def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRun
         return "" if demo.is_running and not demo.is_stopping else tr("the demo does not play")
 
     def cannot_report() -> str:
-        return tr("another report is running") if reports.is_running else _not_running(window)
+        return tr("too many reports wait") if reports.is_full else _not_running(window)
 
     made = [
         Action("demo.play", "Play a demo", play, "Tools", "play", blocked=cannot_play),

@@ -6,9 +6,10 @@ unknown, a line that is no progress is ignored.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -23,23 +24,35 @@ class ReportOrder:
     """What a person asks for."""
 
     spec: ReportSpec
-    store_directory: str
+    stores: tuple[str, ...]
     out_directory: str
     parameters: tuple[tuple[str, str], ...] = ()
     """Option name and value; a repeated option stands several times."""
+    commit_log: str = ""
+    """Directories of the only store's commit log, apart by commas; empty: its own."""
+    also: tuple[str, ...] = ()
+    """Further forms of the tables: jsonl, xlsx, pdf."""
 
     def arguments(self) -> list[str]:
         """Command line behind ``main.py``; the run ends when the window's end of its input is closed."""
-        options = [part for name, value in self.parameters for part in (f"--{name}", value)]
-        return [*self.command(options), "--progress", "json", "--parent-pipe"]
+        return [*self.command(), "--progress", "json", "--parent-pipe"]
 
-    def command(self, options: Sequence[str]) -> list[str]:
-        return ["report", self.spec.name, "--store", self.store_directory, "--out", self.out_directory, *options]
+    def command(self) -> list[str]:
+        """Command line without what only programs need."""
+        options = [("store", store) for store in self.stores]
+        options += [("commit-log", self.commit_log)] if self.commit_log else []
+        options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
+        return ["report", self.spec.name, *(word for name, value in options for word in _option(name, value))]
 
     def command_text(self) -> str:
         """The run as a line for a terminal."""
-        options = [part for name, value in self.parameters for part in (f"--{name}", value)]
-        return " ".join(_quoted(part) for part in ["./orbit", *self.command(options)])
+        return " ".join(_quoted(part) for part in ["./orbit", *self.command()])
+
+
+def _option(name: str, value: str) -> tuple[str, ...]:
+    """An option as words; a value that begins with a dash is joined to its name, or it would pass for an option."""
+    is_time = name in ("from", "to")  # the command line knows that -2h is one
+    return (f"--{name}={value}",) if value.startswith("-") and not is_time else (f"--{name}", value)
 
 
 def _quoted(part: str) -> str:
@@ -236,9 +249,11 @@ def _count(fields: Mapping[str, object], name: str, otherwise: int = 0) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
 
 
-def run_folder(folder: Path, report: str, at: datetime) -> Path:
-    """Where the output of a run goes: ``throughput-20261121-101502``."""
-    return folder / f"{report}-{at:%Y%m%d-%H%M%S}"
+def run_folder(folder: Path, report: str, at: datetime, taken: Collection[str] = ()) -> Path:
+    """Where the output of a run goes: ``throughput-20261121-101502``, with a number behind if that is ``taken``."""
+    name = f"{report}-{at:%Y%m%d-%H%M%S}"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return folder / next(one for one in names if str(folder / one) not in taken)
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------
@@ -292,6 +307,16 @@ class PastRun:
     topics: tuple[str, ...]
     stores: tuple[str, ...]
     seconds: float
+    commit_log: str = ""
+    """Directories of the commit log, apart by commas, where the store has not only its own."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Options that ask for the same again."""
+    also: tuple[str, ...] = ()
+    byte_count: int = -1
+    charts: str = ""
+    """File with the figures of the charts; empty for results made before there was one."""
+    notes: tuple[str, ...] = ()
+    is_sampled: bool = False
 
     @property
     def page_path(self) -> Path:
@@ -333,7 +358,36 @@ def past_run(folder: Path, text: str) -> PastRun:
         topics=_texts(_object(fields, "parameters").get("topics")),
         stores=_texts(_object(fields, "source").get("stores")),
         seconds=_number(fields, "seconds"),
+        commit_log=_commit_log(_object(fields, "source")),
+        asked=_asked(fields, asked),
+        also=_also(fields),
+        byte_count=_count(_object(fields, "source"), "bytes", -1),
+        charts=_text(fields, "charts"),
+        notes=_texts(fields.get("notes")),
+        is_sampled=_text(fields, "rows_are") == "samples",
     )
+
+
+def _asked(fields: Mapping[str, object], asked: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    parameters = _object(fields, "parameters")
+    times = [(name, _text(asked, name)) for name in ("from", "to")]
+    topics = [("topic", topic) for topic in _texts(parameters.get("topics"))]
+    own = [(name, str(value)) for name, value in _object(parameters, "values").items() if isinstance(value, str | int)]
+    return tuple((name, value) for name, value in [*times, *topics, *own] if value)
+
+
+def _commit_log(source: Mapping[str, object]) -> str:
+    """Directories that the log files of a single store were in; empty if it is the usual one alone."""
+    stores, files = _texts(source.get("stores")), [*_texts(source.get("files")), *_texts(source.get("passed_over"))]
+    folders = list(dict.fromkeys(str(Path(file).parent) for file in files if Path(file).suffix != ".db"))
+    usual = len(stores) != 1 or folders in ([], [str(Path(stores[0]) / "commitlog")])
+    return "" if usual else ",".join(folders)
+
+
+def _also(fields: Mapping[str, object]) -> tuple[str, ...]:
+    lines = any(name.endswith(".jsonl") for table in _objects(fields, "tables") for name in _texts(table.get("files")))
+    made = {"jsonl": lines, "xlsx": bool(_text(fields, "workbook")), "pdf": bool(_text(fields, "pdf"))}
+    return tuple(form for form, is_there in made.items() if is_there)
 
 
 def _headline(fields: Mapping[str, object]) -> Headline:
@@ -412,3 +466,56 @@ def cell_number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
+
+
+# ---- result charts -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSeries:
+    """One series of a chart: epoch milliseconds or names, and float values of the same number; NaN is not known."""
+
+    name: str
+    x: tuple[int | str, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultChart:
+    """A chart of a result; kinds are those of `spark_reports.reports.result.Chart`."""
+
+    name: str
+    title: str
+    kind: str
+    unit: FigureUnit
+    series: tuple[ResultSeries, ...]
+    note: str = ""
+
+
+def result_charts(text: str) -> tuple[ResultChart, ...]:
+    """Read the charts file of a result; what is no chart is left out."""
+    charts = [_chart(one) for one in _objects(_fields(text), "charts")]
+    return tuple(chart for chart in charts if chart.series)
+
+
+def _chart(fields: Mapping[str, object]) -> ResultChart:
+    unit = _text(fields, "unit")
+    series = [_series(one) for one in _objects(fields, "series")]
+    return ResultChart(
+        name=_text(fields, "name"),
+        title=_text(fields, "title"),
+        kind=_text(fields, "kind"),
+        unit=FigureUnit(unit) if unit in {one.value for one in FigureUnit} else FigureUnit.COUNT,
+        series=tuple(one for one in series if one.x),
+        note=_text(fields, "note"),
+    )
+
+
+def _series(fields: Mapping[str, object]) -> ResultSeries:
+    x, y = (value if isinstance(value := fields.get(name), list) else [] for name in ("x", "y"))
+    pairs = [(at, _float(value)) for at, value in zip(x, y, strict=False) if isinstance(at, int | str)]
+    return ResultSeries(_text(fields, "name"), tuple(at for at, _ in pairs), tuple(value for _, value in pairs))
+
+
+def _float(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")

@@ -1,11 +1,12 @@
-"""`ReportRunner`: runs one report at a time in a child process, and reads what earlier runs left, off the GUI thread."""
+"""`ReportRunner`: runs reports one after the other in a child process; reads and deletes what earlier runs left."""
 
 from __future__ import annotations
 
 import csv
 import itertools
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from gui.models.reports import (
     ManifestFault,
     PastRun,
     ReportOrder,
+    ResultChart,
     ResultRow,
     ResultTable,
     Run,
@@ -28,17 +30,21 @@ from gui.models.reports import (
     failed_run,
     new_run,
     past_run,
+    result_charts,
     run_folder,
 )
 from gui.operations.preparation import ReportPreparation
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
-from spark_reports.catalog import ReportSpec
+from spark_reports.catalog import ReportSpec, reports
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 4 * 1024 * 1024
 HISTORY_RUNS_MAX = 200
-TABLE_ROWS_MAX = 200
+TABLE_ROWS_MAX = 1_000
+WAITING_MAX = 50
+CANCEL_GRACE_MS = 1_200
+"""A cancelled report that is still there after this is killed; with its Java machine it is gone within two seconds."""
 
 
 def rising_ms() -> float:
@@ -47,10 +53,10 @@ def rising_ms() -> float:
 
 
 class ReportRunner(QObject):
-    """Starts, follows and cancels a report. GUI thread only.
+    """Starts, follows and cancels reports, one at a time; others wait in order. GUI thread only.
 
     Signals:
-        changed: The run started, went on or ended; `run` is new.
+        changed: The run started, went on or ended, or what waits is another; `run` and `waiting` are new.
         ended: A run ended; carries its `Run`.
     """
 
@@ -84,8 +90,10 @@ class ReportRunner(QObject):
         self._clock_ms = clock_ms
         self._run: Run | None = None
         self._outcome: Run | None = None
+        self._waiting: list[ReportOrder] = []
+        self._is_over = False
         self._preparation = preparation
-        self._process = process or ChildProcess(self)
+        self._process = process or ChildProcess(self, grace_ms=CANCEL_GRACE_MS)
         self._process.line_read.connect(self._line_read)
         self._process.ended.connect(self._child_ended)
 
@@ -98,14 +106,67 @@ class ReportRunner(QObject):
     def is_running(self) -> bool:
         return self._run is not None and self._run.state is RunState.RUNNING
 
+    @property
+    def waiting(self) -> tuple[ReportOrder, ...]:
+        """What runs next, in this order."""
+        return tuple(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more can be asked for until a run ends."""
+        return self.is_running and len(self._waiting) >= WAITING_MAX
+
     def now_ms(self) -> float:
         """The runner's clock, for how long a stage has taken."""
         return self._clock_ms()
 
-    def order(self, spec: ReportSpec, store_directory: str, parameters: tuple[tuple[str, str], ...]) -> ReportOrder:
+    def order(
+        self,
+        spec: ReportSpec,
+        stores: Sequence[str],
+        parameters: tuple[tuple[str, str], ...] = (),
+        *,
+        commit_log: str = "",
+        also: tuple[str, ...] = (),
+    ) -> ReportOrder:
         """An order whose output goes to a new folder."""
-        out = run_folder(self.folder, spec.name, datetime.now().astimezone())
-        return ReportOrder(spec, store_directory, str(out), parameters)
+        taken = {one.out_directory for one in self._waiting} | ({self._run.order.out_directory} if self._run else set())
+        out = run_folder(self.folder, spec.name, datetime.now().astimezone(), taken)
+        return ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also)
+
+    def order_again(self, run: PastRun) -> ReportOrder | None:
+        """What gives a result anew, over what is stored now; None if this program has no such report."""
+        spec = next((one for one in reports() if one.name == run.report), None)
+        if spec is None:
+            return None
+        return self.order(spec, run.stores, run.asked, commit_log=run.commit_log, also=run.also)
+
+    def submit(self, order: ReportOrder) -> bool:
+        """Run a report now, or when those before it have ended.
+
+        Returns:
+            Whether it was taken; False when too many wait.
+        """
+        if not self.is_running:
+            self.start(order)
+        elif self.is_full:
+            return False
+        else:
+            self._waiting.append(order)
+            self.changed.emit()
+        return True
+
+    def withdraw(self, order: ReportOrder) -> None:
+        """Take back one that waits."""
+        if order in self._waiting:
+            self._waiting.remove(order)
+            self.changed.emit()
+
+    def end(self) -> None:
+        """Cancel the run and what waits, for good; the window closes."""
+        self._is_over = True
+        self._waiting.clear()
+        self.cancel()
 
     def prepare(self) -> None:
         """Have Java's classes prepared in the background, if they are not."""
@@ -156,7 +217,9 @@ class ReportRunner(QObject):
         self._tell_task(run)
         self.changed.emit()
         self.ended.emit(run)
-        if self._preparation is not None and not self.is_running:
+        if self._waiting and not self.is_running and not self._is_over:
+            self.start(self._waiting.pop(0))
+        elif self._preparation is not None and not self.is_running:
             self._preparation.resume()
 
     def _without_last_line(self, run: Run, end: ChildEnd) -> Run:
@@ -215,6 +278,28 @@ def read_table(run: PastRun, title: str, file_name: str) -> ResultTable:
         rows = tuple(ResultRow(number, tuple(cells)) for number, cells in enumerate(itertools.islice(lines, TABLE_ROWS_MAX)))
         rest = sum(1 for _ in lines)
     return ResultTable(title, columns, rows, len(rows) + rest)
+
+
+def read_charts(run: PastRun) -> tuple[ResultChart, ...]:
+    """The charts of a result. Reads a file: not on the GUI thread.
+
+    Raises:
+        OSError: The file cannot be read, e.g. because it was removed.
+    """
+    return result_charts((run.folder / Path(run.charts).name).read_text(encoding="utf-8", errors="replace"))
+
+
+def delete_run(run: PastRun) -> PastRun:
+    """Remove the folder of a result. Not on the GUI thread.
+
+    Raises:
+        OSError: Something of it cannot be removed.
+    """
+    # Under another name first: what is half removed must not be shown as a result.
+    grave = run.folder.with_name(f".{run.folder.name}.deleted")
+    run.folder.rename(grave)
+    shutil.rmtree(grave)
+    return run
 
 
 def open_in_desktop(path: Path) -> bool:

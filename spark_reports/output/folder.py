@@ -13,6 +13,7 @@ from broker_core.errors import ReportError, UsageError
 
 MANIFEST = "manifest.json"
 PAGE = "report.html"
+CHARTS = "charts.json"
 
 
 def check_target(out: Path) -> None:

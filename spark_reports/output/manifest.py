@@ -13,6 +13,7 @@ skipped             reason, rows, bytes, damaged, store, first_offset
 headlines, findings as on the page; findings_zh: these in Chinese; notes: what one must know to read them rightly
 tables              name, title, rows, files; columns: name, title, unit of each
 page                file name of the HTML page; workbook, pdf: of those, if they were asked for
+charts              file name of the figures behind the charts; left out if there are none
 stages, seconds     time by stage, and of the whole run up to the writing of this file
 versions, master    of what made the result
 """
@@ -29,7 +30,7 @@ from datetime import UTC, datetime
 from spark_reports.catalog import ReportSpec
 from spark_reports.chinese import all_in_chinese
 from spark_reports.datasource.plan import ReadPlan
-from spark_reports.output.folder import PAGE
+from spark_reports.output.folder import CHARTS, PAGE
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.progress import StageTime
 from spark_reports.reports.result import Headline, ReportResult
@@ -112,7 +113,7 @@ def with_files(data: dict[str, object], result: ReportResult, files: dict[str, l
         }
         for table in result.tables
     ]
-    return data | {"tables": tables}
+    return data | {"tables": tables} | ({"charts": CHARTS} if result.charts else {})
 
 
 def with_times(data: dict[str, object], stages: Sequence[StageTime], seconds: float) -> dict[str, object]:

@@ -58,6 +58,14 @@ def _shown(table: Table) -> dict[str, object]:
     return {"table": table, "columns": columns, "rows": rows, "more": more}
 
 
+def charts_text(result: ReportResult) -> str:
+    """The charts of a result as JSON, for programs that draw them themselves; null is not known."""
+    charts = [asdict(chart) for chart in result.charts]
+    for one in (one for chart in charts for one in chart["series"]):
+        one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
+    return json.dumps({"charts": charts}, ensure_ascii=False)
+
+
 def _drawn(chart: Chart) -> dict[str, object]:
     """A chart for the page's program; what is not known is drawn as nothing."""
     drawn = [Series(one.name, one.x, [y if math.isfinite(y) else 0.0 for y in one.y]) for one in chart.series]

@@ -27,7 +27,7 @@ class Prepared:
         self.runner = ReportRunner(self.tasks, folder=folder, process=self.report_child, preparation=self.preparation)
 
     def run_report(self) -> None:
-        self.runner.start(self.runner.order(catalog.reports()[0], "/store", ()))
+        self.runner.start(self.runner.order(catalog.reports()[0], ("/store",)))
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from spark_reports.vocabulary import COLUMNS
 from tests.support.fake_source import READY, FakeSource
 
 SPEC = find("throughput")
-ORDER = ReportOrder(SPEC, "/data/store", "/data/out", (("from", "-1h"), ("topic", "orders"), ("topic", "pay ments")))
+ORDER = ReportOrder(SPEC, ("/data/store",), "/data/out", (("from", "-1h"), ("topic", "orders"), ("topic", "pay ments")))
 
 MANIFEST = {
     "format": 1,
@@ -122,7 +122,7 @@ def make_view(qtbot, show_page, runner):
 
 def is_read(view):
     """Whether the history on the page is that of the folder."""
-    return view.history_grid.progress.isHidden()
+    return view.history.grid.progress.isHidden()
 
 
 def leave_result(folder: Path, **changes) -> Path:
@@ -271,7 +271,7 @@ def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
 
 
 def test_a_run_is_a_task_until_it_ends(runner, child, tasks, clock, qtbot):
-    order = runner.order(SPEC, "/data/store", ())
+    order = runner.order(SPEC, ("/data/store",))
     runner.start(order)
     clock[0] = 2_000
     child.say(stage="java", done=0, total=1, rows=0)
@@ -289,7 +289,7 @@ def test_a_run_is_a_task_until_it_ends(runner, child, tasks, clock, qtbot):
 
 
 def test_cancel_stops_the_child_once_and_the_run_is_cancelled(runner, child, tasks):
-    runner.start(runner.order(SPEC, "/data/store", ()))
+    runner.start(runner.order(SPEC, ("/data/store",)))
 
     tasks.running[0].cancel()
     runner.cancel()
@@ -302,7 +302,7 @@ def test_cancel_stops_the_child_once_and_the_run_is_cancelled(runner, child, tas
 
 
 def test_a_run_lasts_until_its_process_is_gone(runner, child):
-    runner.start(runner.order(SPEC, "/data/store", ()))
+    runner.start(runner.order(SPEC, ("/data/store",)))
     runner.cancel()
 
     child.say(stage="cancelled")
@@ -310,7 +310,7 @@ def test_a_run_lasts_until_its_process_is_gone(runner, child):
     child.end(130, cancelled=True)
 
     assert not runner.is_running
-    runner.start(runner.order(SPEC, "/data/store", ()))
+    runner.start(runner.order(SPEC, ("/data/store",)))
     assert len(child.started) == 2
 
 
@@ -323,7 +323,7 @@ def test_a_run_lasts_until_its_process_is_gone(runner, child):
     ],
 )
 def test_a_child_that_ends_without_a_word_is_a_failure_with_its_reason(runner, child, tasks, end, reason):
-    runner.start(runner.order(SPEC, "/data/store", ()))
+    runner.start(runner.order(SPEC, ("/data/store",)))
 
     child.end(**end)
 
@@ -351,7 +351,7 @@ def test_run_starts_the_chosen_report_over_this_broker(make_view, qtbot, child):
     arguments = child.started[0]
     assert arguments[:4] == ["report", "throughput", "--store", READY.store_directory]
     assert arguments[6:12] == ["--from", "-1h", "--topic", "orders", "--topic", "payments"]
-    assert not view.form.run_button.isEnabled()
+    assert view.form.run_button.text() == "Run next"
     assert view.run_panel.isVisible()
 
 
@@ -364,7 +364,7 @@ def test_without_a_broker_a_folder_must_be_chosen(make_view):
     view.form.folder.setText("/data/store")
 
     assert view.form.run_button.isEnabled()
-    assert view.form.order.store_directory == "/data/store"
+    assert view.form.order.stores == ("/data/store",)
 
 
 def test_a_wrong_time_is_marked_and_blocks_the_run(make_view):
@@ -468,14 +468,14 @@ def test_without_results_the_page_says_what_to_do(make_view):
 
 def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
     view = make_view(FakeSource())
-    QAbstractItemModelTester(view.history, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    QAbstractItemModelTester(view.history.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     leave_result(runner.folder / "throughput-1")
     leave_result(runner.folder / "throughput-2", state="partial")
 
     view.refresh()
     qtbot.waitUntil(lambda: is_read(view))
 
-    assert sorted(run.state.value for run in view.history.rows) == ["complete", "partial"]
+    assert sorted(run.state.value for run in view.history.model.rows) == ["complete", "partial"]
 
 
 def test_filter_hides_cards_that_do_not_match(make_view):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
 
 from gui.models.reports import ReportOrder, parameter_values, time_fault
 from gui.operations.reports import ReportRunner
@@ -41,6 +42,8 @@ RANGE_NAMES = {
     Range.CUSTOM: "From – to",
 }
 BROKER, FOLDER = "broker", "folder"
+ALSO = {"jsonl": "JSON Lines", "xlsx": "XLSX", "pdf": "PDF"}
+"""Further forms of the tables, beside Parquet and CSV, by their option."""
 
 
 class FormPanel(Panel):
@@ -56,17 +59,19 @@ class FormPanel(Panel):
         super().__init__(parent=parent)
         self._runner = runner
         self._spec: ReportSpec | None = None
-        self._broker_store = ""
+        self._broker_store = ("", "")
         self._names: list[tuple[QLabel, str]] = []
         self._question = label(role="secondary", wrap=True)
         self.source = QComboBox()
         self.folder = QLineEdit()
+        self.commit_log = QLineEdit()
         self.browse_button = IconButton(theme, "folder-open", role="icon-box", on_click=self._browse)
         self.range = QComboBox()
         self.begin = QLineEdit()
         self.end = QLineEdit()
         self.topics = QLineEdit()
         self.own = OwnFields(theme)
+        self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
         self.hint = Notice(theme)
         self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
         self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
@@ -87,10 +92,10 @@ class FormPanel(Panel):
         self.own.show_report(spec)
         self.check()
 
-    def show_broker_store(self, directory: str) -> None:
-        """Where this broker stores; empty while it is not known."""
-        if directory != self._broker_store:
-            self._broker_store = directory
+    def show_broker_store(self, directory: str, commit_log: str = "") -> None:
+        """Where this broker stores, and the directories of its log if they are others; empty while it is not known."""
+        if (directory, commit_log) != self._broker_store:
+            self._broker_store = (directory, commit_log)
             self.check()
 
     @property
@@ -98,12 +103,15 @@ class FormPanel(Panel):
         """What would be run; None when something is missing or wrong."""
         if self._spec is None or self.fault:
             return None
-        return self._runner.order(self._spec, self._store(), tuple(self._parameters(self._spec)))
+        also = tuple(form for form, box in self.also.items() if box.isChecked())
+        return self._runner.order(
+            self._spec, self.stores, tuple(self._parameters(self._spec)), commit_log=self._commit_log(), also=also
+        )
 
     @property
     def fault(self) -> str:
         """Why the report cannot be run, in words; empty when it can."""
-        if not self._store():
+        if not self.stores:
             if self._is_broker:
                 return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
             return tr("Choose the folder of a store.")
@@ -112,7 +120,9 @@ class FormPanel(Panel):
             return tr("“{entered}” is no time. Use 2026-11-21 10:15, epoch milliseconds, or -2h.", entered=wrong)
         if self.own.fault:
             return self.own.fault
-        return tr("Another report is running.") if self._runner.is_running else ""
+        if self._commit_log() and len(self.stores) > 1:
+            return tr("Log directories can be given for one store only.")
+        return tr("Too many reports wait. Take one back first.") if self._runner.is_full else ""
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
@@ -129,6 +139,7 @@ class FormPanel(Panel):
         self._custom_line = _line(self.begin, self.end)
         form.addRow(self._name("Source"), self.source)
         form.addRow("", self._folder_line)
+        form.addRow("", self.commit_log)
         form.addRow(self._name("Range"), self.range)
         form.addRow("", self._custom_line)
         form.addRow(self._name("Topics"), self.topics)
@@ -136,6 +147,7 @@ class FormPanel(Panel):
         self.content.addWidget(self._question)
         self.content.addLayout(form)
         self.content.addWidget(self.own)
+        form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
         self.content.addWidget(self.hint)
         self.content.addLayout(row(self.copy_button, 1, self.run_button))
 
@@ -147,7 +159,7 @@ class FormPanel(Panel):
     def _connect(self) -> None:
         for choice in (self.source, self.range):
             choice.currentIndexChanged.connect(self.check)
-        for field in (self.folder, self.begin, self.end, self.topics):
+        for field in (self.folder, self.commit_log, self.begin, self.end, self.topics):
             field.textChanged.connect(self.check)
         self.own.changed.connect(self.check)
         self._runner.changed.connect(self.check)
@@ -160,16 +172,22 @@ class FormPanel(Panel):
         self.source.setItemText(1, tr("Folder of a store"))
         for index, choice in enumerate(Range):
             self.range.setItemText(index, tr(RANGE_NAMES[choice]))
-        fields = ((self.folder, "Store folder"), (self.begin, "From"), (self.end, "To"), (self.topics, "All topics"))
+        fields = (
+            (self.folder, "Store folder"), (self.commit_log, "Log directories"), (self.begin, "From"), (self.end, "To"),
+            (self.topics, "All topics"),
+        )  # fmt: skip
         for field, text in fields:
             field.setPlaceholderText(tr(text))
             field.setAccessibleName(tr(text))
         self.source.setAccessibleName(tr("Source of the messages"))
         self.range.setAccessibleName(tr("Time range"))
         self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
+        self.folder.setToolTip(tr("Several folders, apart by {separator}, are read as one", separator=os.pathsep))
+        self.commit_log.setToolTip(
+            tr("Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own")
+        )
         self.browse_button.set_tip(tr("Choose folder"))
         self.copy_button.setText(tr("Copy as command"))
-        self.run_button.setText(tr("Run"))
         if self._spec is not None:
             self.show_report(self._spec)
         self.check()
@@ -184,8 +202,16 @@ class FormPanel(Panel):
     def _custom(self) -> bool:
         return Range(self.range.currentData()) is Range.CUSTOM
 
-    def _store(self) -> str:
-        return self._broker_store if self._is_broker else self.folder.text().strip()
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """Store directories as entered; none while there is none."""
+        text = self._broker_store[0] if self._is_broker else self.folder.text()
+        parts = [text] if self._is_broker else text.split(os.pathsep)
+        return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+    def _commit_log(self) -> str:
+        text = self._broker_store[1] if self._is_broker else self.commit_log.text()
+        return ",".join(part.strip() for part in text.split(",") if part.strip())
 
     def _parameters(self, spec: ReportSpec) -> list[tuple[str, str]]:
         chosen = Range(self.range.currentData())
@@ -203,20 +229,22 @@ class FormPanel(Panel):
 
     def check(self) -> None:
         """Say whether the report can be run, and what it will read."""
-        self._form.setRowVisible(self._folder_line, not self._is_broker)
+        for field in (self._folder_line, self.commit_log):
+            self._form.setRowVisible(field, not self._is_broker)
         self._form.setRowVisible(self._custom_line, self._custom and self._form.isRowVisible(self.range))
-        for field in (self.begin, self.end):
-            valid = "false" if time_fault(field.text()) else ""
-            if field.property("valid") != valid:
-                field.setProperty("valid", valid)
-                repolish(field)
+        for time in (self.begin, self.end):
+            valid = "false" if time_fault(time.text()) else ""
+            if time.property("valid") != valid:
+                time.setProperty("valid", valid)
+                repolish(time)
         fault = self.fault
         self.run_button.setEnabled(not fault)
         self.copy_button.setEnabled(bool(self._spec) and not fault)
-        if fault and not self._runner.is_running:
+        self.run_button.setText(tr("Run next") if self._runner.is_running else tr("Run"))
+        if fault:
             self._say(fault, "", State.WARNING)
         else:
-            self._say(tr("Files are read directly, no load on the broker."), self._store(), State.INFO)
+            self._say(tr("Files are read directly, no load on the broker."), "\n".join(self.stores), State.INFO)
 
     def _say(self, title: str, text: str, state: State) -> None:
         self.hint.set(title, text, state)
@@ -236,15 +264,19 @@ class FormPanel(Panel):
             QGuiApplication.clipboard().setText(order.command_text())
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, tr("Folder of a store"), self.folder.text())
+        dialog = QFileDialog(self, tr("Folder of a store"), self.stores[-1] if self.stores else "")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self.folder.setText)
+        dialog.fileSelected.connect(self._add_folder)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
+    def _add_folder(self, path: str) -> None:
+        given = self.folder.text().strip(f" {os.pathsep}")
+        self.folder.setText(f"{given}{os.pathsep}{path}" if given and path not in self.stores else path)
 
-def _line(*widgets: QWidget) -> QWidget:
+
+def _line(*widgets: QWidget | int) -> QWidget:
     made = QWidget()
     made.setLayout(row(*widgets))
     return made

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+import math
+from collections.abc import Sequence
 
-from gui.models.reports import Headline, PastRun, ResultRow, ResultTable
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QTabBar, QVBoxLayout, QWidget
+
+from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable
 from gui.models.table import ColumnTableModel
-from gui.text import TimeZoneChoice, count_text, duration_text, tr
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
+from gui.views.reports.charts_panel import ChartsPanel
 from gui.views.reports.columns import RUN_STATES, figure_text, range_text, result_columns
-from gui.views.reports.words import report_text
+from gui.views.reports.words import report_text, report_texts
+from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -22,29 +27,46 @@ FINDINGS_SHOWN_MAX = 4
 
 
 class ResultPanel(Panel):
-    """Headlines, findings, the first table, and the way to all of it.
+    """Headlines, findings, charts and tables, and the way to all of it.
 
     Signals:
         page_wanted: Open the page of the result; carries its `PastRun`.
         folder_wanted: Open the folder of the result; carries the same.
+        again_wanted: Run the same again; carries the same.
+        compare_wanted: Show the result beside the one before it; carries the same.
+        table_wanted: A table is to be read; carries the `PastRun`, the title and the file name.
     """
 
     page_wanted = Signal(object)
     folder_wanted = Signal(object)
+    again_wanted = Signal(object)
+    compare_wanted = Signal(object)
+    table_wanted = Signal(object, str, str)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
+    ) -> None:
         super().__init__(" ", flush=True, parent=parent)
         self._theme = theme
         self._times = times
         self._run: PastRun | None = None
+        self._before: PastRun | None = None
         self._table: ResultTable | None = None
         self.chip = Chip(theme)
         self.page_button = IconButton(theme, "arrow-square-out", " ", role="small", on_click=self._open_page)
         self.folder_button = IconButton(theme, "folder-open", " ", role="small", on_click=self._open_folder)
+        self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self._again)
+        self.compare_button = IconButton(theme, "arrows-left-right", " ", role="small", on_click=self._compare)
         self.headlines = QHBoxLayout()
         self.findings = label(wrap=True, selectable=True)
         self.manifest = label(role="caption", wrap=True, selectable=True)
-        self.table_title = label(role="panel-title")
+        self.table_title = label(role="caption")
+        self.sections = QTabBar()
+        self.sections.setExpanding(False)
+        self.sections.setDrawBase(False)
+        self.charts = ChartsPanel(theme, times, time_range)
+        self._table_page = QWidget()
+        self._pages = QStackedLayout()
         self.placeholder = Placeholder(theme)
         self._body = QWidget()
         self._table_place = QVBoxLayout()
@@ -63,8 +85,19 @@ class ResultPanel(Panel):
 
     def show_run(self, run: PastRun | None) -> None:
         """Show a result; None says that there is none yet."""
-        self._run, self._table = run, None
+        self._run, self._before, self._table = run, None, None
+        self.charts.show_charts((), -1)
         self._show()
+        self._fill_sections()
+
+    def show_before(self, before: PastRun | None) -> None:
+        """Show the figures beside those of an earlier result; None: alone."""
+        self._before = before
+        self._show()
+
+    def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
+        """Show the charts of the result."""
+        self.charts.show_charts(charts, now_ms)
 
     def show_table(self, table: ResultTable) -> None:
         """Show a table of the result."""
@@ -81,13 +114,19 @@ class ResultPanel(Panel):
         """Write all texts anew."""
         self.page_button.setText(tr("Open page"))
         self.folder_button.setText(tr("Open folder"))
+        self.again_button.setText(tr("Run again"))
+        self.compare_button.setText(tr("Compare"))
+        self.compare_button.setToolTip(tr("Figures beside those of the run before"))
+        self.sections.setAccessibleName(tr("Parts of the result"))
+        self.charts.retranslate()
+        self._write_sections()
         self.placeholder.show_empty(tr("No report has been run here yet. Choose one and run it."))
         self._show()
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for widget in (self.chip, self.page_button, self.folder_button):
+        for widget in (self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button):
             self.add_action(widget)
         self.headlines.setContentsMargins(0, 0, 0, 0)
         self.headlines.setSpacing(0)
@@ -96,9 +135,17 @@ class ResultPanel(Panel):
         words.setSpacing(6)
         words.addWidget(self.findings)
         words.addWidget(self.manifest)
+        table = QVBoxLayout(self._table_page)
+        table.setContentsMargins(0, 0, 0, 0)
+        table.setSpacing(0)
         title = QHBoxLayout()
-        title.setContentsMargins(14, 8, 14, 8)
+        title.setContentsMargins(14, 6, 14, 6)
         title.addWidget(self.table_title)
+        table.addLayout(title)
+        table.addLayout(self._table_place, 1)
+        self._pages.addWidget(self.charts)
+        self._pages.addWidget(self._table_page)
+        self.sections.currentChanged.connect(self._section_chosen)
         lines = QVBoxLayout(self._body)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
@@ -107,8 +154,8 @@ class ResultPanel(Panel):
         lines.addWidget(Line())
         lines.addLayout(words)
         lines.addWidget(Line())
-        lines.addLayout(title)
-        lines.addLayout(self._table_place, 1)
+        lines.addWidget(self.sections)
+        lines.addLayout(self._pages, 1)
         self.content.setSpacing(0)
         self.content.addWidget(self._body, 1)
         self.content.addWidget(self.placeholder, 1)
@@ -118,9 +165,9 @@ class ResultPanel(Panel):
         run = self._run
         self._body.setVisible(run is not None)
         self.placeholder.setVisible(run is None)
-        for button in (self.page_button, self.folder_button):
+        for button in (self.page_button, self.folder_button, self.again_button, self.compare_button):
             button.setVisible(run is not None)
-        self._show_headlines(run.headlines if run is not None else ())
+        self._show_headlines(run)
         self._show_table()
         if run is None:
             self.set_title(tr("Result"), "")
@@ -129,7 +176,8 @@ class ResultPanel(Panel):
         self.set_title(tr(run.title), range_text(run.found_from_ms, run.found_to_ms, self._times))
         word, state = RUN_STATES[run.state]
         self.chip.set(tr(word), state)
-        self.findings.setText("\n".join(map(report_text, run.findings[:FINDINGS_SHOWN_MAX])))
+        self.findings.setText("\n".join(report_texts(run.findings[:FINDINGS_SHOWN_MAX])))
+        self.findings.setToolTip("\n".join(report_texts(run.findings[FINDINGS_SHOWN_MAX:])))
         self.manifest.setText(self._manifest_text(run))
 
     def _manifest_text(self, run: PastRun) -> str:
@@ -139,23 +187,60 @@ class ResultPanel(Panel):
                 at=self._times.full(run.created_ms).partition(".")[0],
                 took=duration_text(run.seconds * 1_000),
             ),
-            tr("{count} messages read", count=count_text(run.rows_read)),
+            tr("{count} samples read" if run.is_sampled else "{count} messages read", count=count_text(run.rows_read)),
             tr("{count} skipped", count=count_text(run.rows_skipped)),
         ]
-        reasons = ", ".join(f"{reason}: {count_text(rows)}" for reason, rows in run.skipped if rows)
-        return " · ".join(parts) + (f" ({reasons})" if reasons else "")
+        reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
+        text = " · ".join(parts) + (f" ({reasons})" if reasons else "")
+        if self._before is not None:
+            at = self._times.full(self._before.created_ms).partition(".")[0]
+            text += "\n" + tr("Beside the run of {at}, {count} messages", at=at, count=count_text(self._before.rows_read))
+        return "\n".join([text, *report_texts(run.notes)])
 
-    def _show_headlines(self, headlines: tuple[Headline, ...]) -> None:
+    def _show_headlines(self, run: PastRun | None) -> None:
         while self.headlines.count():
             item = self.headlines.takeAt(0)
             widget = item.widget() if item is not None else None
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        for place, headline in enumerate(headlines):
+        before = {} if self._before is None else {one.label: one for one in self._before.headlines}
+        for place, headline in enumerate(run.headlines if run is not None else ()):
             if place:
                 self.headlines.addWidget(Line(vertical=True))
-            self.headlines.addWidget(_Figure(headline), 1)
+            note = change_text(headline, before.get(headline.label)) if before else report_text(headline.note)
+            self.headlines.addWidget(_Figure(headline, note), 1)
+
+    def _fill_sections(self) -> None:
+        run = self._run
+        with QSignalBlocker(self.sections):
+            while self.sections.count():
+                self.sections.removeTab(0)
+            for _ in self._section_titles():
+                self.sections.addTab("")
+        self._write_sections()
+        if run is not None and self.sections.count():
+            self._section_chosen(self.sections.currentIndex())
+
+    def _section_titles(self) -> list[str]:
+        if self._run is None:
+            return []
+        return (["Charts"] if self._run.charts else []) + [title for title, _ in self._run.tables]
+
+    def _write_sections(self) -> None:
+        for place, title in enumerate(self._section_titles()[: self.sections.count()]):
+            self.sections.setTabText(place, tr(title))
+
+    def _section_chosen(self, place: int) -> None:
+        run = self._run
+        if run is None or place < 0:
+            return
+        number = place - bool(run.charts)
+        self._pages.setCurrentIndex(0 if number < 0 else 1)
+        if number >= 0:
+            self._table = None
+            self._show_table()
+            self.table_wanted.emit(run, *run.tables[number])
 
     def _show_table(self) -> None:
         grid, self._grid = self._grid, None
@@ -164,7 +249,7 @@ class ResultPanel(Panel):
             grid.hide()
             grid.deleteLater()
         table = self._table
-        self.table_title.setText(tr(table.title) if table is not None else "")
+        self.table_title.setText(self._rows_text(table) if table is not None else "")
         if table is None:
             return
         model: ColumnTableModel[ResultRow] = ColumnTableModel(
@@ -176,6 +261,23 @@ class ResultPanel(Panel):
         model.set_rows(table.rows)
         self._table_place.addWidget(self._grid)
 
+    @staticmethod
+    def _rows_text(table: ResultTable) -> str:
+        if table.row_count <= len(table.rows):
+            return tr("{title}: {count} rows", title=tr(table.title), count=count_text(table.row_count))
+        return tr(
+            "{title}: the first {shown} of {count} rows", title=tr(table.title), shown=count_text(len(table.rows)),
+            count=count_text(table.row_count),
+        )  # fmt: skip
+
+    def _again(self) -> None:
+        if self._run is not None:
+            self.again_wanted.emit(self._run)
+
+    def _compare(self) -> None:
+        if self._run is not None:
+            self.compare_wanted.emit(self._run)
+
     def _open_page(self) -> None:
         if self._run is not None:
             self.page_wanted.emit(self._run)
@@ -185,12 +287,24 @@ class ResultPanel(Panel):
             self.folder_wanted.emit(self._run)
 
 
+def change_text(now: Headline, before: Headline | None) -> str:
+    """How a figure compares with the one before: ``before 1,200, −16.7 %``."""
+    if before is None or math.isnan(before.value):
+        return tr("before: {value}", value=UNKNOWN)
+    value = figure_text(before.value, before.unit)
+    if math.isnan(now.value) or not before.value:
+        return tr("before: {value}", value=value)
+    change = (now.value - before.value) / abs(before.value)
+    sign = "+" if change > 0 else "−" if change < 0 else "±"
+    return tr("before: {value}, {change}", value=value, change=f"{sign}{abs(change) * 100:,.1f} %")
+
+
 class _Figure(QWidget):
-    def __init__(self, headline: Headline) -> None:
+    def __init__(self, headline: Headline, note: str) -> None:
         super().__init__()
         lines = QVBoxLayout(self)
         lines.setContentsMargins(14, 10, 14, 10)
         lines.setSpacing(1)
         lines.addWidget(label(figure_text(headline.value, headline.unit), "headline"))
-        lines.addWidget(ElidedLabel(tr(headline.label)))
-        lines.addWidget(ElidedLabel(report_text(headline.note), "caption"))
+        lines.addWidget(ElidedLabel(report_text(headline.label)))
+        lines.addWidget(ElidedLabel(note, "caption"))

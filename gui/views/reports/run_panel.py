@@ -1,17 +1,17 @@
-"""`RunPanel`: the stages of a run, and how it ended."""
+"""`RunPanel`: the stages of a run, how it ended, and what waits behind it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 
-from gui.models.reports import Run, RunState, Stage, StageState
+from gui.models.reports import ReportOrder, Run, RunState, Stage, StageState
 from gui.text import count_text, rate_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.reports.columns import RUN_STATES
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -31,10 +31,12 @@ class RunPanel(Panel):
     Signals:
         cancel_wanted: Stop it.
         again_wanted: Run the same again.
+        withdraw_wanted: Take back one that waits; carries its `ReportOrder`.
     """
 
     cancel_wanted = Signal()
     again_wanted = Signal()
+    withdraw_wanted = Signal(object)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
@@ -53,6 +55,13 @@ class RunPanel(Panel):
         self.content.addLayout(self._stages)
         self.content.addWidget(self.fault)
         self.content.addWidget(self.total)
+        self._waiting: tuple[ReportOrder, ...] = ()
+        self.waiting_title = label(role="secondary")
+        self.waiting_title.hide()
+        self._queue = QVBoxLayout()
+        self._queue.setSpacing(2)
+        self.content.addWidget(self.waiting_title)
+        self.content.addLayout(self._queue)
 
     def show_run(self, run: Run, now_ms: float) -> None:
         """Show how far a run is. ``now_ms`` is on the clock of the run."""
@@ -69,6 +78,38 @@ class RunPanel(Panel):
         self._show_fault(run)
         self.total.setText(self._total_text(run, now_ms))
         self.total.setVisible(bool(self.total.text()))
+
+    def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
+        """Show what runs next."""
+        self.waiting_title.setVisible(bool(orders))
+        self.waiting_title.setText(tr("Waiting: {count}", count=count_text(len(orders))))
+        if orders == self._waiting:
+            return
+        self._waiting = orders
+        while self._queue.count():
+            item = self._queue.takeAt(0)
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for order in orders:
+            self._queue.addWidget(self._waiting_line(order))
+
+    def _waiting_line(self, order: ReportOrder) -> QWidget:
+        made = QWidget()
+        take_back = IconButton(
+            self._theme, "x", tip=tr("Take back"), on_click=lambda: self.withdraw_wanted.emit(order), parent=made
+        )
+        name = ElidedLabel(tr(order.spec.title))
+        line = row(IconLabel(self._theme, "hourglass", "text_3", 14), name, take_back)
+        line.setStretch(1, 1)
+        made.setLayout(line)
+        return made
+
+    def retranslate(self) -> None:
+        """Write the queue anew; runs are shown anew by the page."""
+        orders, self._waiting = self._waiting, ()
+        self.show_waiting(orders)
 
     def _show_stages(self, run: Run, now_ms: float) -> None:
         while len(self._lines) < len(run.stages):

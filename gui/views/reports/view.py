@@ -4,37 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QScrollArea, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedLayout, QVBoxLayout, QWidget
 
-from gui.models.reports import PastRun, ReportOrder, ResultTable, Run, RunState
-from gui.models.table import ColumnTableModel
+from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
 from gui.operations.queries import BackgroundCall
-from gui.operations.reports import open_in_desktop, read_history, read_table
+from gui.operations.reports import open_in_desktop, read_charts, read_table
 from gui.text import age_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.reports.catalog_panel import CatalogPanel
-from gui.views.reports.columns import run_columns
 from gui.views.reports.form_panel import FormPanel
+from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
-from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SearchField
-from gui.widgets.panel import Panel
+from gui.widgets.inputs import SearchField, SegmentedControl
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
 
 SIDE_WIDTH = 392
 SEARCH_WIDTH = 180
-HISTORY_HEIGHT_MIN = 140
-CATALOG_HEIGHT = 250
+CATALOG, RESULT = "catalogue", "result"
 
 
 class ReportsView(PageView):
-    """Catalogue and result on the left; form, run and history on the right."""
+    """Catalogue or result on the left; form, run and history on the right."""
 
     page_id = "reports"
     title = "Reports"
@@ -44,21 +40,18 @@ class ReportsView(PageView):
         super().__init__(context, parent)
         theme, self._runner = context.theme, context.reports
         self._spec = reports()[0]
-        self._wanted_folder: Path | None = None
-        self._history_call = BackgroundCall(self)
         self._table_call = BackgroundCall(self)
+        self._charts_call = BackgroundCall(self)
+        self.parts = SegmentedControl([(CATALOG, " "), (RESULT, " ")])
+        self.header.add_action(self.parts)
         self.search = SearchField(theme, " ")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
         self.catalog = CatalogPanel(theme, reports())
-        self.result = ResultPanel(theme, context.times)
+        self.result = ResultPanel(theme, context.times, context.time_range)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
-        self.history: ColumnTableModel[PastRun] = ColumnTableModel(
-            run_columns(context.times), lambda run: run.folder.name, parent=self
-        )
-        self.history_grid = DataGrid(self.history, theme)
-        self.history_panel = Panel(" ", flush=True)
+        self.history = HistoryPanel(theme, context.times, self._runner.folder)
         self._build()
         self._connect()
         self.retranslate()
@@ -87,9 +80,7 @@ class ReportsView(PageView):
         self._show_store()
 
     def refresh(self) -> None:
-        folder = self._runner.folder
-        self.history_grid.set_loading(True)
-        self._history_call.start(lambda: read_history(folder))
+        self.history.refresh()
 
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -97,12 +88,11 @@ class ReportsView(PageView):
 
     def retranslate(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
+        self.parts.set_text(CATALOG, tr("Catalogue"))
+        self.parts.set_text(RESULT, tr("Result"))
         self.search.setPlaceholderText(tr("Filter reports"))
         self.search.setAccessibleName(tr("Filter reports"))
-        self.history_panel.set_title(tr("History"), str(self._runner.folder))
-        self.history_grid.set_empty(tr("No report has been run here yet."))
-        self.history.all_texts_changed()
-        for part in (self.catalog, self.result, self.form):
+        for part in (self.catalog, self.result, self.form, self.history, self.run_panel):
             part.retranslate()
         self._show_run()
 
@@ -116,10 +106,15 @@ class ReportsView(PageView):
             self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
 
+    def show_part(self, part: str) -> None:
+        """Show the catalogue or the result."""
+        self.parts.choose(part)
+        self._left.setCurrentIndex(0 if part == CATALOG else 1)
+
     def run(self, order: ReportOrder) -> None:
-        """Run a report unless one runs."""
-        if not self._runner.is_running:
-            self._runner.start(order)
+        """Run a report, after those that were asked for before."""
+        if not self._runner.submit(order):
+            self.context.notify(tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
     def open_page(self, run: PastRun) -> None:
         """Open the page of a result in the browser."""
@@ -142,22 +137,16 @@ class ReportsView(PageView):
         shelf.setWidgetResizable(True)
         shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._shelf = shelf
-        left = QSplitter(Qt.Orientation.Vertical)
-        left.setChildrenCollapsible(False)
-        left.addWidget(shelf)
-        left.addWidget(self.result)
-        left.setStretchFactor(1, 1)
-        left.setSizes([CATALOG_HEIGHT, 2 * CATALOG_HEIGHT])
-        self.history_panel.content.addWidget(self.history_grid)
-        self.history_panel.setMinimumHeight(HISTORY_HEIGHT_MIN)
-        self.history_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self._left = QStackedLayout()
+        self._left.addWidget(shelf)
+        self._left.addWidget(self.result)
         side = QWidget()
         right = QVBoxLayout(side)
         right.setContentsMargins(0, 0, 0, 0)
         right.setSpacing(Size.GAP)
         right.addWidget(self.form)
         right.addWidget(self.run_panel)
-        right.addWidget(self.history_panel, 1)
+        right.addWidget(self.history, 1)
         scroll = QScrollArea()
         scroll.setWidget(side)
         scroll.setWidgetResizable(True)
@@ -165,25 +154,36 @@ class ReportsView(PageView):
         scroll.setFixedWidth(SIDE_WIDTH)
         columns = QHBoxLayout()
         columns.setSpacing(Size.GAP)
-        columns.addWidget(left, 1)
+        columns.addLayout(self._left, 1)
         columns.addWidget(scroll)
         self.content.addLayout(columns, 1)
 
     def _connect(self) -> None:
         self.search.searched.connect(lambda text: self.catalog.show_filter(text.casefold().split()))
+        self.search.searched.connect(lambda _text: self.show_part(CATALOG))
+        self.parts.chosen.connect(self.show_part)
         self.catalog.chosen.connect(self.choose)
         self.form.run_wanted.connect(self.run)
         self.run_panel.cancel_wanted.connect(self._runner.cancel)
         self.run_panel.again_wanted.connect(self._run_again)
         self.result.page_wanted.connect(self.open_page)
         self.result.folder_wanted.connect(self.open_folder)
-        self.history_grid.selected.connect(self._past_selected)
-        self.history_grid.activated.connect(self.open_page)
-        self.history_grid.menu_asked.connect(self._open_menu)
+        self.run_panel.withdraw_wanted.connect(self._runner.withdraw)
+        self.result.again_wanted.connect(self._again)
+        self.result.compare_wanted.connect(self._compare)
+        self.history.was_read.connect(self._show_last)
+        self.history.selected.connect(self._past_selected)
+        self.history.shown.connect(lambda run: self._past_selected(run, shown=True))
+        self.history.page_wanted.connect(self.open_page)
+        self.history.folder_wanted.connect(self.open_folder)
+        self.history.compare_wanted.connect(self._compare)
+        self.history.again_wanted.connect(self._again)
+        self.history.failed.connect(lambda text: self.context.notify(text, state=State.WARNING))
         self._runner.changed.connect(self._show_run)
         self._runner.ended.connect(self._run_ended)
-        self._history_call.done.connect(self._history_read)
-        self._history_call.failed.connect(self._history_failed)
+        self._charts_call.done.connect(self._charts_read)
+        self._charts_call.failed.connect(self._charts_failed)
+        self.result.table_wanted.connect(self._read_table)
         self._table_call.done.connect(self._table_read)
         self._table_call.failed.connect(self._table_failed)
         self.context.times.changed.connect(self._zone_changed)
@@ -192,26 +192,37 @@ class ReportsView(PageView):
 
     def _show_store(self) -> None:
         ready = self.context.source.ready
-        self.form.show_broker_store(ready.store_directory if ready is not None else "")
+        self.form.show_broker_store(*(("", "") if ready is None else (ready.store_directory, ready.commit_log)))
 
     def _show_run(self) -> None:
         run = self._runner.run
         self.run_panel.setVisible(run is not None)
+        self.run_panel.show_waiting(self._runner.waiting)
         if run is not None:
             self.run_panel.show_run(run, self._runner.now_ms())
 
     def _run_again(self) -> None:
         run = self._runner.run
         if run is not None:
-            self.run(self._runner.order(run.order.spec, run.order.store_directory, run.order.parameters))
+            order = run.order
+            self.run(
+                self._runner.order(order.spec, order.stores, order.parameters, commit_log=order.commit_log, also=order.also)
+            )
+
+    def _again(self, run: PastRun) -> None:
+        order = self._runner.order_again(run)
+        if order is None:
+            self.context.notify(tr("This program has no report “{name}”.", name=run.report), state=State.WARNING)
+        else:
+            self.run(order)
 
     def _run_ended(self, run: Run) -> None:
         title = tr(run.order.spec.title)
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
-            self._wanted_folder = Path(run.order.out_directory)
             words = tr("{title}: {count} messages read", title=title, count=count_text(run.rows))
             self.context.notify(words, state=State.HEALTHY, action=tr("Show"), on_action=self._show_page)
-            self.refresh()
+            self.history.refresh(Path(run.order.out_directory))
+            self.show_part(RESULT)
         elif run.state is RunState.FAILED:
             self.context.notify(tr("{title} was not made: {reason}", title=title, reason=run.error), state=State.CRITICAL)
 
@@ -220,15 +231,6 @@ class ReportsView(PageView):
 
     # ---- history and result --------------------------------------------------------------------------------------------
 
-    def _history_read(self, runs: list[PastRun]) -> None:
-        self.history_grid.set_loading(False)
-        self.history_grid.set_error("")
-        self.history.set_rows(runs)
-        wanted, self._wanted_folder = self._wanted_folder, None
-        if wanted is None or not self.history_grid.select_key(wanted.name):
-            self.history_grid.select_first()
-        self._show_last(runs)
-
     def _show_last(self, runs: list[PastRun]) -> None:
         state = self.context.source.state
         for spec in reports():
@@ -236,17 +238,24 @@ class ReportsView(PageView):
             if last is not None and state is not None:
                 self.catalog.show_last(spec.name, tr("{age} ago", age=age_text(last.created_ms, state.taken_ms)))
 
-    def _history_failed(self, error: Exception) -> None:
-        self.history_grid.set_loading(False)
-        self.history_grid.set_error(tr("Earlier results were not read."), str(error), tr("Retry"), self.refresh)
-
-    def _past_selected(self, run: PastRun | None) -> None:
-        if run is None:
+    def _past_selected(self, run: PastRun | None, *, shown: bool = False) -> None:
+        if shown:
+            self.show_part(RESULT)
+        if run is None or run == self.result.run:
             return
         self.result.show_run(run)
-        if run.tables:
-            title, file_name = run.tables[0]
-            self._table_call.start(lambda: (run.folder, read_table(run, title, file_name)))
+        if run.charts:
+            self._charts_call.start(lambda: (run.folder, read_charts(run)))
+
+    def _compare(self, run: PastRun) -> None:
+        self._past_selected(run, shown=True)
+        before = self.history.previous(run)
+        self.result.show_before(before)
+        if before is None:
+            self.context.notify(tr("There is no earlier result of “{title}”.", title=tr(run.title)), state=State.INFO)
+
+    def _read_table(self, run: PastRun, title: str, file_name: str) -> None:
+        self._table_call.start(lambda: (run.folder, read_table(run, title, file_name)))
 
     def _table_read(self, answer: tuple[Path, ResultTable]) -> None:
         folder, table = answer
@@ -256,14 +265,14 @@ class ReportsView(PageView):
     def _table_failed(self, error: Exception) -> None:
         self.result.show_table_error(tr("The table was not read: {reason}", reason=error))
 
-    def _open_menu(self, run: PastRun, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Open page"), lambda: self.open_page(run))
-        menu.addAction(tr("Open folder"), lambda: self.open_folder(run))
-        menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(str(run.folder)))
-        menu.popup(at)
+    def _charts_read(self, answer: tuple[Path, tuple[ResultChart, ...]]) -> None:
+        folder, charts = answer
+        state = self.context.source.state
+        if self.result.run is not None and self.result.run.folder == folder:
+            self.result.show_charts(charts, state.taken_ms if state is not None else self.result.run.created_ms)
+
+    def _charts_failed(self, error: Exception) -> None:
+        self.context.notify(tr("The charts were not read: {reason}", reason=error), state=State.WARNING)
 
     def _zone_changed(self) -> None:
-        self.history.all_texts_changed()
         self.result.retranslate()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from gui.text import KnownTexts
+from collections.abc import Sequence
 
-_TEXTS = KnownTexts(
-    "{part} of {total} messages ({share}) are in {topic}.",
-    "{topic} takes the most room: {share} of the stored bytes.",
-    "The most frequent tag is {tag} of {topic} with {count} messages.",
-    "The busiest minute was {minute} with {count} messages, {times} times the mean of the {minutes} minutes that have any.",
-    "in {topics} topics, {pairs} topics and tags",
-    "{share} are message bodies",
-    "{count} messages at {minute}",
-    "the largest has {size} bytes, in {topic}",
-)
+from gui.text import tr
+from spark_reports.chinese import in_chinese
 
 
 def report_text(text: str) -> str:
-    """A finding or a note of a report."""
-    return _TEXTS.text(text)
+    """A finding, a heading, a reason or a note of a report."""
+    return in_chinese(text) if is_chinese() else text
+
+
+def report_texts(texts: Sequence[str]) -> list[str]:
+    """Several of them."""
+    return [report_text(text) for text in texts]
+
+
+def is_chinese() -> bool:
+    """Whether the window speaks Chinese."""
+    return tr("Reports") != "Reports"

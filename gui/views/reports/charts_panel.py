@@ -1,0 +1,132 @@
+"""`ChartsPanel`: the charts of a result, under one another, over one range of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from gui.models.reports import FigureUnit, ResultChart
+from gui.plots.category_charts import CategoryBars, CategoryGrid
+from gui.plots.time_chart import ChartSeries, Floats, TimeChart
+from gui.text import TimeZoneChoice, tr
+from gui.theme.manager import ThemeManager
+from gui.views.reports.columns import figure_text
+from gui.views.time_range import TimeRangeChoice
+from gui.widgets.basic import label
+from gui.widgets.inputs import SegmentedControl
+
+WHOLE, WINDOW = "whole", "window"
+TIME_CHART_HEIGHT = 220
+OVER_TIME = ("stack", "lines")
+
+
+class ChartsPanel(QScrollArea):
+    """Charts of one result. Charts over time share their range and their crosshair."""
+
+    def __init__(
+        self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._theme, self._times, self._time_range = theme, times, time_range
+        self._charts: Sequence[ResultChart] = ()
+        self.time_charts: list[tuple[TimeChart, dict[str, tuple[Floats, Floats]]]] = []
+        self.range = SegmentedControl([(WHOLE, " "), (WINDOW, " ")])
+        self.range.chosen.connect(lambda _key: self._show_range())
+        self._now_ms = 0
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        time_range.changed.connect(self._range_changed)
+        self.retranslate()
+
+    def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
+        """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
+        self._charts, self._now_ms = charts, now_ms
+        self._fill()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._write_range()
+        self._fill()
+
+    def _write_range(self) -> None:
+        self.range.set_text(WHOLE, tr("Whole result"))
+        self.range.set_text(WINDOW, tr(self._time_range.name))
+
+    def _range_changed(self) -> None:
+        self._write_range()
+        self._show_range()
+
+    def _fill(self) -> None:
+        self.time_charts = []
+        self.range.setParent(None)
+        body = QWidget()
+        lines = QVBoxLayout(body)
+        lines.setContentsMargins(14, 10, 14, 10)
+        lines.setSpacing(6)
+        over_time = any(chart.kind in OVER_TIME for chart in self._charts)
+        first = QHBoxLayout()
+        first.addStretch(1)
+        first.addWidget(self.range)
+        lines.addLayout(first)
+        self.range.setVisible(over_time)
+        for chart in self._charts:
+            drawn = self._drawn(chart)
+            drawn.setAccessibleName(tr(chart.title))
+            heading = QHBoxLayout()
+            heading.addWidget(label(tr(chart.title), "panel-title"))
+            heading.addStretch(1)
+            if isinstance(drawn, TimeChart):
+                heading.addWidget(drawn.legend)
+            lines.addLayout(heading)
+            lines.addWidget(drawn)
+        lines.addStretch(1)
+        self.setWidget(body)
+        for chart_widget, _points in self.time_charts:
+            for other, _points_of_other in self.time_charts:
+                if other is not chart_widget:
+                    chart_widget.hovered.connect(other.show_crosshair)
+        self._show_range()
+
+    def _drawn(self, chart: ResultChart) -> QWidget:
+        unit = chart.unit
+        if chart.kind in OVER_TIME:
+            return self._over_time(chart)
+        if chart.kind == "heat":
+            columns = [str(at) for at in chart.series[0].x]
+            values = np.full((len(chart.series), len(columns)), np.nan)
+            for place, one in enumerate(chart.series):
+                values[place, : min(len(columns), len(one.y))] = one.y[: len(columns)]
+            rows = [tr(one.name) for one in chart.series]
+            return CategoryGrid(self._theme, rows, columns, values, value_text=lambda value: figure_text(value, unit))
+        first = chart.series[0]
+        return CategoryBars(self._theme, [str(at) for at in first.x], first.y, lambda value: figure_text(value, unit))
+
+    def _over_time(self, chart: ResultChart) -> TimeChart:
+        series = [ChartSeries(str(place), one.name) for place, one in enumerate(chart.series)]
+        unit = chart.unit
+        made = TimeChart(
+            self._theme, self._times, series, value_text=lambda value: figure_text(value, unit),
+            tick_text=lambda value: figure_text(value, unit), binary=unit is FigureUnit.BYTES,
+        )  # fmt: skip
+        made.setFixedHeight(TIME_CHART_HEIGHT)
+        points = {str(place): (_seconds(one.x), np.asarray(one.y, np.float64)) for place, one in enumerate(chart.series)}
+        self.time_charts.append((made, points))
+        return made
+
+    def _show_range(self) -> None:
+        ends = [float(x[end]) for _, points in self.time_charts for x, _ in points.values() for end in (0, -1)]
+        if not ends:
+            return
+        from_s, to_s = min(ends), max(ends)
+        if self.range.current == WINDOW:
+            from_s, to_s = (at_ms / 1_000 for at_ms in self._time_range.window_ms(self._now_ms))
+        if to_s <= from_s:
+            from_s, to_s = from_s - 60, to_s + 60
+        for chart, points in self.time_charts:
+            chart.show_points(points, from_s, to_s)
+
+
+def _seconds(x: Sequence[int | str]) -> Floats:
+    return np.asarray([at / 1_000 if isinstance(at, int) else 0.0 for at in x], np.float64)

@@ -1,0 +1,137 @@
+"""`HistoryPanel`: the results that earlier runs left, and what can be done with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
+
+from gui.models.reports import PastRun
+from gui.models.table import ColumnTableModel
+from gui.operations.queries import BackgroundCall
+from gui.operations.reports import delete_run, read_history
+from gui.text import TimeZoneChoice, tr
+from gui.theme.manager import ThemeManager
+from gui.views.reports.columns import run_columns
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+
+HEIGHT_MIN = 180
+
+
+class HistoryPanel(Panel):
+    """Results of a folder, newest first.
+
+    Signals:
+        was_read: The list is that of the folder; carries the list of `PastRun`.
+        selected: Another result is selected; carries its `PastRun`, or None.
+        shown: A person asks to see a result; carries its `PastRun`.
+        page_wanted, folder_wanted: Open its page, its folder, with the desktop; carry the same.
+        compare_wanted: Show it beside the one before; carries the same.
+        again_wanted: Run the same again; carries the same.
+        failed: A result was not deleted; carries the reason (str).
+    """
+
+    was_read = Signal(object)
+    selected = Signal(object)
+    shown = Signal(object)
+    page_wanted = Signal(object)
+    folder_wanted = Signal(object)
+    compare_wanted = Signal(object)
+    again_wanted = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(" ", flush=True, parent=parent)
+        self._folder = folder
+        self._wanted: Path | None = None
+        self._reading = BackgroundCall(self)
+        self._deleting = BackgroundCall(self)
+        self.model: ColumnTableModel[PastRun] = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
+        self.grid = DataGrid(self.model, theme)
+        self.content.addWidget(self.grid)
+        self.setMinimumHeight(HEIGHT_MIN)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.grid.selected.connect(self.selected)
+        self.grid.view.clicked.connect(self._clicked)
+        self.grid.activated.connect(self.page_wanted)
+        self.grid.menu_asked.connect(self.open_menu)
+        self._reading.done.connect(self._was_read)
+        self._reading.failed.connect(self._not_read)
+        self._deleting.done.connect(lambda _run: self.refresh())
+        self._deleting.failed.connect(self._not_deleted)
+        times.changed.connect(self.model.all_texts_changed)
+
+    def refresh(self, wanted: Path | None = None) -> None:
+        """Read the folder anew, and select the result ``wanted``."""
+        self._wanted = wanted or self._wanted
+        folder = self._folder
+        self.grid.set_loading(True)
+        self._reading.start(lambda: read_history(folder))
+
+    def previous(self, run: PastRun) -> PastRun | None:
+        """The result of the same report before this one."""
+        earlier = [one for one in self.model.rows if one.report == run.report and one.created_ms < run.created_ms]
+        return max(earlier, key=lambda one: one.created_ms, default=None)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("History"), str(self._folder))
+        self.grid.set_empty(tr("No report has been run here yet."))
+        self.model.all_texts_changed()
+
+    def open_menu(self, run: PastRun, at: QPoint) -> None:
+        """Show what can be done with a result."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
+        compare = menu.addAction(tr("Compare with the previous"), lambda: self.compare_wanted.emit(run))
+        compare.setEnabled(self.previous(run) is not None)
+        menu.addAction(tr("Run again"), lambda: self.again_wanted.emit(run))
+        menu.addSeparator()
+        menu.addAction(tr("Open page"), lambda: self.page_wanted.emit(run))
+        menu.addAction(tr("Open folder"), lambda: self.folder_wanted.emit(run))
+        menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(str(run.folder)))
+        menu.addSeparator()
+        menu.addAction(tr("Delete…"), lambda: self.ask_delete(run))
+        menu.popup(at)
+
+    def ask_delete(self, run: PastRun) -> QMessageBox:
+        """Ask before a result is deleted."""
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setText(tr("Delete this result of “{title}”?", title=tr(run.title)))
+        box.setInformativeText(tr("{folder} and all files in it are removed. Stored messages stay.", folder=run.folder))
+        delete = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        delete.clicked.connect(lambda: self._deleting.start(lambda: delete_run(run)))
+        box.open()
+        return box
+
+    def _clicked(self) -> None:
+        run = self.grid.selected_row
+        if run is not None:
+            self.shown.emit(run)
+
+    def _was_read(self, runs: list[PastRun]) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error("")
+        self.model.set_rows(runs)
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None and self.grid.select_key(wanted.name):
+            pass
+        elif self.grid.selected_row is None:
+            self.grid.select_first()
+        self.was_read.emit(runs)
+
+    def _not_read(self, error: Exception) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error(tr("Earlier results were not read."), str(error), tr("Retry"), self.refresh)
+
+    def _not_deleted(self, error: Exception) -> None:
+        self.failed.emit(tr("The result was not deleted: {reason}", reason=error))
+        self.refresh()
