@@ -115,8 +115,8 @@ class Children:
 
     @property
     def any_running(self) -> bool:
-        preparing = self.preparation is not None and self.preparation.is_running
-        return self.worker.is_running or self.demo.is_running or self.reports.is_running or preparing
+        beside = (self.preparation, self.reports.estimate)
+        return any(one is not None and one.is_running for one in (self.worker, self.demo, self.reports, *beside))
 
 
 class Console(QObject):
@@ -271,10 +271,15 @@ class Console(QObject):
         from gui.bridge.demo import DemoController  # noqa: PLC0415
         from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415
         from gui.operations.preparation import ReportPreparation  # noqa: PLC0415
+        from gui.operations.report_estimate import ReportEstimate  # noqa: PLC0415
+        from gui.operations.report_schedules import ReportSchedules  # noqa: PLC0415
         from gui.operations.reports import ReportRunner  # noqa: PLC0415
 
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
-        reports = ReportRunner(self._tasks, self, folder=self._options.reports_folder, preparation=preparation)
+        reports = ReportRunner(
+            self._tasks, self, folder=self._options.reports_folder, preparation=preparation, estimate=ReportEstimate(self),
+            schedules=ReportSchedules(self.settings, self),
+        )  # fmt: skip
         return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 
     def _backend(self, children: Children) -> Backend:
@@ -304,6 +309,8 @@ class Console(QObject):
             children.preparation.end()
             children.preparation.ended.connect(self._child_ended)
         children.reports.end()
+        if children.reports.estimate is not None:
+            children.reports.estimate.ended.connect(self._child_ended)
         for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
             ended.connect(self._child_ended)
         children.worker.stop()

@@ -29,6 +29,11 @@ def tr(text: str, /, **values: object) -> str:
     return shown.format(**values) if values else shown
 
 
+def shown_language() -> str:
+    """Code of the language of the window, see `LANGUAGES`."""
+    return "zh" if tr("Reports") != "Reports" else "en"
+
+
 class KnownTexts:
     """Texts that another process wrote in English, recognised by their form; their names and figures stay.
 

@@ -6,6 +6,7 @@ Exit codes are those of the error tree in `broker_core.errors`; 130 after a canc
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
-from spark_reports.cancel import Cancellation
+from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
 from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
 from spark_reports.progress import Progress
@@ -43,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
         if arguments.list:
             _print_list()
             return 0
+        if arguments.estimate:
+            return _estimate(arguments)
         if arguments.prepare:
             return _prepare(arguments)
         return _report(arguments)
@@ -55,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="orbit report", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", metavar="NAME", help="which report; see --list")
     parser.add_argument("--list", action="store_true", help="list the reports and leave")
+    parser.add_argument("--estimate", action="store_true", help="say as JSON how much would be read, and leave")
     parser.add_argument("--prepare", action="store_true", help="prepare Java's classes once, so that reports start faster")
     parser.add_argument("--store", action="append", default=[], metavar="DIR", help="store directory; several are read as one")
     parser.add_argument(
@@ -75,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     for parameter in _own_parameters():
         parser.add_argument(f"--{parameter.name}", dest=f"own_{parameter.name}", metavar="V", help=parameter.help)
     parser.add_argument("--params", type=Path, metavar="FILE", help="JSON object of parameters; options given here win")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the page")
     parser.add_argument("--also", action="append", default=[], choices=EXTRA_FORMATS, help="write the tables in this form too")
     parser.add_argument("--master", default="local[*]", help="Spark master, or sc://HOST:PORT; default local[*], this machine")
     parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
@@ -179,7 +184,7 @@ def _run(
     )  # fmt: skip
     run = ReportRun(
         spec, tuple(arguments.store), arguments.out or Path(), parameters, spark, tuple(dict.fromkeys(arguments.also)),
-        directories_of(arguments.commit_log, arguments.store), arguments.parquet, arguments.bodies,
+        directories_of(arguments.commit_log, arguments.store), arguments.parquet, arguments.bodies, arguments.lang,
     )  # fmt: skip
     if spec is PREPARATION:
         folder = prepare_messages(run, progress, cancellation)
@@ -202,6 +207,27 @@ def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
         if not text.startswith("spark.") or "=" not in text:
             raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)
     return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
+
+
+def _estimate(arguments: argparse.Namespace) -> int:
+    from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as in _run
+    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  as in _run
+
+    if not arguments.store:
+        raise UsageError("an estimate needs --store DIR (what would be read)")
+    if arguments.parent_pipe:
+        watch_parent()
+    filed = read_parameter_file(arguments.params) if arguments.params is not None else {}
+    bounds = read_parameters(
+        arguments.from_time or _text_or_none(filed.get("from")), arguments.to_time or _text_or_none(filed.get("to")), [],
+        now_ms=time.time_ns() // 1_000_000,
+    )  # fmt: skip
+    found = estimate(
+        arguments.store, directories=directories_of(arguments.commit_log, arguments.store), from_ms=bounds.from_ms,
+        to_ms=bounds.to_ms,
+    )  # fmt: skip
+    print(json.dumps(found.fields()))
+    return 0
 
 
 def _prepare(arguments: argparse.Namespace) -> int:

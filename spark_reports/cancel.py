@@ -44,7 +44,7 @@ class Cancellation:
 
     def watch_parent(self) -> None:
         """Ask to stop when standard input ends: the program that started this one is gone or wants it to leave."""
-        threading.Thread(target=_wait_for_end_of_input, name="parent-pipe", daemon=True).start()
+        watch_parent()
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
@@ -54,6 +54,11 @@ class Cancellation:
         for action in reversed(self._actions):
             action()
         raise KeyboardInterrupt
+
+
+def watch_parent() -> None:
+    """Have this process ended by SIGTERM when its standard input ends."""
+    threading.Thread(target=_wait_for_end_of_input, name="parent-pipe", daemon=True).start()
 
 
 def _wait_for_end_of_input() -> None:

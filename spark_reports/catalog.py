@@ -23,6 +23,8 @@ class ParameterKind(StrEnum):
     FILE = "file"  # a file that is there
     ZONE = "zone"  # a time zone by its name
     DURATIONS = "durations"  # such as 1s 5m 2h
+    QUERY = "query"  # SQL, of any number of lines
+    SAVED = "saved"  # name of a saved query; a form that keeps queries itself has no use for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,9 @@ KEYS_FILE = Parameter("keys-file", "CSV file", ParameterKind.FILE, "CSV with a h
 COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
 MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
                   choices=("keys", "unique-key"))  # fmt: skip
-QUERY = Parameter("query", "SQL", ParameterKind.TEXT, "A query over the tables messages, lag, ownership and so on.")
-SAVED = Parameter("saved", "Saved query", ParameterKind.TEXT, "Name of a saved query to run instead.")
-SAVE_AS = Parameter("save-as", "Save as", ParameterKind.TEXT, "Keep the query under this name.")
+QUERY = Parameter("query", "SQL", ParameterKind.QUERY, "A query over the tables messages, lag, ownership and so on.")
+SAVED = Parameter("saved", "Saved query", ParameterKind.SAVED, "Name of a saved query to run instead.")
+SAVE_AS = Parameter("save-as", "Save as", ParameterKind.SAVED, "Keep the query under this name.")
 GROUP = Parameter("group", "Group", ParameterKind.TEXT, "Only this consumer group; all if not given.")
 LAG_MAX = Parameter("lag-max", "Late above (messages)", ParameterKind.NUMBER, "A group is late with more messages waiting.",
                     default="10000")  # fmt: skip

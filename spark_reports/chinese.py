@@ -1,4 +1,4 @@
-"""Findings of reports in Chinese.
+"""What reports say in Chinese.
 
 A finding is an English sentence with figures in it. The catalogue names the sentences with ``{names}`` where figures and
 names stand; a sentence is recognised by its words, so findings of results that were made long ago can be shown in Chinese
@@ -13,7 +13,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-CATALOGUE = Path(__file__).resolve().parent.parent / "resources" / "report_templates" / "findings_zh.json"
+_RESOURCES = Path(__file__).resolve().parent.parent / "resources"
+CATALOGUE = _RESOURCES / "report_templates" / "findings_zh.json"
+WORDS = _RESOURCES / "report_templates" / "words_zh.json"
+"""Headings, labels, notes and the words of pages, in the same form as the findings."""
+TITLES = _RESOURCES / "translations" / "zh" / "reports.json"
+"""Of reports, tables and columns: the window's own."""
 
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %)\)")
 _DURATION = re.compile(r"(-?[\d.,]+) (ms|s|min|h|days)")
@@ -35,6 +40,20 @@ def in_chinese(sentence: str) -> str:
     return sentence
 
 
+def word_in_chinese(text: str) -> str:
+    """A title, heading, label, note or reason in Chinese; itself if neither catalogue has it."""
+    return _titles().get(text) or in_chinese(text)
+
+
+@functools.cache
+def _titles() -> dict[str, str]:
+    """Titles as the window has them, and the words of pages."""
+    texts: dict[str, str] = {}
+    for path in (TITLES, WORDS):
+        texts |= json.loads(path.read_text(encoding="utf-8"))
+    return texts
+
+
 def all_in_chinese(sentences: Sequence[str]) -> list[str]:
     """Findings in Chinese."""
     return [in_chinese(sentence) for sentence in sentences]
@@ -43,7 +62,9 @@ def all_in_chinese(sentences: Sequence[str]) -> list[str]:
 @functools.cache
 def _catalogue() -> list[tuple[re.Pattern[str], str]]:
     """Patterns with what they become; those with the most words first, so that the closest one answers."""
-    texts: dict[str, str] = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    texts: dict[str, str] = {}
+    for path in (WORDS, CATALOGUE):
+        texts |= json.loads(path.read_text(encoding="utf-8"))
     ordered = sorted(texts.items(), key=lambda item: -len(_GAP.sub("", item[0])))
     return [(_pattern(english), chinese) for english, chinese in ordered]
 

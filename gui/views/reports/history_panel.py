@@ -12,7 +12,7 @@ from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import delete_run, read_history
-from gui.text import TimeZoneChoice, tr
+from gui.text import TimeZoneChoice, shown_language, tr
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
@@ -69,7 +69,8 @@ class HistoryPanel(Panel):
         self._wanted = wanted or self._wanted
         folder = self._folder
         self.grid.set_loading(True)
-        self._reading.start(lambda: read_history(folder))
+        chinese = shown_language() == "zh"
+        self._reading.start(lambda: read_history(folder, prepare_words=chinese))
 
     def previous(self, run: PastRun) -> PastRun | None:
         """The result of the same report before this one."""

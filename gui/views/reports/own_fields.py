@@ -9,10 +9,13 @@ from gui.models.reports import parameter_fault
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
+from gui.views.reports.query_field import QueryField
 from gui.widgets.basic import IconButton, label, row
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
 
-_SHARED = (ParameterKind.TIME, ParameterKind.TOPICS)
+Field = QLineEdit | QComboBox | QueryField
+_ELSEWHERE = (ParameterKind.TIME, ParameterKind.TOPICS, ParameterKind.SAVED)
+"""Kinds that other parts of the form ask for."""
 
 
 class OwnFields(QWidget):
@@ -29,7 +32,7 @@ class OwnFields(QWidget):
         self._theme = theme
         self._spec: ReportSpec | None = None
         self._entered: dict[tuple[str, str], str] = {}
-        self.fields: dict[str, QLineEdit | QComboBox] = {}
+        self.fields: dict[str, Field] = {}
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
         self._form.setHorizontalSpacing(14)
@@ -48,7 +51,10 @@ class OwnFields(QWidget):
             field.setAccessibleName(tr(parameter.title))
             self.fields[parameter.name] = field
             shown = self._with_browse(field, parameter) if isinstance(field, QLineEdit) else field
-            self._form.addRow(label(tr(parameter.title), "secondary"), shown)
+            if isinstance(field, QueryField):
+                self._form.addRow(field)
+            else:
+                self._form.addRow(label(tr(parameter.title), "secondary"), shown)
         self.setVisible(bool(self.fields))
 
     @property
@@ -70,14 +76,18 @@ class OwnFields(QWidget):
         return ""
 
     def _parameters(self) -> list[Parameter]:
-        return [one for one in self._spec.parameters if one.kind not in _SHARED] if self._spec is not None else []
+        return [one for one in self._spec.parameters if one.kind not in _ELSEWHERE] if self._spec is not None else []
 
     def _text(self, parameter: Parameter) -> str:
         field = self.fields[parameter.name]
         return str(field.currentData()) if isinstance(field, QComboBox) else field.text().strip()
 
-    def _field(self, spec: ReportSpec, parameter: Parameter) -> QLineEdit | QComboBox:
+    def _field(self, spec: ReportSpec, parameter: Parameter) -> Field:
         place = (spec.name, parameter.name)
+        if parameter.kind is ParameterKind.QUERY:
+            query = QueryField(self._theme, self._entered.get(place, ""))
+            query.textChanged.connect(lambda text: self._keep(place, text))
+            return query
         if parameter.kind is ParameterKind.CHOICE:
             choice = QComboBox()
             for one in parameter.choices:

@@ -172,6 +172,7 @@ class ReportsView(PageView):
         self.result.again_wanted.connect(self._again)
         self.result.compare_wanted.connect(self._compare)
         self.history.was_read.connect(self._show_last)
+        self.history.was_read.connect(self.form.show_past)
         self.history.selected.connect(self._past_selected)
         self.history.shown.connect(lambda run: self._past_selected(run, shown=True))
         self.history.page_wanted.connect(self.open_page)
@@ -217,17 +218,9 @@ class ReportsView(PageView):
             self.run(order)
 
     def _run_ended(self, run: Run) -> None:
-        title = tr(run.order.spec.title)
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
-            words = tr("{title}: {count} messages read", title=title, count=count_text(run.rows))
-            self.context.notify(words, state=State.HEALTHY, action=tr("Show"), on_action=self._show_page)
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)
-        elif run.state is RunState.FAILED:
-            self.context.notify(tr("{title} was not made: {reason}", title=title, reason=run.error), state=State.CRITICAL)
-
-    def _show_page(self) -> None:
-        self.context.navigate("reports")
 
     # ---- history and result --------------------------------------------------------------------------------------------
 

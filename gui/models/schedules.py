@@ -1,0 +1,82 @@
+"""Schedules of reports: what runs every day or week at which time. Pure: no widget, no I/O, the time is passed in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+DAILY = -1
+SCHEDULES_MAX = 50
+DAY_MINUTES = 1_440
+_DAY_NAMES = ("Every Monday", "Every Tuesday", "Every Wednesday", "Every Thursday", "Every Friday", "Every Saturday",
+              "Every Sunday")  # fmt: skip
+DAYS = {DAILY: "Every day", **dict(enumerate(_DAY_NAMES))}
+"""English names by weekday, Monday is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One report that is run again and again.
+
+    Attributes:
+        report: Its name.
+        stores: Store directories.
+        parameters: Option name and value.
+        commit_log: See `ReportOrder`.
+        also: See `ReportOrder`.
+        weekday: Monday is 0; `DAILY` for every day.
+        minute: Of the day, local time.
+    """
+
+    report: str
+    stores: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...] = ()
+    commit_log: str = ""
+    also: tuple[str, ...] = ()
+    weekday: int = DAILY
+    minute: int = 0
+
+    def last_before(self, now: datetime) -> datetime:
+        """The newest time at or before ``now`` when it is to run; ``now`` carries its zone."""
+        at = now.replace(hour=self.minute // 60, minute=self.minute % 60, second=0, microsecond=0)
+        days = 0 if self.weekday == DAILY else (now.weekday() - self.weekday) % 7
+        at -= timedelta(days=days)
+        return at if at <= now else at - timedelta(days=1 if self.weekday == DAILY else 7)
+
+
+def due(schedules: Sequence[Schedule], since: datetime, now: datetime) -> list[Schedule]:
+    """Those with a time after ``since`` and up to ``now``; each once, however many of its times passed."""
+    return [one for one in schedules if since < one.last_before(now)]
+
+
+def schedules_text(schedules: Sequence[Schedule]) -> str:
+    """Schedules as text, to be kept."""
+    return json.dumps([asdict(one) for one in schedules], ensure_ascii=False)
+
+
+def read_schedules(text: str) -> list[Schedule]:
+    """Inverse of `schedules_text`; what is no schedule is left out."""
+    try:
+        found = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return []
+    made = [_schedule(one) for one in found] if isinstance(found, list) else []
+    return [one for one in made if one is not None][:SCHEDULES_MAX]
+
+
+def _schedule(fields: object) -> Schedule | None:
+    try:
+        made = Schedule(
+            report=str(fields["report"]),  # type: ignore[index]  # anything else raises TypeError
+            stores=tuple(map(str, fields["stores"])),  # type: ignore[index]  # as above
+            parameters=tuple((str(name), str(value)) for name, value in fields["parameters"]),  # type: ignore[index]  # as above
+            commit_log=str(fields["commit_log"]),  # type: ignore[index]  # as above
+            also=tuple(map(str, fields["also"])),  # type: ignore[index]  # as above
+            weekday=int(fields["weekday"]),  # type: ignore[index]  # as above
+            minute=int(fields["minute"]),  # type: ignore[index]  # as above
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    return made if made.weekday in DAYS and 0 <= made.minute < DAY_MINUTES else None

@@ -1,0 +1,81 @@
+"""`ReportSchedules`: says which reports are due, every day or week, while the program is open.
+
+Times that pass while it is closed are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+
+from gui.models.schedules import SCHEDULES_MAX, Schedule, due, read_schedules, schedules_text
+
+KEY = "reports/schedules"
+LOOK_MS = 20_000
+
+
+def local_now() -> datetime:
+    """The time of this machine, with its zone."""
+    return datetime.now().astimezone()
+
+
+class ReportSchedules(QObject):
+    """Keeps the schedules in the settings of the window and says when one is due. GUI thread only.
+
+    Signals:
+        due: Time to run one; carries its `Schedule`.
+        changed: There are others.
+    """
+
+    due = Signal(object)
+    changed = Signal()
+
+    def __init__(self, settings: QSettings, parent: QObject | None = None, *, now: Callable[[], datetime] = local_now) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._now = now
+        self._looked = now()
+        self._all = read_schedules(str(settings.value(KEY, "")))
+        self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
+        self._timer.timeout.connect(self.look)
+        self._run_timer()
+
+    @property
+    def all(self) -> tuple[Schedule, ...]:
+        return tuple(self._all)
+
+    def add(self, schedule: Schedule) -> bool:
+        """Keep another one; False when there are too many, or the same one is there."""
+        if schedule in self._all or len(self._all) >= SCHEDULES_MAX:
+            return False
+        self.look()  # what was due before stays due; the new one counts from now
+        self._all.append(schedule)
+        self._keep()
+        return True
+
+    def remove(self, schedule: Schedule) -> None:
+        """Forget one."""
+        if schedule in self._all:
+            self._all.remove(schedule)
+            self._keep()
+
+    def look(self) -> None:
+        """Tell what has become due since the last look."""
+        since, self._looked = self._looked, self._now()
+        for schedule in due(self._all, since, self._looked):
+            self.due.emit(schedule)
+
+    def _keep(self) -> None:
+        self._settings.setValue(KEY, schedules_text(self._all))
+        self._run_timer()
+        self.changed.emit()
+
+    def _run_timer(self) -> None:
+        if self._all:
+            self._looked = self._looked if self._timer.isActive() else self._now()
+            self._timer.start()
+        else:
+            self._timer.stop()

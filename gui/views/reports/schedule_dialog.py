@@ -1,0 +1,91 @@
+"""`ScheduleDialog`: runs a report every day or week, and lists what is scheduled."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTime
+from PySide6.QtWidgets import QComboBox, QDialog, QPushButton, QTimeEdit, QVBoxLayout, QWidget
+
+from gui.models.reports import ReportOrder
+from gui.models.schedules import DAYS, Schedule
+from gui.operations.report_schedules import ReportSchedules
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from spark_reports.catalog import reports
+
+WIDTH = 460
+FIRST_TIME = QTime(8, 30)
+
+
+class ScheduleDialog(QDialog):
+    """Schedules of all reports; the one in the form can be added."""
+
+    def __init__(
+        self, theme: ThemeManager, schedules: ReportSchedules, order: ReportOrder | None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._theme, self._schedules, self._order = theme, schedules, order
+        self.setWindowTitle(tr("Schedules"))
+        self.setMinimumWidth(WIDTH)
+        self.day = QComboBox()
+        for weekday, name in DAYS.items():
+            self.day.addItem(tr(name), weekday)
+        self.day.setAccessibleName(tr("Day"))
+        self.time = QTimeEdit(FIRST_TIME)
+        self.time.setDisplayFormat("HH:mm")
+        self.time.setAccessibleName(tr("Time"))
+        self.add = IconButton(theme, "plus", tr("Schedule"), role="primary", on_click=self._add)
+        self.close_button = QPushButton(tr("Close"))
+        self.close_button.setDefault(True)
+        self.close_button.clicked.connect(self.reject)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(2)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(12)
+        if order is not None:
+            lines.addWidget(label(tr(order.spec.title), "card-title"))
+            lines.addWidget(label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True))
+            lines.addLayout(row(self.day, self.time, 1, self.add))
+            lines.addWidget(Line())
+        lines.addLayout(self._list)
+        lines.addStretch(1)
+        lines.addLayout(row(1, self.close_button))
+        schedules.changed.connect(self._fill)
+        self._fill()
+
+    def _add(self) -> None:
+        order = self._order
+        if order is not None:
+            at = self.time.time()
+            self._schedules.add(
+                Schedule(
+                    order.spec.name, order.stores, order.parameters, order.commit_log, order.also,
+                    int(self.day.currentData()), at.hour() * 60 + at.minute(),
+                )
+            )  # fmt: skip
+
+    def _fill(self) -> None:
+        while self._list.count():
+            item = self._list.takeAt(0)
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for schedule in self._schedules.all:
+            self._list.addWidget(self._line(schedule))
+        if not self._schedules.all:
+            self._list.addWidget(label(tr("Nothing is scheduled."), "secondary"))
+
+    def _line(self, schedule: Schedule) -> QWidget:
+        made = QWidget()
+        title = next((tr(spec.title) for spec in reports() if spec.name == schedule.report), schedule.report)
+        options = " ".join(f"{name} {value}" for name, value in schedule.parameters)
+        words = ElidedLabel(f"{title}  {options}".strip())
+        words.setToolTip("\n".join(schedule.stores))
+        when = label(f"{tr(DAYS[schedule.weekday])}, {schedule.minute // 60:02}:{schedule.minute % 60:02}", "secondary")
+        remove = IconButton(self._theme, "x", tip=tr("Remove"), on_click=lambda: self._schedules.remove(schedule), parent=made)
+        line = row(words, when, remove)
+        line.setStretch(0, 1)
+        made.setLayout(line)
+        return made

@@ -1,0 +1,93 @@
+"""How much a report would read, told before it starts: file sizes and the head of one file, no scan. Imports no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from broker_core.errors import JavaError
+from broker_core.store.layout import map_file, scan_records
+from spark_reports.datasource.log_files import LogFile, log_files
+from spark_reports.datasource.segments import outside
+from spark_reports.java import heap_bytes_for
+
+SAMPLED_BYTES = 1 << 20
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a report would read.
+
+    Args:
+        files: Log files that are not wholly outside the range.
+        passed_over: Those that are.
+        byte_count: Bytes in ``files``; room that is not written yet is left out where the file system tells.
+        records: Records in them, by the mean size of some; None if none was found.
+        shortage: Why there is not enough memory, in words; empty if there is.
+    """
+
+    files: int
+    passed_over: int
+    byte_count: int
+    records: int | None
+    shortage: str = ""
+
+    def fields(self) -> dict[str, object]:
+        """For programs; -1 is not known."""
+        records = -1 if self.records is None else self.records
+        return {"files": self.files, "passed_over": self.passed_over, "bytes": self.byte_count, "records": records,
+                "shortage": self.shortage}  # fmt: skip
+
+
+def estimate(
+    stores: Sequence[str], *, directories: Sequence[Path] = (), from_ms: int | None = None, to_ms: int | None = None
+) -> Estimate:
+    """Estimate a read. Opens files: not on the thread of a window.
+
+    Args:
+        stores: Store directories.
+        directories: All directories of the commit log of the only store, see `log_files`.
+        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
+        to_ms: Exclusive; None: to the newest.
+
+    Raises:
+        ForeignStoreError, StorePermissionError, CorruptStoreError: As `log_files`.
+    """
+    files: list[LogFile] = []
+    passed_over = 0
+    for store in stores:
+        found = log_files(Path(store), directories)
+        left_out = outside(found, from_ms, to_ms)
+        passed_over += len(left_out)
+        files += [file for file in found if str(file.path) not in left_out]
+    byte_count = sum(map(_written_bytes, files))
+    mean = _mean_record_bytes(files)
+    return Estimate(len(files), passed_over, byte_count, None if mean is None else round(byte_count / mean), _shortage())
+
+
+def _written_bytes(file: LogFile) -> int:
+    """Bytes of a file that have room on the disk: a broker makes files at their full size and fills them later."""
+    blocks: int | None = getattr(file.path.stat(), "st_blocks", None)
+    return file.size if blocks is None else min(file.size, blocks * _BLOCK_BYTES)
+
+
+def _mean_record_bytes(files: Sequence[LogFile]) -> float | None:
+    for file in reversed(files):
+        with map_file(file.path) as buffer:
+            heads = scan_records(buffer, file.base, 0, min(len(buffer), SAMPLED_BYTES))
+        if len(heads):
+            return float(heads.size.mean())
+    return None
+
+
+def _shortage() -> str:
+    try:
+        heap_bytes_for(psutil.virtual_memory().available)
+    except JavaError as error:
+        return error.message
+    return ""
