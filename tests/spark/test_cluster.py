@@ -1,6 +1,5 @@
 """The same report on a standalone cluster and on this machine gives the same figures."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -48,7 +47,6 @@ def test_a_standalone_cluster_gives_the_same_figures(tmp_path):
 
 
 @pytest.mark.skipif(HOME is None, reason="needs a whole Java on the machine")
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="needs pyspark[connect]")
 def test_a_spark_connect_server_gives_the_same_figures(tmp_path):
     store = known.write_known_store(tmp_path / "store")
     alone = report(store.root, tmp_path / "alone", "--java-home", str(HOME))

@@ -85,6 +85,10 @@ class HistoryPanel(Panel):
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
         """Show what can be done with a result."""
+        self.menu_of(run).popup(at)
+
+    def menu_of(self, run: PastRun) -> QMenu:
+        """What can be done with a result."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
@@ -97,7 +101,7 @@ class HistoryPanel(Panel):
         menu.addAction(tr("Copy path"), lambda: QGuiApplication.clipboard().setText(str(run.folder)))
         menu.addSeparator()
         menu.addAction(tr("Delete…"), lambda: self.ask_delete(run))
-        menu.popup(at)
+        return menu
 
     def ask_delete(self, run: PastRun) -> QMessageBox:
         """Ask before a result is deleted."""
@@ -123,9 +127,7 @@ class HistoryPanel(Panel):
         self.grid.set_error("")
         self.model.set_rows(runs)
         wanted, self._wanted = self._wanted, None
-        if wanted is not None and self.grid.select_key(wanted.name):
-            pass
-        elif self.grid.selected_row is None:
+        if wanted is None or not self.grid.select_key(wanted.name):
             self.grid.select_first()
         self.was_read.emit(runs)
 
