@@ -17,7 +17,7 @@ _RESOURCES = Path(__file__).resolve().parent.parent / "resources"
 CATALOGUE = _RESOURCES / "report_templates" / "findings_zh.json"
 WORDS = _RESOURCES / "report_templates" / "words_zh.json"
 """Headings, labels, notes and the words of pages, in the same form as the findings."""
-TITLES = _RESOURCES / "translations" / "zh" / "reports.json"
+TITLES = _RESOURCES / "translations" / "zh"
 """Of reports, tables and columns: the window's own."""
 
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %)\)")
@@ -49,7 +49,7 @@ def word_in_chinese(text: str) -> str:
 def _titles() -> dict[str, str]:
     """Titles as the window has them, and the words of pages."""
     texts: dict[str, str] = {}
-    for path in (TITLES, WORDS):
+    for path in (*sorted(TITLES.glob("*.json")), WORDS):
         texts |= json.loads(path.read_text(encoding="utf-8"))
     return texts
 

@@ -1,3 +1,5 @@
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -7,7 +9,7 @@ import pytest
 from spark_reports.catalog import find
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
-from spark_reports.output.page import ROWS_MAX, format_value, render_page
+from spark_reports.output.page import ROWS_MAX, charts_text, format_value, render_page
 from spark_reports.parameters import ReportParameters
 from spark_reports.progress import StageTime
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table
@@ -38,11 +40,11 @@ def result_with(rows=3):
     return ReportResult(3, 0, 60_000, skips, (Headline(3, Unit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))
 
 
-def page_of(result):
+def page_of(result, language="en"):
     source = Source(["/store"], ReadPlan(files=("/store/commitlog/0",)), "local[*]", "21")
     facts = manifest(find("throughput"), ReportParameters(), source, result, now=datetime(2026, 3, 1, tzinfo=UTC))
     facts = with_times(with_files(facts, result, {"by_topic": []}), [StageTime("read", "Read", 1.5, 3)], 2.0)
-    return facts, render_page(result, facts, "Who?")
+    return facts, render_page(result, facts, "Who?", language)
 
 
 def test_the_page_asks_the_network_for_nothing():
@@ -63,6 +65,26 @@ def test_the_manifest_adds_up_and_says_partial():
     assert facts["range"]["found"] == {"from": "1970-01-01T00:00:00.000Z", "to": "1970-01-01T00:01:00.000Z"}
     assert "7 messages = 3 in this report + 4 left out" in page
     assert "1 place, 9 bytes: zeros, first at physical offset 77 of /store" in page
+
+
+def test_a_page_in_chinese_keeps_names_and_figures():
+    _, page = page_of(result_with(), "zh")
+    assert '<html lang="zh-CN">' in page
+    for words in ("吞吐随时间变化", "每条代表一分钟。", "在时间范围之外", "按主题", "= 3 在本报表中 + 4 略去"):
+        assert words in page
+    assert Links(page).found == Links(page_of(result_with())[1]).found
+
+
+def test_charts_are_told_with_what_is_not_known():
+    chart = Chart("a", "A", "lines", Unit.COUNT, (Series("b", [1, 2], [float("nan"), 2.0]),))
+    told = json.loads(charts_text(replace(result_with(), charts=(chart,))))
+    assert told["charts"][0]["series"] == [{"name": "b", "x": [1, 2], "y": [None, 2.0]}]
+    assert manifest_charts(result_with()) == "charts.json"
+    assert manifest_charts(replace(result_with(), charts=())) is None
+
+
+def manifest_charts(result):
+    return page_of(result)[0].get("charts")
 
 
 def test_long_tables_are_cut_and_say_so():
