@@ -49,6 +49,10 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.replay_command import main as replay
 
         return replay(list(argv[1:]))
+    if argv[:1] == ["cluster"]:
+        from broker_core.cluster_command import main as cluster
+
+        return cluster(list(argv[1:]))
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""
@@ -93,6 +97,11 @@ def _worker(arguments: argparse.Namespace) -> int:
 
     config = _broker_config(arguments)
     open_history = partial(_open_history, mebibytes=arguments.history_mib)
+    attach = None
+    if arguments.connect:
+        from broker_core.worker.attached.cluster import AttachOptions
+
+        attach = AttachOptions(arguments.connect)
     return run_worker(
         WorkerOptions(
             config,
@@ -102,6 +111,7 @@ def _worker(arguments: argparse.Namespace) -> int:
             open_history,
             arguments.read_only,
             arguments.files_only,
+            attach,
         )
     )
 
@@ -210,6 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("store", help="verify a store directory, or print what is in it", add_help=False)
     commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
     commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
+    commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
     commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)
@@ -236,6 +247,8 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
     parser.add_argument("--read-only", action="store_true", help="refuse what would change something")
     parser.add_argument("--files-only", action="store_true", help="run no broker; read the store and nothing else")
+    connect_help = "attach to this cluster instead of running a broker; --store is then the folder of its history"
+    parser.add_argument("--connect", default="", metavar="NAME_SERVERS", help=connect_help)
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
     history_help = "what the history of figures may take on the disk, in MiB; default 0: as usual"
     parser.add_argument("--history-mib", type=_mebibytes, default=0, metavar="N", help=history_help)

@@ -284,11 +284,12 @@ class ClientInstance:
         if self._member is None or self._client_id is None:
             return
         consumer = self._member.consumer_data()
-        fields = {
-            "clientID": self._client_id,
-            "producerGroup": self._member.producer_group or "",
-            "consumerGroup": str(consumer["groupName"]) if consumer else "",
-        }
+        # A group that is named, even as nothing, is created by brokers that create groups on their own.
+        fields = {"clientID": self._client_id}
+        if self._member.producer_group:
+            fields["producerGroup"] = self._member.producer_group
+        if consumer:
+            fields["consumerGroup"] = str(consumer["groupName"])
         for address in set(self.broker_addresses()) & set(self._pool.addresses):
             try:
                 await self.call(address, RemotingCommand(RequestCode.UNREGISTER_CLIENT, dict(fields)))

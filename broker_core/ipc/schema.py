@@ -112,6 +112,8 @@ class Snapshot:
     timers: dict[str, float] = field(default_factory=dict)
     """pending, next_due_ms (-1 none), overdue_ms (0 none), delivered, cancelled, rolled, lost (since the start), late_p50_ms,
     late_p99_ms (last minute, NaN none), not_yet_in_wheel; empty while timers are not served."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """Of an attached cluster: the parts that do not answer as they should (a broker's name, ``name server``), and why."""
 
 
 @dataclass(frozen=True, slots=True)

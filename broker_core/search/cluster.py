@@ -10,7 +10,7 @@ Source: spec remoting §2.2.3 (pulls), §2.2.5 (offsets by time), §2.2.6 (queri
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass
 
 from broker_core.client.admin import AdminClient
@@ -96,7 +96,7 @@ class ClusterSearch:
         self.total_messages = sum(part.end - part.first for part in self._parts)
         self.plan = f"scan of {len(self._parts):,} queues in {len(self._topics):,} topics, {self.total_messages:,} messages"
 
-    async def steps(self) -> AsyncIterator[Step]:
+    async def steps(self) -> AsyncGenerator[Step, None]:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
         try:

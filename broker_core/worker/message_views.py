@@ -144,13 +144,26 @@ def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
             "offset of a message",
             physical_offset=physical_offset,
         )
+    return detail_of(record)
+
+
+def detail_of(record: bytes | memoryview, *, shown_offset: int = -1) -> MessageDetail:
+    """One whole message.
+
+    Args:
+        record: As it is stored.
+        shown_offset: Physical offset to name it by; -1 for its own.
+
+    Raises:
+        RecordError: It is no record.
+    """
     message = decode_record(record)
     body, notice = _body(message)
     return MessageDetail(
         topic=message.topic,
         queue_id=message.queue_id,
         queue_offset=message.queue_offset,
-        physical_offset=message.physical_offset,
+        physical_offset=message.physical_offset if shown_offset < 0 else shown_offset,
         offset_message_id=offset_message_id(message.store_host, message.physical_offset),
         store_bytes=message.store_size,
         body=body,

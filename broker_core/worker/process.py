@@ -14,10 +14,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
@@ -38,13 +38,16 @@ from broker_core.worker.logs import log_file_of, start_logging
 
 if TYPE_CHECKING:
     from broker_core.broker.embedded import EmbeddedBroker
-    from broker_core.worker.history import HistoryKeeper, OpenHistory
-    from broker_core.worker.queries import Queries
+    from broker_core.ipc.schema import Answer, Query
+    from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+    from broker_core.worker.history import Figures, HistoryKeeper, OpenHistory
     from broker_core.worker.stored_engine import StoredEngine
 
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SECONDS = 0.1
+ATTACHED_SNAPSHOT_SECONDS = 0.5
+"""Figures of an attached cluster are asked for once a second."""
 REQUESTS_MAX = 1_024
 STOP_SECONDS_MAX = 10.0
 FORCED_EXIT_CODE = 71
@@ -66,6 +69,14 @@ class WorkerOptions:
     """Whether the window may only look: what it asks for is refused where it would change something."""
     files_only: bool = False
     """Whether no broker runs: the store is read and nothing else; implies ``read_only``."""
+    attach: AttachOptions | None = None
+    """A cluster to attach to instead of an engine; ``config.store.root`` is then the folder of what is recorded of it."""
+
+
+class Answers(Protocol):
+    """Who answers the window: `broker_core.worker.queries.Queries`, or `…attached.queries.ClusterQueries`."""
+
+    async def answer(self, query: Query) -> Answer: ...
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -91,7 +102,7 @@ class _Worker:
         self._stop_asked: asyncio.Event | None = None
         self._force_timer: threading.Timer | None = None
         self._end_lock = threading.RLock()
-        self._queries: Queries | None = None
+        self._queries: Answers | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     def say_hello(self) -> None:
@@ -102,7 +113,8 @@ class _Worker:
         self._stop_asked = asyncio.Event()
         self._watch_ends()
         try:
-            code = await self._run_engine()
+            attach = self._options.attach
+            code = await (self._run_engine() if attach is None else self._run_attached(attach))
         except OrbitError as error:
             logger.error("the worker cannot go on: %s", error)  # noqa: TRY400  the message says all
             self._writer.send(Fatal(error.kind, error.message, error.context))
@@ -170,7 +182,9 @@ class _Worker:
         config: BrokerConfig,
         notice: Callable[[], str],
     ) -> int:
+        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
         from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
+        from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
 
         self._writer.send(Stage("Opening the store"))
         if not await self._start(engine):
@@ -184,7 +198,7 @@ class _Worker:
         )
         self._writer.send(self._ready(engine, config, notice()))
         try:
-            await self._serve(engine, history)
+            await self._serve(Sampler(engine, clock=wall_clock_ms), history)
         finally:
             self._writer.send(Stage("Stopping"))
             await self._end_requests()
@@ -204,10 +218,59 @@ class _Worker:
             return None
         return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms())
 
+    async def _run_attached(self, attach: AttachOptions) -> int:
+        """As `_run_engine`, for a cluster that runs elsewhere."""
+        from broker_core.worker.attached.cluster import AttachedCluster  # noqa: PLC0415  after Hello
+        from broker_core.worker.attached.queries import ClusterQueries  # noqa: PLC0415  after Hello
+        from broker_core.worker.attached.recording import open_recording  # noqa: PLC0415  after Hello
+
+        cluster = AttachedCluster(attach)
+        self._writer.send(Stage(f"Connecting to {attach.name_servers}"))
+        folder = self._options.config.store.root.absolute()
+        recording = None
+        queries = None
+        try:
+            if not await self._connected(cluster):
+                return 0
+            recording = open_recording(folder, self._options.open_history)
+            self._queries = queries = ClusterQueries(
+                cluster.link,
+                cluster.figures,
+                cluster.sampling,
+                shut_down=lambda: self._end_soon("the window asked for it"),
+                history=recording.history,
+                read_only=self._options.read_only,
+            )
+            startup_ms = round((time.monotonic() - self._began) * 1_000)
+            read_only, notice = self._options.read_only, recording.notice
+            self._writer.send(cluster.ready(folder=str(folder), startup_ms=startup_ms, notice=notice, read_only=read_only))
+            cluster.sampling.start()
+            await self._serve(cluster.figures, recording.history, snapshot_seconds=ATTACHED_SNAPSHOT_SECONDS)
+        finally:
+            self._writer.send(Stage("Stopping"))
+            await self._end_requests()
+            if queries is not None:
+                await queries.close()
+            await cluster.close()
+            if recording is not None:
+                await asyncio.to_thread(recording.close)
+        return 0
+
+    async def _connected(self, cluster: AttachedCluster) -> bool:
+        """Wait for the cluster; False when the end was asked for before it answered."""
+
+        def failed(reason: str) -> None:
+            self._writer.send(Stage(f"Not connected, tried again until it works: {reason}"))
+
+        return await self._unless_ended(cluster.connect_in_time(failed))
+
     async def _start(self, engine: EmbeddedBroker | StoredEngine) -> bool:
         """Start the engine; False when the end was asked for before it was ready."""
+        return await self._unless_ended(engine.start(self._progress))
+
+    async def _unless_ended(self, beginning: Coroutine[Any, Any, None]) -> bool:
         assert self._stop_asked is not None
-        starting = asyncio.create_task(engine.start(self._progress))
+        starting = asyncio.create_task(beginning)
         stopping = asyncio.create_task(self._stop_asked.wait())
         await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -235,24 +298,23 @@ class _Worker:
             commit_log=_spread_over(config.store),
         )
 
-    async def _serve(self, engine: EmbeddedBroker | StoredEngine, history: HistoryKeeper | None) -> None:
+    async def _serve(
+        self, figures: Figures, history: HistoryKeeper | None, *, snapshot_seconds: float = SNAPSHOT_SECONDS
+    ) -> None:
         """Send and record figures until the end is asked for."""
-        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
         from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
-        from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None
-        sampler = Sampler(engine, clock=wall_clock_ms)
-        feed = FigureFeed(sampler, send=self._writer.send, history=history, clock=wall_clock_ms)
+        feed = FigureFeed(figures, send=self._writer.send, history=history, clock=lambda: time.time_ns() // 1_000_000)
         pause = 0.0
         while not self._stop_asked.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop_asked.wait(), pause)
-            pause = SNAPSHOT_SECONDS
+            pause = snapshot_seconds
             began = time.perf_counter()
             if not self._stop_asked.is_set() and feed.pass_on(window_reads=self._writer.is_idle):
                 took = time.perf_counter() - began
-                pause = max(SNAPSHOT_SECONDS - took, took / SAMPLING_SHARE_MAX)
+                pause = max(snapshot_seconds - took, took / SAMPLING_SHARE_MAX)
 
     # ---- requests ----
 
@@ -273,7 +335,7 @@ class _Worker:
         else:
             self._tasks[message.request_id] = asyncio.create_task(self._answer(self._queries, message))
 
-    async def _answer(self, queries: Queries, request: Request) -> None:
+    async def _answer(self, queries: Answers, request: Request) -> None:
         try:
             self._writer.send(Reply(request.request_id, await queries.answer(request.body)))
         except OrbitError as error:

@@ -22,7 +22,7 @@ from broker_core.worker.message_views import MessageHead, head_of
 
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.
-    from broker_core.search.results import Step
+    from broker_core.search.results import Outcome, Step
     from broker_core.search.scan import StoreSearch
 
 _T = TypeVar("_T")
@@ -134,7 +134,7 @@ class Searches:
         heads = await self._run(lambda: _turn(opened))
         if opened.search.outcome is not None:
             self._open.pop(search_id, None)
-        return _hits(search_id, opened, heads)
+        return search_hits(search_id, heads, outcome=opened.search.outcome, last=opened.last)
 
     def _end(self, search_id: int) -> Done:
         opened = self._open.pop(search_id, None)
@@ -159,10 +159,19 @@ def _turn(opened: _Open) -> list[tuple[str, MessageHead]]:
     return found
 
 
-def _hits(search_id: int, opened: _Open, found: list[tuple[str, MessageHead]]) -> SearchHits:
+def search_hits(
+    search_id: int, found: list[tuple[str, MessageHead]], *, outcome: Outcome | None, last: tuple[int, int, int]
+) -> SearchHits:
+    """Put what a moment of search brought into columns.
+
+    Args:
+        search_id: Of the search.
+        found: Topics and heads.
+        outcome: Of the whole search, once it is over.
+        last: Scanned, total and found so far.
+    """
     heads = [head for _, head in found]
-    outcome = opened.search.outcome
-    scanned, total, count = opened.last
+    scanned, total, count = last
     return SearchHits(
         search_id=search_id,
         topic=[topic for topic, _ in found],

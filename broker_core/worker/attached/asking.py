@@ -1,0 +1,181 @@
+"""Administration that the window asks for by its remoting code: to which broker it goes, and how several answers become one.
+
+One that names a queue goes to that queue's broker; one that reads goes to a broker that has its topic, tables of all brokers
+are put together; one that acts on a cluster goes to every broker, one after the other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.ipc.schema import AskBroker, BrokerAnswer, CreateTopic
+from broker_core.remoting.administration import ACTING, READING
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import emit, parse_object
+from broker_core.worker.attached.link import ClusterLink, refused_as
+
+logger = logging.getLogger(__name__)
+
+_OF_NAME_SERVER = frozenset(
+    {
+        RequestCode.GET_KV_CONFIG,
+        RequestCode.GET_KVLIST_BY_NAMESPACE,
+        RequestCode.PUT_KV_CONFIG,
+        RequestCode.DELETE_KV_CONFIG,
+        RequestCode.GET_ROUTEINFO_BY_TOPIC,
+        RequestCode.GET_BROKER_CLUSTER_INFO,
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
+        RequestCode.GET_NAMESRV_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
+    }
+)
+_TABLES = frozenset(
+    {
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+        RequestCode.QUERY_TOPICS_BY_CONSUMER,
+        RequestCode.QUERY_CONSUME_TIME_SPAN,
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+    }
+)
+_ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
+
+
+async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callable[[str], list[str]]) -> BrokerAnswer:
+    """Carry one request out.
+
+    Args:
+        link: To the cluster.
+        query: What is asked.
+        topics_on: Brokers that have a topic.
+
+    Raises:
+        UsageError: The window may not send it, or the broker would do something else than what is asked.
+        RemoteError: It was refused.
+        NetworkError: Nobody answers.
+    """
+    if query.code not in READING | ACTING:
+        raise UsageError(f"request {query.code} is not one of administration; the console sends no others")
+    command = RemotingCommand(query.code, dict(query.fields), query.body)
+    if query.name_server or query.code in _OF_NAME_SERVER:
+        return _answer(await link.ask_name_server(command))
+    brokers = _receivers(link, query, command.ext_fields, topics_on)
+    if query.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+        for broker in brokers:
+            link.check_reset(broker, command.ext_fields)
+    if query.code in ACTING:
+        return await _act(link, brokers, command)
+    if query.code not in _TABLES or len(brokers) == 1:
+        return _answer(await link.ask(brokers[0], command))
+    return await _ask_all(link, brokers, command)
+
+
+async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
+    """Create or change a topic on every broker; raises as `ask_brokers`."""
+    fields = {
+        "topic": topic.topic,
+        "defaultTopic": "TBW102",
+        "readQueueNums": str(topic.read_queues),
+        "writeQueueNums": str(topic.write_queues),
+        "perm": str(topic.permission),
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
+    await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
+
+
+def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topics_on: Callable[[str], list[str]]) -> list[str]:
+    """Brokers that a request goes to; a queue among its fields gets the number that its broker knows."""
+    if query.broker_name:
+        link.address_of(query.broker_name)
+        return [query.broker_name]
+    shown = fields.get("queueId", "")
+    if shown.isdecimal():
+        broker, queue_id = link.numbers.queue_of(int(shown))
+        fields["queueId"] = str(queue_id)
+        return [broker]
+    if query.code in ACTING:
+        return _masters(link)
+    topic = fields.get("topic", "")
+    brokers = topics_on(topic) if topic else link.numbers.names
+    if not brokers:
+        raise NetworkError(f"no broker of {link.name_servers} is known yet; try again in a moment", address=link.name_servers)
+    return brokers
+
+
+def _masters(link: ClusterLink) -> list[str]:
+    without = [name for name, broker in link.brokers.items() if not broker.has_master]
+    if without:
+        raise UsageError(f"broker {', '.join(without)} has no master now; nothing was changed. Try again when it has one")
+    if not link.brokers:
+        raise NetworkError(f"no broker of {link.name_servers} is known yet; try again in a moment", address=link.name_servers)
+    return sorted(link.brokers)
+
+
+async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:
+    """Have brokers do something, one after the other; a failure says which of them have done it."""
+    done: list[str] = []
+    answers = []
+    for broker in brokers:
+        logger.info("the console asks broker %s for %s: %s", broker, command.code, command.ext_fields)
+        request = RemotingCommand(command.code, dict(command.ext_fields), command.body)
+        try:
+            answers.append(await link.ask(broker, request))
+        except OrbitError as error:
+            if done:
+                text = f"broker {broker} did not do it ({error.message}), but {', '.join(done)} did; do it again"
+                raise type(error)(text, **error.context) from error
+            raise
+        done.append(broker)
+    return _answer(answers[0]) if len(answers) == 1 else _together(answers)
+
+
+async def _ask_all(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:
+    """Ask several brokers for a table; one that has nothing to say is left out, unless none has."""
+    answers: list[RemotingCommand] = []
+    refusal: RemoteError | None = None
+    for broker in brokers:
+        try:
+            answers.append(await link.ask(broker, RemotingCommand(command.code, dict(command.ext_fields), command.body)))
+        except RemoteError as error:
+            if not any(refused_as(error, code) for code in _ABSENT):
+                raise
+            refusal = error
+    if refusal is not None and not answers:
+        raise refusal
+    return _together(answers)
+
+
+def _answer(command: RemotingCommand) -> BrokerAnswer:
+    return BrokerAnswer(command.ext_fields, bytes(command.body) + b"".join(command.body_slices))
+
+
+def _together(answers: list[RemotingCommand]) -> BrokerAnswer:
+    """Tables of several brokers as one."""
+    merged: Any = None
+    for answer in answers:
+        if answer.body:
+            body = parse_object(answer.body)
+            merged = body if merged is None else _merged(merged, body)
+    return BrokerAnswer(answers[0].ext_fields, b"" if merged is None else emit(merged))
+
+
+def _merged(first: Any, second: Any) -> Any:  # noqa: ANN401  what JSON can hold
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {
+            key: _merged(first[key], second[key]) if key in first and key in second else first.get(key, second.get(key))
+            for key in {**first, **second}
+        }
+    if isinstance(first, list) and isinstance(second, list):
+        return first + [item for item in second if item not in first]
+    return first

@@ -1,0 +1,100 @@
+"""An attached cluster in the worker's place of an engine: the link, what watches it, and who answers queries."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broker_core.client.instance import ClientSecurity
+from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.ipc.schema import Ready
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.sampling import Sampling
+from broker_core.worker.attached.settings import WatchSettings
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class AttachOptions:
+    """Which cluster to attach to.
+
+    Attributes:
+        name_servers: ``host:port``, several with ``;`` between them.
+        settings: How gently it is watched.
+        security: TLS and credentials.
+    """
+
+    name_servers: str
+    settings: WatchSettings = field(default_factory=WatchSettings)
+    security: ClientSecurity | None = None
+
+
+class AttachedCluster:
+    """One attached cluster. On one event loop.
+
+    Args:
+        options: Which one.
+        clock: ms since the epoch.
+
+    Raises:
+        NetworkError: The addresses are none.
+    """
+
+    def __init__(self, options: AttachOptions, *, clock: Callable[[], int] = wall_clock_ms) -> None:
+        self.options = options
+        self.link = ClusterLink(options.name_servers, options.settings, security=options.security)
+        self.figures = ClusterFigures(self.link.numbers, clock=clock)
+        self.sampling = Sampling(self.link, self.figures, clock=clock)
+        self._is_started = False
+
+    async def connect(self) -> None:
+        """Find the brokers once.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            CodecError: What answers is no name server.
+        """
+        if not self._is_started:
+            await self.link.start()
+            self._is_started = True
+        await self.link.find_brokers()
+
+    async def connect_in_time(self, failed: Callable[[str], None]) -> None:
+        """Find the brokers, however long it takes; ``failed`` is told why it did not work yet."""
+        while True:
+            try:
+                await self.connect()
+            except (NetworkError, RemoteError, CodecError) as error:
+                failed(error.message)
+            else:
+                return
+            await asyncio.sleep(self.options.settings.retry_ms / 1000)
+
+    async def close(self) -> None:
+        """End watching and all connections. Safe to call again."""
+        await self.sampling.close()
+        await self.link.close()
+
+    def ready(self, *, folder: str, startup_ms: int, notice: str, read_only: bool) -> Ready:
+        """What the window is told when the brokers are known."""
+        brokers = list(self.link.brokers.values())
+        clusters = sorted({broker.cluster for broker in brokers if broker.cluster})
+        return Ready(
+            name_server=self.options.name_servers,
+            broker=", ".join(broker.address for broker in brokers),
+            store_directory=folder,
+            cluster_name=", ".join(clusters),
+            broker_name=", ".join(broker.name for broker in brokers),
+            started_ms=wall_clock_ms(),
+            startup_ms=startup_ms,
+            notice=notice,
+            read_only=read_only,
+        )

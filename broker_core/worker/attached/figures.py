@@ -1,0 +1,335 @@
+"""What is known of a cluster from outside, broker by broker, put together into catalogs and snapshots. Pure: no network.
+
+Figures of a broker that does not answer become unknown, those of the others stay. What was counted (messages written and
+got) is counted here, as growth of offsets since the watching began: brokers tell no such counts for a topic or group.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from broker_core.broker import names
+from broker_core.ipc.schema import Catalog, Occurred, Snapshot
+from broker_core.worker.attached.answers import QueueOffsets, TopicRow, whole_number
+from broker_core.worker.attached.numbering import BrokerNumbers
+
+_UNKNOWN = -1
+_SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
+_SUMS = {"put_messages": "putMessageTimesTotal", "got_messages": "msgGetTotalTodayNow"}
+_OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
+
+QueueKey = tuple[str, str, int]
+"""Topic, broker, queue id."""
+
+
+@dataclass(slots=True)
+class BrokerFigures:
+    """What one broker told last."""
+
+    topics: dict[str, TopicRow] = field(default_factory=dict)
+    groups: frozenset[str] = frozenset()
+    offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
+    """Topic → queue → what it holds."""
+    positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
+    """(group, topic) → queue → offset."""
+    members: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Group → clients online; a group that was not asked about is missing."""
+    next_store: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
+    """(group, topic, queue) → an offset and the store time of the message there."""
+    runtime: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+    is_lost: bool = False
+    lost_ms: int = 0
+
+
+class ClusterFigures:
+    """Takes what brokers tell and gives it as the embedded broker's worker would. On one event loop.
+
+    Args:
+        numbers: Of the brokers.
+        clock: ms since the epoch.
+    """
+
+    def __init__(self, numbers: BrokerNumbers, *, clock: Callable[[], int]) -> None:
+        self._numbers = numbers
+        self._clock = clock
+        self.brokers: dict[str, BrokerFigures] = {}
+        self.cluster_names: set[str] = set()
+        self.name_server_fault = ""
+        self._put: dict[str, int] = defaultdict(int)
+        self._got_topic: dict[str, int] = defaultdict(int)
+        self._got_group: dict[str, int] = defaultdict(int)
+        self._catalog = Catalog(0, [], [], [], [], [], [], [], [], [], [])
+        self._queues: list[QueueKey] = []
+        self._positions: list[tuple[str, QueueKey]] = []
+        self._told_revision = -1
+        self._is_dirty = True
+        self._events: list[Occurred] = []
+
+    # ---- what brokers tell ----
+
+    def of(self, broker: str) -> BrokerFigures:
+        """What a broker told; a new one has told nothing."""
+        self._numbers.see([broker])
+        return self.brokers.setdefault(broker, BrokerFigures())
+
+    def take_tables(self, broker: str, topics: dict[str, TopicRow], groups: frozenset[str]) -> None:
+        """Topics and groups with a config."""
+        of = self.of(broker)
+        self._is_dirty = self._is_dirty or of.topics != topics or of.groups != groups
+        of.topics, of.groups = topics, groups
+        of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
+
+    def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> None:
+        """Consumer offsets, all of a broker."""
+        of = self.of(broker)
+        for (group, topic), queues in positions.items():
+            before = of.positions.get((group, topic), {})
+            grown = sum(max(offset - before[queue], 0) for queue, offset in queues.items() if queue in before)
+            self._got_topic[topic] += grown
+            self._got_group[group] += grown
+        shape = {key: queues.keys() for key, queues in positions.items()}
+        self._is_dirty = self._is_dirty or shape != {key: queues.keys() for key, queues in of.positions.items()}
+        of.positions = positions
+
+    def take_offsets(self, broker: str, topic: str, queues: dict[int, QueueOffsets]) -> bool:
+        """What the queues of a topic hold; returns whether something was written since."""
+        of = self.of(broker)
+        before = of.offsets.get(topic, {})
+        grown = sum(max(now.max_offset - before[queue].max_offset, 0) for queue, now in queues.items() if queue in before)
+        self._put[topic] += grown
+        self._is_dirty = self._is_dirty or _used(before) != _used(queues)
+        of.offsets[topic] = queues
+        return grown > 0
+
+    def take_members(self, broker: str, group: str, members: frozenset[str]) -> None:
+        """Who is online in a group."""
+        before = self._members(group)
+        self.of(broker).members[group] = members
+        after = self._members(group)
+        if before is None or after is None or before == after:
+            return
+        changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
+        self._tell("members_changed", f"Group {group} has {len(after)} members now: {', '.join(changes)}", group)
+
+    def lost(self, broker: str, reason: str) -> None:
+        """A broker does not answer; what it told is no longer true."""
+        of = self.of(broker)
+        of.fault = reason
+        if not of.is_lost:
+            of.is_lost, of.lost_ms = True, self._clock()
+            self._tell("broker_lost", f"Broker {broker} does not answer: {reason}", broker)
+
+    def answered(self, broker: str, fault: str = "") -> None:
+        """A broker answered a round of questions, all of them unless ``fault`` says which not."""
+        of = self.of(broker)
+        of.fault = fault
+        if of.is_lost:
+            of.is_lost = False
+            away_s = max(self._clock() - of.lost_ms, 0) // 1000
+            self._tell("broker_back", f"Broker {broker} answers again, after {away_s:,} s", broker)
+
+    def name_server_state(self, fault: str) -> None:
+        """Whether the name server answers; empty when it does."""
+        before, self.name_server_fault = self.name_server_fault, fault
+        if fault and not before:
+            self._tell("name_server_lost", f"The name server does not answer: {fault}", "")
+        if before and not fault:
+            self._tell("name_server_back", "The name server answers again", "")
+
+    # ---- what the window is told ----
+
+    def catalog(self) -> Catalog | None:
+        """The set of things to measure, if it is not the one told last."""
+        catalog = self.listed()
+        if self._told_revision == catalog.revision:
+            return None
+        self._told_revision = catalog.revision
+        return catalog
+
+    def listed(self) -> Catalog:
+        """The set of things to measure now."""
+        if self._is_dirty:
+            self._is_dirty = False
+            self._list()
+        return self._catalog
+
+    def snapshot(self) -> Snapshot:
+        """Figures of this moment, for the catalog told last."""
+        queues = [self._offsets_of(key) for key in self._queues]
+        topics, groups = self._catalog.topics, self._catalog.groups
+        members = [self._members(group) for group in groups]
+        known = {key[0] for key, offsets in zip(self._queues, queues, strict=True) if offsets is not None}
+        return Snapshot(
+            revision=self._catalog.revision,
+            taken_ms=self._clock(),
+            queues={
+                "min_offset": _packed(_UNKNOWN if found is None else found.min_offset for found in queues),
+                "max_offset": _packed(_UNKNOWN if found is None else found.max_offset for found in queues),
+                "last_store_ms": _packed(_last_ms(found) for found in queues),
+            },
+            topics={
+                "put_messages": _packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
+                "put_bytes": _packed(_UNKNOWN for _topic in topics),
+                "got_messages": _packed(self._got_topic.get(topic, 0) for topic in topics),
+                "got_bytes": _packed(_UNKNOWN for _topic in topics),
+            },
+            groups={
+                "members": _packed(len(found) if found else _UNKNOWN for found in members),
+                "got_messages": _packed(self._got_group.get(group, 0) for group in groups),
+                "consume_failed": _packed(_UNKNOWN for _group in groups),
+            },
+            positions={
+                "offset": _packed(self._position_of(group, key) for group, key in self._positions),
+                "next_store_ms": _packed(self._next_ms(group, key) for group, key in self._positions),
+                "owner": _packed(_UNKNOWN for _position in self._positions),
+            },
+            owners=[],
+            totals=self._totals(members),
+            faults=self.faults(),
+        )
+
+    def events(self) -> list[Occurred]:
+        """What happened since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    def faults(self) -> dict[str, str]:
+        """What does not answer now, or not as it should, and why; empty when all is well."""
+        found = {"name server": self.name_server_fault} if self.name_server_fault else {}
+        for broker, of in sorted(self.brokers.items()):
+            if of.is_lost:
+                found[broker] = f"no answer since {max(self._clock() - of.lost_ms, 0) // 1000:,} s: {of.fault}"
+            elif of.fault:
+                found[broker] = of.fault
+        return found
+
+    def lagging(self, broker: str) -> list[tuple[str, str, int, int]]:
+        """Group, topic, queue and next offset of positions whose next message has an unknown age."""
+        of, found = self.of(broker), []
+        for (group, topic), queues in of.positions.items():
+            for queue, offset in queues.items():
+                held = of.offsets.get(topic, {}).get(queue)
+                if held is None or not 0 <= offset < held.max_offset:
+                    continue
+                wanted = max(offset, held.min_offset)
+                if of.next_store.get((group, topic, queue), (-1, 0))[0] != wanted:
+                    found.append((group, topic, queue, wanted))
+        return found
+
+    # ---- inside ----
+
+    def _tell(self, kind: str, text: str, subject: str) -> None:
+        self._events.append(Occurred(kind, text, self._clock(), subject))
+
+    def _offsets_of(self, key: QueueKey) -> QueueOffsets | None:
+        topic, broker, queue = key
+        of = self.brokers[broker]
+        return None if of.is_lost else of.offsets.get(topic, {}).get(queue)
+
+    def _position_of(self, group: str, key: QueueKey) -> int:
+        topic, broker, queue = key
+        of = self.brokers[broker]
+        return _UNKNOWN if of.is_lost else of.positions.get((group, topic), {}).get(queue, _UNKNOWN)
+
+    def _next_ms(self, group: str, key: QueueKey) -> int:
+        topic, broker, queue = key
+        offset, held = self._position_of(group, key), self._offsets_of(key)
+        if held is None or not 0 <= offset < held.max_offset:
+            return _UNKNOWN
+        at, store_ms = self.brokers[broker].next_store.get((group, topic, queue), (-1, _UNKNOWN))
+        return store_ms if at == max(offset, held.min_offset) else _UNKNOWN
+
+    def _members(self, group: str) -> frozenset[str] | None:
+        told = [of.members[group] for of in self.brokers.values() if not of.is_lost and group in of.members]
+        return frozenset().union(*told) if told else None
+
+    def _totals(self, members: list[frozenset[str] | None]) -> dict[str, float]:
+        totals = {"consumers": float(sum(len(found) for found in members if found))}
+        lost = any(of.is_lost or not of.runtime for of in self.brokers.values())
+        told = [of.runtime for of in self.brokers.values()]
+        for name, key in _SUMS.items() if told and not lost else ():
+            numbers = [whole_number(runtime.get(key)) for runtime in told]
+            if None not in numbers:
+                totals[name] = float(sum(number for number in numbers if number is not None))
+        for name, key in _OF_ONE.items() if len(told) == 1 and not lost else ():
+            number = whole_number(told[0].get(key))
+            if number is not None:
+                totals[name] = float(number)
+        return totals
+
+    def _list(self) -> None:
+        """Make the catalog anew; its revision grows only when a row of it is another."""
+        rows: dict[str, dict[str, TopicRow]] = defaultdict(dict)
+        for broker in self._numbers.names:
+            for topic, row in self.of(broker).topics.items():
+                rows[topic][broker] = row
+        topics = sorted(rows)
+        self._queues = [(topic, *queue) for topic in topics for queue in self._queues_of(topic, rows[topic])]
+        place = {key: row for row, key in enumerate(self._queues)}
+        wanted = {
+            (group, (topic, broker, queue))
+            for broker, of in self.brokers.items()
+            for (group, topic), queues in of.positions.items()
+            for queue in queues
+            if (topic, broker, queue) in place
+        }
+        configured = {group for of in self.brokers.values() for group in of.groups if not names.is_system_group(group)}
+        groups = sorted(configured | {group for group, _key in wanted})
+        group_place = {group: row for row, group in enumerate(groups)}
+        self._positions = sorted(wanted, key=lambda item: (group_place[item[0]], place[item[1]]))
+        topic_place = {topic: row for row, topic in enumerate(topics)}
+        self._catalog = Catalog(
+            revision=self._catalog.revision + 1,
+            topics=topics,
+            topic_read_queues=[sum(row.read_queues for row in rows[topic].values()) for topic in topics],
+            topic_write_queues=[sum(row.write_queues for row in rows[topic].values()) for topic in topics],
+            topic_permission=[_permission(rows[topic].values()) for topic in topics],
+            topic_is_system=[self._is_system(topic) for topic in topics],
+            queue_topic=[topic_place[topic] for topic, _broker, _queue in self._queues],
+            queue_id=[self._numbers.shown_queue(broker, queue) for _topic, broker, queue in self._queues],
+            groups=groups,
+            position_group=[group_place[group] for group, _key in self._positions],
+            position_queue=[place[key] for _group, key in self._positions],
+            group_is_system=[names.is_system_group(group) for group in groups],
+        )
+
+    def _queues_of(self, topic: str, rows: dict[str, TopicRow]) -> list[tuple[str, int]]:
+        """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
+        found = []
+        for broker, row in rows.items():
+            ids = set(_used(self.brokers[broker].offsets.get(topic, {})))
+            if not self._is_system(topic):
+                ids.update(range(max(row.read_queues, row.write_queues)))
+            found += [(broker, queue) for queue in sorted(ids)]
+        return found
+
+    def _is_system(self, topic: str) -> bool:
+        own = {*self._numbers.names, *self.cluster_names, *(f"{name}_REPLY_TOPIC" for name in self.cluster_names)}
+        return topic in names.SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic in own
+
+
+def _used(queues: dict[int, QueueOffsets]) -> frozenset[int]:
+    return frozenset(queue for queue, held in queues.items() if held.max_offset > 0)
+
+
+def _last_ms(held: QueueOffsets | None) -> int:
+    return held.last_store_ms if held is not None and held.last_store_ms > 0 else _UNKNOWN
+
+
+def _permission(rows: Iterable[TopicRow]) -> int:
+    permission = 0
+    for row in rows:
+        permission |= row.permission
+    return permission
+
+
+def _packed(values: Iterable[int]) -> bytes:
+    column = array("q", values)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()

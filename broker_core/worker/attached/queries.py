@@ -1,0 +1,254 @@
+"""Answers the window's queries about an attached cluster, with requests that every broker serves.
+
+What only the inside of a broker knows is refused with the reason; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.errors import RemoteError, UsageError
+from broker_core.ipc.acting import acts, refusal
+from broker_core.ipc.schema import (
+    Answer,
+    AskBroker,
+    BrowseQueue,
+    ContinueSearch,
+    CreateTopic,
+    Done,
+    EndSearch,
+    FindOffset,
+    FoundOffset,
+    ListMembers,
+    Members,
+    MessageDetail,
+    MessagePage,
+    Query,
+    ReadEvents,
+    ReadHistory,
+    ReadMessage,
+    ReadMessageById,
+    ReadOwnership,
+    SendMessage,
+    SendReceipt,
+    Shutdown,
+    StartSearch,
+)
+from broker_core.message.message_id import parse_offset_message_id
+from broker_core.message.properties import KEYS, TAGS
+from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached.answers import read_connections, read_subscriptions
+from broker_core.worker.attached.asking import ask_brokers, create_topic
+from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.sampling import Sampling
+from broker_core.worker.attached.searches import ClusterSearches
+from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
+
+PRODUCER_GROUP = "orbit-console"
+"""Producer group of messages that a person sends from the window."""
+
+
+class ClusterQueries:
+    """Answers queries about one cluster. On one event loop.
+
+    Args:
+        link: To the cluster.
+        figures: What is known of it.
+        sampling: What keeps them true.
+        shut_down: Called for the command to stop.
+        history: Of the figures; None: none is kept.
+        read_only: Whether to refuse what would change something.
+    """
+
+    def __init__(
+        self,
+        link: ClusterLink,
+        figures: ClusterFigures,
+        sampling: Sampling,
+        *,
+        shut_down: Callable[[], None],
+        history: HistoryKeeper | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self._link = link
+        self._figures = figures
+        self._sampling = sampling
+        self._shut_down = shut_down
+        self._history = history
+        self._read_only = read_only
+        self._searches = ClusterSearches(link)
+        self._producer: asyncio.Task[Producer] | None = None
+
+    async def close(self) -> None:
+        """End searches and the producer."""
+        await self._searches.close()
+        if self._producer is not None:
+            self._producer.cancel()
+            (producer,) = await asyncio.gather(self._producer, return_exceptions=True)
+            if isinstance(producer, Producer):
+                await producer.close()
+
+    async def answer(self, query: Query) -> Answer:
+        """Answer one query or carry out one command.
+
+        Raises:
+            OrbitError: It cannot be answered; the message says why.
+        """
+        if self._read_only and acts(query):
+            raise refusal(query)
+        match query:
+            case BrowseQueue():
+                return await self._browse(query)
+            case FindOffset(topic, queue_id, timestamp_ms):
+                return await self._find_offset(topic, queue_id, timestamp_ms)
+            case ReadMessage(physical_offset):
+                return await self._detail(*self._link.numbers.place_of(physical_offset))
+            case ReadMessageById(message_id):
+                return await self._detail_by_id(message_id)
+            case ListMembers(group):
+                return await self._list_members(group)
+            case AskBroker():
+                return await ask_brokers(self._link, query, topics_on=self._brokers_of)
+            case StartSearch() | ContinueSearch() | EndSearch():
+                return await self._searches.answer(query)
+        return await self._answer_rest(query)
+
+    async def _answer_rest(self, query: Query) -> Answer:
+        match query:
+            case SendMessage():
+                return await self._send(query)
+            case CreateTopic():
+                await create_topic(self._link, query)
+                return Done()
+            case ReadHistory() | ReadEvents() | ReadOwnership():
+                if self._history is None:
+                    raise UsageError("no history is kept of this connection")
+                return await asyncio.to_thread(partial(self._history.answer, query))
+            case Shutdown():
+                self._shut_down()
+                return Done()
+        raise UsageError(
+            f"{type(query).__name__} cannot be answered for an attached cluster: {_REASONS.get(type(query).__name__, _INSIDE)}"
+        )
+
+    # ---- messages ----
+
+    def _brokers_of(self, topic: str) -> list[str]:
+        """Brokers that have a topic, by number; all of them for one that is not known."""
+        names = self._link.numbers.names
+        return [name for name in names if topic in self._figures.of(name).topics] or names
+
+    def _queues_of(self, topic: str) -> list[MessageQueue]:
+        found = []
+        for name in self._brokers_of(topic):
+            of = self._figures.of(name)
+            row = of.topics.get(topic)
+            if row is not None and not of.is_lost:
+                found += [MessageQueue(topic, name, queue) for queue in range(max(row.read_queues, row.write_queues))]
+        return found
+
+    async def _browse(self, query: BrowseQueue) -> MessagePage:
+        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        self._sampling.asked_about(query.topic)
+        if query.queue_id >= 0:
+            broker, queue_id = self._link.numbers.queue_of(query.queue_id)
+            queue = MessageQueue(query.topic, broker, queue_id)
+            return await browse_one(self._link, queue, query.start_offset, query.count)
+        queues = self._queues_of(query.topic)
+        if not queues:
+            raise UsageError(f"there is no topic {query.topic} on a broker that answers now", topic=query.topic)
+        return await browse_newest(self._link, query.topic, queues, query.count)
+
+    async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:
+        broker, queue_id = self._link.numbers.queue_of(shown)
+        fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
+        answer = await self._link.ask(broker, RemotingCommand(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields))
+        return FoundOffset(whole_field(answer, "offset"))
+
+    async def _detail_by_id(self, message_id: str) -> MessageDetail:
+        host, offset = parse_offset_message_id(message_id)
+        broker = self._link.broker_at(str(host))
+        if broker is None:
+            raise UsageError(f"the id names the broker at {host}, which is none of this cluster's", address=str(host))
+        return await self._detail(broker, offset)
+
+    async def _detail(self, broker: str, physical_offset: int) -> MessageDetail:
+        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
+        record = bytes((await self._link.ask(broker, command)).body)
+        return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, physical_offset))
+
+    async def _send(self, message: SendMessage) -> SendReceipt:
+        queue = None
+        if message.queue_id >= 0:
+            broker, queue_id = self._link.numbers.queue_of(message.queue_id)
+            queue = MessageQueue(message.topic, broker, queue_id)
+        properties = dict(message.properties)
+        tags, keys = properties.pop(TAGS, ""), properties.pop(KEYS, "")
+        content = Message(message.topic, message.body, tags, tuple(keys.split()), properties, message.flag)
+        result = await (await self._opened_producer()).send(content, queue=queue)
+        shown = self._link.numbers.shown_queue(result.queue.broker_name, result.queue.queue_id)
+        return SendReceipt(result.offset_message_id, shown, result.queue_offset, -1)
+
+    async def _opened_producer(self) -> Producer:
+        task = self._producer
+        if task is None or (task.done() and task.exception() is not None):
+            task = self._producer = asyncio.create_task(self._open_producer(), name="open the producer")
+        return await asyncio.shield(task)
+
+    async def _open_producer(self) -> Producer:
+        producer = Producer(self._link.name_servers, PRODUCER_GROUP, security=self._link.security)
+        await producer.start()
+        return producer
+
+    # ---- groups ----
+
+    async def _list_members(self, group: str) -> Members:
+        rows: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+        for broker in self._link.numbers.names:
+            if self._figures.of(broker).is_lost:
+                continue
+            command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+            try:
+                body = (await self._link.ask(broker, command)).body
+            except RemoteError as error:
+                if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
+                    raise
+                continue
+            subscriptions = read_subscriptions(body)
+            # Each member is connected to every broker.
+            rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in read_connections(body)})
+        members = [rows[client] for client in sorted(rows)]
+        return Members(
+            client_id=sorted(rows),
+            address=[str(item.get("clientAddr", "")) for item, _subscriptions in members],
+            language=[str(item.get("language", "")) for item, _subscriptions in members],
+            version=[_version(item.get("version")) for item, _subscriptions in members],
+            # Brokers tell nobody when a heartbeat came.
+            last_heartbeat_ms=[-1 for _member in members],
+            subscriptions=[subscriptions for _item, subscriptions in members],
+        )
+
+
+def _version(ordinal: object) -> str:
+    return version_name(ordinal) if isinstance(ordinal, int) else ""
+
+
+_INSIDE = "it is known inside a broker only, and the protocol has no request for it"
+_REASONS = {
+    "ListDelayed": "brokers keep a queue a delay level, and this version of Orbit shows its length only",
+    "ActOnDelayed": "the protocol cannot change a message that waits",
+    "ListTransactions": "the state of transactions is known inside a broker only; the half queue can be browsed by a search",
+    "EndTransaction": "the protocol lets only the producer of a transaction end it",
+    "MeasureTopics": "the protocol tells no sizes of topics, only those of the whole disk",
+}

@@ -1,0 +1,45 @@
+"""The folder of a connection: who records its history there. One process at a time, others go without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker_core.errors import StoreError, StoreLockedError
+from broker_core.store.message_store import wall_clock_ms
+from broker_core.store.ownership import StoreOwnership
+from broker_core.store.paths import StorePaths
+from broker_core.worker.history import HistoryKeeper, LateHistory, OpenHistory
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A history that is being recorded, or why none is."""
+
+    history: HistoryKeeper | None = None
+    notice: str = ""
+    ownership: StoreOwnership | None = None
+
+    def close(self) -> None:
+        """Write everything down; may block for seconds."""
+        if self.history is not None:
+            self.history.close()
+        if self.ownership is not None:
+            self.ownership.release()
+
+
+def open_recording(folder: Path, open_history: OpenHistory | None) -> Recording:
+    """Begin to record in a folder; where that is not possible, a notice says why."""
+    if open_history is None:
+        return Recording()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return Recording(notice=f"No history is kept: {folder} cannot be made ({error.strerror})")
+    try:
+        ownership = StoreOwnership(StorePaths(folder))
+    except StoreLockedError:
+        return Recording(notice="No history is kept here: another Orbit process records this connection already")
+    except StoreError as error:
+        return Recording(notice=f"No history is kept: {error.message}")
+    return Recording(LateHistory(open_history, folder, started_ms=wall_clock_ms()), "", ownership)

@@ -1,0 +1,246 @@
+"""Asks the brokers of a cluster for their figures, round after round, each broker on a task of its own.
+
+    names        which brokers there are, every few seconds, from the name server
+    each broker  all consumer offsets and its runtime figures (2 requests); every few rounds its topics and groups (2 requests);
+                 then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
+                 those that are written to, then all others in turn
+
+One broker that is slow, lost or answers nonsense holds up nobody else. No request moves an offset of anyone.
+
+Source: spec remoting §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached.answers import (
+    BrokerPlace,
+    read_connections,
+    read_groups,
+    read_positions,
+    read_queue_offsets,
+    read_runtime,
+    read_topics,
+    whole_number,
+)
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink, refused_as
+
+logger = logging.getLogger(__name__)
+
+AGES_IN_ROUND = 8
+"""Messages read for their store time, of the positions that lag."""
+MEMBERS_SHARE = 4
+"""One group in so many requests for queue offsets is asked for its members."""
+
+
+class Sampling:
+    """Keeps `ClusterFigures` true. On one event loop.
+
+    Args:
+        link: To the cluster; started.
+        figures: Where answers go.
+        clock: ms since the epoch.
+    """
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, *, clock: Callable[[], int]) -> None:
+        self._link = link
+        self._figures = figures
+        self._clock = clock
+        self._asked_ms: dict[str, int] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._names: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._names = asyncio.create_task(self._watch_names(), name="cluster names")
+
+    async def close(self) -> None:
+        """End all watching."""
+        tasks = [task for task in (self._names, *self._tasks.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def asked_about(self, topic: str) -> None:
+        """A person looks at a topic: its queues come first for a while."""
+        self._asked_ms[topic] = self._clock()
+
+    async def once(self) -> None:
+        """Ask everything once, all brokers side by side; faults are left in the figures.
+
+        Raises:
+            NetworkError: No name server answers.
+            RemoteError: It answers with an error.
+            CodecError: Its answer cannot be read.
+        """
+        await self._find_brokers()
+        await asyncio.gather(*(_Rounds(self._link, self._figures, name).whole() for name in self._link.brokers))
+
+    async def _find_brokers(self) -> list[BrokerPlace]:
+        found = await self._link.find_brokers()
+        self._figures.cluster_names.update(broker.cluster for broker in self._link.brokers.values() if broker.cluster)
+        return found
+
+    async def _watch_names(self) -> None:
+        settings = self._link.settings
+        while True:
+            pause_ms = settings.tables_ms
+            try:
+                await self._find_brokers()
+                self._figures.name_server_state("")
+            except (NetworkError, RemoteError, CodecError) as error:
+                self._figures.name_server_state(error.message)
+                pause_ms = settings.retry_ms
+            for name in self._link.brokers:
+                if name not in self._tasks:
+                    self._tasks[name] = asyncio.create_task(self._watch_broker(name), name=f"watch {name}")
+            await asyncio.sleep(pause_ms / 1000)
+
+    async def _watch_broker(self, name: str) -> None:
+        settings = self._link.settings
+        rounds = _Rounds(self._link, self._figures, name)
+        while True:
+            try:
+                now_ms = self._clock()
+                recent = {topic for topic, at in self._asked_ms.items() if now_ms - at < settings.asked_ms}
+                await rounds.next(now_ms, recent)
+            except NetworkError as error:
+                self._figures.lost(name, error.message)
+                await asyncio.sleep(settings.retry_ms / 1000)
+            except OrbitError as error:
+                self._figures.answered(name, error.message)
+            except Exception as error:
+                # The root of a task: a fault of one round must not end the watching.
+                logger.exception("watching broker %s failed", name)
+                self._figures.answered(name, f"Orbit failed at its answer: {error!r}")
+            await asyncio.sleep(settings.round_ms / 1000)
+
+
+class _Rounds:
+    """Questions to one broker, a round at a time."""
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, name: str) -> None:
+        self._link = link
+        self._figures = figures
+        self._name = name
+        self._tables_ms: int | None = None
+        self._moving: set[str] = set()
+        self._topic_turn = self._group_turn = 0
+        self._fault = ""
+
+    async def next(self, now_ms: int, recent: set[str]) -> None:
+        """One round; raises `NetworkError` when the broker does not answer."""
+        self._fault = ""
+        settings = self._link.settings
+        of = self._figures.of(self._name)
+        if self._tables_ms is None or of.is_lost or now_ms - self._tables_ms >= settings.tables_ms:
+            await self._guarded("topics and groups", self._tables())
+            self._tables_ms = now_ms
+        await self._guarded("its figures", self._runtime())
+        await self._guarded("consumer offsets", self._positions())
+        room = max(settings.requests_per_second * settings.round_ms // 1000 - 4 - AGES_IN_ROUND, 4)
+        await self._some_queues(room - room // MEMBERS_SHARE, recent)
+        await self._some_members(room // MEMBERS_SHARE)
+        for group, topic, queue, offset in self._figures.lagging(self._name)[:AGES_IN_ROUND]:
+            await self._guarded(f"the next message of group {group} in {topic}", self._age(group, topic, queue, offset))
+        self._figures.answered(self._name, self._fault)
+
+    async def whole(self) -> None:
+        """All questions once; what fails is left in the figures."""
+        try:
+            await self._guarded("topics and groups", self._tables())
+            await self._guarded("its figures", self._runtime())
+            await self._guarded("consumer offsets", self._positions())
+            of = self._figures.of(self._name)
+            await self._some_queues(len(of.topics), set())
+            await self._some_members(len(self._groups()))
+            self._figures.answered(self._name, self._fault)
+        except NetworkError as error:
+            self._figures.lost(self._name, error.message)
+
+    async def _guarded(self, what: str, asking: Awaitable[None]) -> None:
+        """Ask; a refusal or an answer that cannot be read concerns this part only."""
+        try:
+            await asking
+        except (RemoteError, CodecError) as error:
+            self._fault = f"{what}: {error.message}"
+
+    async def _tables(self) -> None:
+        topics = read_topics((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
+        groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
+        self._figures.take_tables(self._name, topics, groups)
+
+    async def _runtime(self) -> None:
+        runtime = read_runtime((await self._ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body)
+        self._figures.of(self._name).runtime = runtime
+        version = whole_number(runtime.get("brokerVersion"))
+        if version is not None:
+            self._link.versions[self._name] = version
+
+    async def _positions(self) -> None:
+        body = (await self._ask(RequestCode.GET_ALL_CONSUMER_OFFSET)).body
+        self._figures.take_positions(self._name, read_positions(body))
+
+    async def _some_queues(self, count: int, recent: set[str]) -> None:
+        topics = self._figures.of(self._name).topics
+        names = sorted(topics)
+        turn = [names[(self._topic_turn + step) % len(names)] for step in range(min(count, len(names)))]
+        first = [topic for topic in (*sorted(recent), *sorted(self._moving)) if topic in topics]
+        # Half of the room goes to all topics in turn, however many are asked for or move.
+        wanted = list(dict.fromkeys((*first[: max(count // 2, 1)], *turn)))[:count]
+        for topic in wanted:
+            await self._guarded(f"topic {topic}", self._queues(topic))
+        self._topic_turn += sum(topic in turn for topic in wanted)
+
+    async def _queues(self, topic: str) -> None:
+        try:
+            answer = await self._ask(RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
+        except RemoteError as error:
+            if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
+                # It was deleted since the table was read; the next one is without it.
+                return
+            raise
+        moves = self._figures.take_offsets(self._name, topic, read_queue_offsets(answer.body))
+        self._moving = self._moving | {topic} if moves else self._moving - {topic}
+
+    def _groups(self) -> list[str]:
+        of = self._figures.of(self._name)
+        return sorted(of.groups | {group for group, _topic in of.positions})
+
+    async def _some_members(self, count: int) -> None:
+        groups = self._groups()
+        for step in range(min(count, len(groups))):
+            group = groups[(self._group_turn + step) % len(groups)]
+            await self._guarded(f"members of group {group}", self._members(group))
+        self._group_turn += count
+
+    async def _members(self, group: str) -> None:
+        members: frozenset[str] = frozenset()
+        try:
+            answer = await self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+        except RemoteError as error:
+            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
+                raise
+        else:
+            members = frozenset(str(item.get("clientId", "")) for item in read_connections(answer.body))
+        self._figures.take_members(self._name, group, members)
+
+    async def _age(self, group: str, topic: str, queue: int, offset: int) -> None:
+        """Read the store time of the message that a group consumes next."""
+        place = MessageQueue(topic, self._name, queue)
+        body = await self._link.pull_gently(place, offset)
+        store_ms = decode_record(body).store_timestamp_ms if body else -1
+        self._figures.of(self._name).next_store[group, topic, queue] = (offset, store_ms)
+
+    async def _ask(self, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
+        return await self._link.ask_gently(self._name, code, fields)

@@ -1,0 +1,114 @@
+"""Searches of a cluster for the window: begun, continued a moment at a time, given up.
+
+One that nobody continues asks nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.search.cluster import ClusterSearch
+from broker_core.search.language import parse_filter
+from broker_core.search.results import Step
+from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.message_views import MessageHead, head_of
+from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX, TURN_SECONDS, search_hits
+
+
+@dataclass(slots=True)
+class _Open:
+    """A search that has not ended."""
+
+    search: ClusterSearch
+    steps: AsyncGenerator[Step, None]
+    last: tuple[int, int, int]
+    """Scanned, total and found of the last step."""
+    is_busy: bool = False
+
+
+class ClusterSearches:
+    """The searches of a worker that watches a cluster. On its loop."""
+
+    def __init__(self, link: ClusterLink) -> None:
+        self._link = link
+        self._open: dict[int, _Open] = {}
+        self._numbers = itertools.count(1)
+
+    async def close(self) -> None:
+        """Give all up."""
+        for search_id in list(self._open):
+            await self._end(search_id)
+
+    async def answer(self, query: StartSearch | ContinueSearch | EndSearch) -> Answer:
+        """Carry one request out.
+
+        Raises:
+            FilterError: The filter cannot be read.
+            UsageError: Too many searches are open, or there is none of that number.
+            NetworkError: No name server answers.
+        """
+        match query:
+            case StartSearch():
+                return await self._start(query)
+            case ContinueSearch(search_id):
+                return await self._continue(search_id)
+            case EndSearch(search_id):
+                return await self._end(search_id)
+
+    async def _start(self, query: StartSearch) -> SearchStarted:
+        if len(self._open) >= SEARCHES_MAX:
+            raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
+        expression = parse_filter(query.filter, now_ms=time.time_ns() // 1_000_000)
+        search = ClusterSearch(self._link, expression, limit=None if query.limit < 0 else query.limit)
+        await search.prepare()
+        number = next(self._numbers)
+        self._open[number] = _Open(search, search.steps(), (0, search.total_messages, 0))
+        return SearchStarted(number, [search.plan], search.total_messages)
+
+    async def _continue(self, search_id: int) -> SearchHits:
+        opened = self._open.get(search_id)
+        if opened is None:
+            raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
+        if opened.is_busy:
+            raise UsageError(f"search {search_id} is being continued already; wait for its answer")
+        opened.is_busy = True
+        try:
+            heads = await self._turn(opened)
+        finally:
+            opened.is_busy = False
+        if opened.search.outcome is not None:
+            self._open.pop(search_id, None)
+        return search_hits(search_id, heads, outcome=opened.search.outcome, last=opened.last)
+
+    async def _end(self, search_id: int) -> Done:
+        opened = self._open.pop(search_id, None)
+        if opened is not None:
+            opened.search.cancel()
+            if not opened.is_busy:
+                await opened.steps.aclose()
+        return Done()
+
+    async def _turn(self, opened: _Open) -> list[tuple[str, MessageHead]]:
+        until = time.monotonic() + TURN_SECONDS
+        found: list[tuple[str, MessageHead]] = []
+        async for step in opened.steps:
+            for hit in step.hits:
+                # Which of the brokers a record is from stands in it.
+                broker = self._link.broker_at(str(hit.message.store_host))
+                found.append((hit.message.topic, _shown(self._link, broker, head_of(hit.message))))
+            opened.last = step.scanned, step.total, step.found
+            if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
+                break
+        return found
+
+
+def _shown(link: ClusterLink, broker: str | None, head: MessageHead) -> MessageHead:
+    if broker is None:
+        return head
+    queue_id = link.numbers.shown_queue(broker, head.queue_id)
+    return replace(head, queue_id=queue_id, physical_offset=link.numbers.shown_place(broker, head.physical_offset))
