@@ -53,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.cluster_command import main as cluster
 
         return cluster(list(argv[1:]))
+    if argv[:1] == ["watch"]:
+        from broker_core.watch_command import main as watch
+
+        return watch(list(argv[1:]), open_history=_open_history)
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""
@@ -221,6 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
     commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
     commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
+    commands.add_parser("watch", help="record the history of a cluster without a window", add_help=False)
     commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)

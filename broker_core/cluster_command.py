@@ -1,9 +1,8 @@
-"""Command lines of `cluster` and `watch`: a cluster that runs elsewhere, without a window.
+"""Command line of `cluster`: brokers, topics and groups of a cluster that runs elsewhere.
 
-    cluster --ns HOST:PORT [--json]                  its brokers, topics and groups, once
-    watch   --ns HOST:PORT [--folder DIR] [--seconds N]   its history, recorded until it is stopped
+    cluster --ns HOST:PORT [--json]
 
-Both only look. Everything goes through the administration requests of the protocol; no group's offsets move.
+It only looks: everything goes through the administration requests of the protocol, and no group's offsets move.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -23,7 +23,7 @@ from broker_core.worker.attached.figures import ClusterFigures
 
 EXIT_PARTIAL = 1
 
-_CODES = "exit codes: 0 all answered, 1 a part did not answer, 2 wrong arguments, 4 no connection, 6 a broker refused, 130 interrupted"
+_CODES = "exit codes: 0 all answered, 1 a part did not answer, 2 wrong arguments, 4 no connection, 6 refused, 130 interrupted"
 
 
 def main(argv: list[str]) -> int:
@@ -180,11 +180,11 @@ def _print(overview: dict[str, Any], out: TextIO) -> None:
     _table(out, f"Cluster {', '.join(overview['clusters']) or '?'} at {overview['name_servers']}", (), [])
     _table(out, "", ("BROKER", "ADDRESSES", "VERSION", "ANSWERS", "PUT/S", "GET/S"), brokers)
     topics = [(row["name"], str(row["write_queues"]), row["permission"], _figure(row["messages"])) for row in own]
-    _table(out, f"{len(own):,} topics, and {left_out:,} of the brokers' own", ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
+    _table(out, f"Topics: {len(own):,}, and {left_out:,} of the brokers' own", ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
     groups = [
         (row["name"], str(row["members"]), str(len(row["topics"])), _figure(row["lag_messages"])) for row in overview["groups"]
     ]
-    _table(out, f"{len(groups):,} groups", ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
+    _table(out, f"Groups: {len(groups):,}", ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
     out.writelines(f"{part}: {reason}\n" for part, reason in overview["faults"].items())
 
 
@@ -194,14 +194,13 @@ def _figure(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
-def _table(out: TextIO, title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _table(out: TextIO, title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     if title:
         out.write(f"{title}\n")
     if rows:
         widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-        out.writelines(
-            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
-            for row in (heads, *rows)
-        )
-    if (title and heads) or rows:
+        for row in (heads, *rows):
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            out.write(f"  {'  '.join(cells).rstrip()}\n")
+    if heads:
         out.write("\n")

@@ -1,0 +1,98 @@
+"""Command line of `watch`: the history of a cluster that runs elsewhere, recorded without a window.
+
+    watch --ns HOST:PORT [--folder DIR] [--seconds N]
+
+The window reads the same folder when it connects to this cluster. SIGTERM and SIGINT end it with everything written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import sys
+from pathlib import Path
+
+from broker_core.errors import OrbitError, UsageError
+from broker_core.ipc.schema import WorkerMessage
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions, wall_clock_ms
+from broker_core.worker.attached.recording import folder_of, open_recording
+from broker_core.worker.event_loop import on_stop_signals
+from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryKeeper, OpenHistory
+from broker_core.worker.logs import start_logging
+
+logger = logging.getLogger(__name__)
+
+
+def main(argv: list[str], *, open_history: OpenHistory) -> int:
+    """Record until the end is asked for.
+
+    Args:
+        argv: Arguments behind ``watch``.
+        open_history: Opens the history in a folder.
+
+    Returns:
+        0, or the error's code.
+    """
+    arguments = _parser().parse_args(argv)
+    start_logging(None)
+    try:
+        folder = arguments.folder or folder_of(arguments.ns)
+        asyncio.run(_watch(arguments.ns, folder.absolute(), arguments.seconds, open_history))
+    except OrbitError as error:
+        sys.stderr.write(f"orbit watch: {error.message}\n")
+        return error.exit_code
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="orbit watch",
+        description="Record the figures of a RocketMQ cluster once a second, without a window; changes nothing in it.",
+    )
+    parser.add_argument("--ns", required=True, metavar="HOST:PORT", help="name server; several with ; between them")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where to record; default: as the window does")
+    parser.add_argument("--seconds", type=float, metavar="N", help="how long; default: until it is stopped")
+    return parser
+
+
+async def _watch(name_servers: str, folder: Path, seconds: float | None, open_history: OpenHistory) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    on_stop_signals(loop, lambda _signal: stop.set())
+    cluster = AttachedCluster(AttachOptions(name_servers))
+    recording = open_recording(folder, open_history)
+    if recording.history is None:
+        await cluster.close()
+        raise UsageError(recording.notice)
+    try:
+        connecting = asyncio.create_task(cluster.connect_in_time(lambda reason: logger.warning("%s", reason)))
+        stopping = asyncio.create_task(stop.wait())
+        if seconds is not None:
+            loop.call_later(seconds, stop.set)
+        await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if connecting.done():
+            connecting.result()
+            brokers = ",".join(cluster.link.numbers.names)
+            sys.stdout.write(f"watching name-server={name_servers} brokers={brokers} folder={folder}\n")
+            sys.stdout.flush()
+            cluster.sampling.start()
+            await _record(cluster, recording.history, stop)
+        connecting.cancel()
+    finally:
+        await cluster.close()
+        await asyncio.to_thread(recording.close)
+
+
+async def _record(cluster: AttachedCluster, history: HistoryKeeper, stop: asyncio.Event) -> None:
+    feed = FigureFeed(cluster.figures, send=_nowhere, history=history, clock=wall_clock_ms)
+    while not stop.is_set():
+        feed.pass_on(window_reads=False)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), SAMPLE_MS / 2_000)
+
+
+def _nowhere(_message: WorkerMessage) -> None:
+    """There is no window."""
