@@ -117,7 +117,7 @@ class ConnectionPool:
         if task is None:
             task = asyncio.create_task(self._open(address), name=f"connect {address}")
             self._opening[address] = task
-            task.add_done_callback(lambda _: self._opening.pop(address, None))
+            task.add_done_callback(lambda done: self._opened(address, done))
         # Several callers wait for one attempt; one that is cancelled must not cancel it for the others.
         return await asyncio.shield(task)
 
@@ -150,6 +150,12 @@ class ConnectionPool:
         self._connections[address] = connection
         connection.on_closed(lambda lost: self._forget(address, lost))
         return connection
+
+    def _opened(self, address: str, done: asyncio.Task[Connection]) -> None:
+        self._opening.pop(address, None)
+        # All who waited may have given up meanwhile: the failure is nobody's then.
+        if not done.cancelled():
+            done.exception()
 
     def _forget(self, address: str, lost: Connection) -> None:
         if self._connections.get(address) is lost:

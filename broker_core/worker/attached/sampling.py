@@ -22,6 +22,7 @@ from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.answers import (
+    Body,
     BrokerPlace,
     read_connections,
     read_groups,
@@ -36,6 +37,7 @@ from broker_core.worker.attached.link import ClusterLink, refused_as
 
 logger = logging.getLogger(__name__)
 
+_NO_OFFSETS = "No consumer offset in this broker"
 AGES_IN_ROUND = 8
 """Messages read for their store time, of the positions that lag."""
 MEMBERS_SHARE = 4
@@ -188,7 +190,13 @@ class _Rounds:
             self._link.versions[self._name] = version
 
     async def _positions(self) -> None:
-        body = (await self._ask(RequestCode.GET_ALL_CONSUMER_OFFSET)).body
+        body: Body = b""
+        try:
+            body = (await self._ask(RequestCode.GET_ALL_CONSUMER_OFFSET)).body
+        except RemoteError as error:
+            # Brokers refuse, instead of answering with an empty table.
+            if _NO_OFFSETS not in error.message:
+                raise
         self._figures.take_positions(self._name, read_positions(body))
 
     async def _some_queues(self, count: int, recent: set[str]) -> None:

@@ -1,0 +1,127 @@
+from array import array
+
+import pytest
+
+from broker_core.worker.attached.answers import QueueOffsets, TopicRow
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.numbering import BrokerNumbers
+from monitoring.collector import Collector
+from tests.support.clock import ManualClock
+
+
+def ints(column):
+    return array("q", column).tolist()
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def figures(clock):
+    made = ClusterFigures(BrokerNumbers(), clock=clock)
+    for broker in ("a", "b"):
+        made.take_tables(broker, {"T": TopicRow(1, 1, 6)}, frozenset({"idle"}))
+        made.take_positions(broker, {("g", "T"): {0: 3}})
+        made.take_offsets(broker, "T", {0: QueueOffsets(1, 10, 50)})
+        made.take_members(broker, "g", frozenset())
+        made.answered(broker)
+    made.events()
+    return made
+
+
+def test_two_brokers_are_one_cluster(figures):
+    catalog, snapshot = figures.catalog(), figures.snapshot()
+    assert (catalog.topics, catalog.topic_read_queues, catalog.queue_id) == (["T"], [2], [0, 10_000])
+    assert (catalog.groups, catalog.position_group, catalog.position_queue) == (["g", "idle"], [0, 0], [0, 1])
+    assert (ints(snapshot.queues["max_offset"]), ints(snapshot.positions["offset"])) == ([10, 10], [3, 3])
+    assert snapshot.faults == {}
+    assert figures.catalog() is None
+
+
+def test_the_collector_takes_what_is_told(figures):
+    collector = Collector(None)
+    collector.catalog_changed(figures.catalog())
+    state = collector.snapshot_taken(figures.snapshot())
+    assert state.group_lag_messages.tolist()[0] == 14
+
+
+def test_growth_of_offsets_is_what_was_written_and_got(figures):
+    figures.catalog()
+    figures.take_offsets("a", "T", {0: QueueOffsets(1, 14, 60)})
+    figures.take_positions("b", {("g", "T"): {0: 8}})
+    snapshot = figures.snapshot()
+    assert ints(snapshot.topics["put_messages"]) == [4]
+    assert ints(snapshot.groups["got_messages"]) == [5, 0]
+    # A reset backward is no reading.
+    figures.take_positions("b", {("g", "T"): {0: 0}})
+    assert ints(figures.snapshot().topics["got_messages"]) == [5]
+
+
+def test_a_lost_broker_is_unknown_the_other_stays_and_it_comes_back(figures, clock):
+    figures.catalog()
+    figures.lost("b", "no connection")
+    clock.advance(5_000)
+    figures.lost("b", "no connection")
+    snapshot = figures.snapshot()
+    assert (ints(snapshot.queues["max_offset"]), ints(snapshot.positions["offset"])) == ([10, -1], [3, -1])
+    assert snapshot.faults == {"b": "no answer since 5 s: no connection"}
+    assert figures.catalog() is None
+    figures.answered("b")
+    assert ints(figures.snapshot().queues["max_offset"]) == [10, 10]
+    assert [event.kind for event in figures.events()] == ["broker_lost", "broker_back"]
+
+
+def test_a_part_that_was_not_answered_is_a_fault_but_no_loss(figures):
+    figures.catalog()
+    figures.answered("a", "topic T: no body")
+    assert figures.snapshot().faults == {"a": "topic T: no body"}
+    assert ints(figures.snapshot().queues["max_offset"]) == [10, 10]
+
+
+def test_a_name_server_that_does_not_answer_is_told_once(figures):
+    for fault in ("gone", "gone", ""):
+        figures.name_server_state(fault)
+    assert [event.kind for event in figures.events()] == ["name_server_lost", "name_server_back"]
+
+
+def test_positions_that_lag_are_asked_for_their_age_once(figures):
+    assert figures.lagging("a") == [("g", "T", 0, 3)]
+    figures.of("a").next_store["g", "T", 0] = (3, 1_234)
+    assert figures.lagging("a") == []
+    figures.catalog()
+    assert ints(figures.snapshot().positions["next_store_ms"]) == [1_234, -1]
+    figures.take_positions("a", {("g", "T"): {0: 4}})
+    assert ints(figures.snapshot().positions["next_store_ms"]) == [-1, -1]
+
+
+def test_members_over_all_brokers_and_their_changes(figures):
+    figures.catalog()
+    figures.take_members("a", "g", frozenset({"c1"}))
+    figures.take_members("b", "g", frozenset({"c1", "c2"}))
+    assert ints(figures.snapshot().groups["members"]) == [2, -1]
+    assert [event.text for event in figures.events()] == [
+        "Group g has 1 members now: +c1",
+        "Group g has 2 members now: +c2",
+    ]
+
+
+def test_of_the_brokers_own_topics_only_queues_in_use_are_listed(figures):
+    topics = {"T": TopicRow(1, 1, 6), "BenchmarkTest": TopicRow(1_024, 1_024, 6)}
+    figures.take_tables("a", topics, frozenset())
+    figures.take_offsets("a", "BenchmarkTest", {0: QueueOffsets(0, 0, 0), 5: QueueOffsets(0, 2, 9)})
+    catalog = figures.catalog()
+    assert list(zip(catalog.queue_topic, catalog.queue_id, strict=True)) == [(0, 5), (1, 0), (1, 10_000)]
+    assert catalog.topic_is_system == [True, False]
+
+
+def test_totals_are_sums_and_unknown_while_a_part_is_missing(figures):
+    figures.catalog()
+    figures.of("a").runtime = {"putMessageTimesTotal": "5", "commitLogMaxOffset": "9"}
+    assert "put_messages" not in figures.snapshot().totals
+    figures.of("b").runtime = {"putMessageTimesTotal": "6"}
+    assert figures.snapshot().totals["put_messages"] == 11
+    assert "commit_log_max" not in figures.snapshot().totals
+    figures.lost("b", "gone")
+    assert "put_messages" not in figures.snapshot().totals
