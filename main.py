@@ -99,13 +99,15 @@ def _worker(arguments: argparse.Namespace) -> int:
     from broker_core.version import ORBIT_VERSION
     from broker_core.worker.process import WorkerOptions, run_worker
 
-    config = _broker_config(arguments)
-    open_history = partial(_open_history, mebibytes=arguments.history_mib)
     attach = None
     if arguments.connect:
         from broker_core.worker.attached.cluster import AttachOptions
+        from broker_core.worker.attached.recording import folder_of
 
         attach = AttachOptions(arguments.connect)
+        arguments.store = arguments.store or folder_of(arguments.connect)
+    config = _broker_config(arguments)
+    open_history = partial(_open_history, mebibytes=arguments.history_mib)
     return run_worker(
         WorkerOptions(
             config,
@@ -252,7 +254,7 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--any-port", action="store_true", help="take other ports when those asked for are in use")
     parser.add_argument("--read-only", action="store_true", help="refuse what would change something")
     parser.add_argument("--files-only", action="store_true", help="run no broker; read the store and nothing else")
-    connect_help = "attach to this cluster instead of running a broker; --store is then the folder of its history"
+    connect_help = "attach to this cluster instead of running a broker; its history is kept in --store"
     parser.add_argument("--connect", default="", metavar="NAME_SERVERS", help=connect_help)
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
     history_help = "what the history of figures may take on the disk, in MiB; default 0: as usual"

@@ -1,0 +1,73 @@
+"""The window's view of a real RocketMQ; on demand."""
+
+import asyncio
+
+import pytest
+
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.client.pull_consumer import PullConsumer
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import AskBroker, BrowseQueue, CreateTopic, FindOffset, ListMembers, ReadMessage, SendMessage
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.attached.queries import ClusterQueries
+from tests.support.real_broker import RealBroker
+from tests.support.remoting_peer import eventually
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
+
+BROKER = "broker-a"
+
+
+@pytest.fixture(params=["4.9.4", "5.3.3"])
+def real(request, tmp_path):
+    broker = RealBroker(request.param, tmp_path / "real", {"autoCreateTopicEnable": "true"})
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def test_it_is_shown_read_and_left_as_it_was(real):
+    async def scenario():
+        cluster = AttachedCluster(AttachOptions(real.name_server))
+        queries = ClusterQueries(cluster.link, cluster.figures, cluster.sampling, shut_down=lambda: None)
+        try:
+            await cluster.connect()
+            await queries.answer(CreateTopic("T", 2, 2))
+            async with Producer(real.name_server) as producer:
+                for number in range(10):
+                    await producer.send(Message("T", b"%d" % number, keys=(f"k{number}",)), queue=MessageQueue("T", BROKER, 1))
+            await cluster.link.set_group("g")
+            async with PullConsumer(real.name_server, "g") as consumer:
+                await consumer.commit(MessageQueue("T", BROKER, 1), 4)
+            await cluster.sampling.once()
+            assert cluster.figures.faults() == {}
+            catalog, snapshot = cluster.figures.catalog(), cluster.figures.snapshot()
+            assert ("T" in catalog.topics, "g" in catalog.groups) == (True, True)
+            assert list(memoryview(snapshot.positions["offset"]).cast("q")) == [4]
+
+            page = await queries.answer(BrowseQueue("T", 1, 2, 3))
+            assert (page.queue_offset, page.keys, page.max_offset) == ([2, 3, 4], ["k2", "k3", "k4"], 10)
+            assert (await queries.answer(ReadMessage(page.physical_offset[1]))).body == b"3"
+            assert len((await queries.answer(BrowseQueue("T", -1, 0, 50))).keys) == 10
+            assert (await queries.answer(FindOffset("T", 1, page.store_ms[0]))).offset <= 2
+            assert (await queries.answer(SendMessage("T", 0, b"new", {}))).queue_offset == 0
+            assert (await queries.answer(ListMembers("g"))).client_id == []
+
+            cluster.sampling.start()
+            await eventually(lambda: cluster.figures.of(BROKER).next_store.get(("g", "T", 1)), 60)
+            assert cluster.figures.of(BROKER).positions["g", "T"][1] == 4
+
+            fields = {"topic": "T", "group": "g", "timestamp": "0", "isForce": "true", "queueId": "1", "offset": "2"}
+            reset = AskBroker(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)
+            if real.version.startswith("4."):
+                with pytest.raises(UsageError, match="whole topic"):
+                    await queries.answer(reset)
+                assert await cluster.link.consumer_offset("g", MessageQueue("T", BROKER, 1)) == 4
+        finally:
+            await queries.close()
+            await cluster.close()
+
+    asyncio.run(scenario())

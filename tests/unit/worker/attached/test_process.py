@@ -1,0 +1,82 @@
+"""The real worker process, attached to our own broker: the window's end cannot tell it from an engine."""
+
+import asyncio
+
+import pytest
+
+from broker_core.api import (
+    BrowseQueue,
+    Catalog,
+    ListTimers,
+    ReadEvents,
+    ReadOnlyConnectionError,
+    SendMessage,
+    Shutdown,
+    Snapshot,
+    Stage,
+    UsageError,
+)
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from tests.support.worker_driver import DEADLINE_S, WorkerDriver
+
+
+async def send(name_server):
+    async with Producer(name_server) as producer:
+        for number in range(8):
+            await producer.send(Message("orders", b"%d" % number))
+
+
+@pytest.fixture
+def engine(tmp_path):
+    with WorkerDriver(tmp_path / "engine") as worker:
+        yield worker
+
+
+def put_messages(worker):
+    shot = worker.last(Snapshot)
+    return -1 if shot is None else shot.totals.get("put_messages", -1)
+
+
+def test_it_shows_answers_records_and_ends(tmp_path, engine):
+    ready = engine.wait_ready()
+    asyncio.run(send(ready.name_server))
+    with WorkerDriver(tmp_path / "attached", ["--connect", ready.name_server]) as worker:
+        attached = worker.wait_ready()
+        assert (attached.name_server, attached.broker_name, attached.broker) == (
+            ready.name_server,
+            ready.broker_name,
+            ready.broker,
+        )
+        worker.wait(lambda: "orders" in getattr(worker.last(Catalog), "topics", ()))
+        worker.wait(lambda: put_messages(worker) == 8)
+        assert len(worker.ask(BrowseQueue("orders", -1, 0, 100)).keys) == 8
+        worker.ask(SendMessage("orders", -1, b"from the window", {}))
+        worker.wait(lambda: put_messages(worker) == 9)
+        with pytest.raises(UsageError, match="attached cluster"):
+            worker.ask(ListTimers(0, -1, 10))
+        assert worker.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+        worker.ask(Shutdown())
+        assert worker.process.wait(DEADLINE_S) == 0
+
+
+def test_a_read_only_one_refuses_to_act(tmp_path, engine):
+    name_server = engine.wait_ready().name_server
+    with WorkerDriver(tmp_path / "attached", ["--connect", name_server, "--read-only"]) as worker:
+        assert worker.wait_ready().read_only
+        with pytest.raises(ReadOnlyConnectionError):
+            worker.ask(SendMessage("orders", -1, b"no", {}))
+
+
+def test_a_second_one_on_the_same_folder_goes_without_a_history(tmp_path, engine):
+    line = ["--connect", engine.wait_ready().name_server]
+    with WorkerDriver(tmp_path / "attached", line) as first:
+        assert first.wait_ready().notice == ""
+        with WorkerDriver(tmp_path / "attached", line) as second:
+            assert "another Orbit process" in second.wait_ready().notice
+
+
+def test_without_a_name_server_it_says_why_and_still_ends(tmp_path):
+    with WorkerDriver(tmp_path / "attached", ["--connect", "127.0.0.1:1"]) as worker:
+        worker.wait(lambda: "cannot connect" in getattr(worker.last(Stage), "text", ""))
+        assert worker.end_input() == 0
