@@ -24,7 +24,7 @@ from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import read_saved, with_saved
 from gui.language import LanguageSwitch, system_language
-from gui.main_window.clusters import EMBEDDED, Cluster, Clusters, remembered
+from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters, kept_cluster, kept_text, remembered
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
 from gui.main_window.services import text_list, whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
@@ -45,7 +45,7 @@ _LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
 """After it the window ends even if a child has not: the worker kills itself once its input has ended."""
 STORES_KEY = "clusters/stores"
-"""Setting: directories of stores, the one used last first."""
+"""Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the one used last first."""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
 
@@ -135,7 +135,7 @@ class Console(QObject):
         self._children: Children | None = None
         self._door: WindowDoor | None = None
         self._old_worker: WorkerProcess | None = None
-        self._store = self._options.worker.store
+        self._shown = Cluster(EMBEDDED, str(self._options.worker.store))
         self._begun = False
         self._tasks = TaskList(self)
         self.window = MainWindow(self._services())
@@ -171,8 +171,8 @@ class Console(QObject):
         start_window(["--open-store", store])
 
     def _known_clusters(self) -> list[Cluster]:
-        stores = remembered(text_list(self.settings, STORES_KEY), str(self._store))
-        return [Cluster(EMBEDDED, store) for store in stores]
+        kept = remembered(text_list(self.settings, STORES_KEY), kept_text(self._shown))
+        return [kept_cluster(text) for text in kept]
 
     def _theme_mode(self, options: WindowOptions) -> ThemeMode:
         name = options.theme or str(self.settings.value("theme", ThemeMode.SYSTEM.value))
@@ -212,18 +212,19 @@ class Console(QObject):
             self.worker.start()
             self.window.attach(self._backend(self.children_processes))
             self.window.restore_layout()
-            self._settle_on(self._store)
+            self._settle_on(self._shown)
             QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
 
     def switch(self, cluster: Cluster) -> None:
-        """Show another cluster in this window: the worker of the one before stops, one on the other store starts."""
-        store = Path(cluster.address).absolute()
-        if store == self._store or self._old_worker is not None or self._ending or not self._begun:
+        """Show another cluster in this window: the worker of the one before stops, one for the other starts."""
+        if cluster.kind == EMBEDDED:
+            cluster = Cluster(EMBEDDED, str(Path(cluster.address).absolute()))
+        if cluster == self._shown or self._old_worker is not None or self._ending or not self._begun:
             return
         self.demo.stop()
         self.window.save_layout()
         children = self.children_processes
-        self._store, self._old_worker = store, children.worker
+        self._shown, self._old_worker = cluster, children.worker
         # The old worker gives its ports back before the new one asks for them.
         for ended in (children.worker.stopped, children.worker.lost):
             ended.connect(self._switched)
@@ -235,24 +236,33 @@ class Console(QObject):
         from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415  as in _make_children
 
         old, self._old_worker = self._old_worker, None
-        worker = WorkerProcess(replace(self._options.worker, store=self._store), self)
+        worker = WorkerProcess(self._worker_options(), self)
         self._children = replace(self._children, worker=worker)
         worker.start()
         self.window.attach(self._backend(self._children))
         self.window.restore_layout()
         old.deleteLater()
-        self._settle_on(self._store)
+        self._settle_on(self._shown)
 
-    def _settle_on(self, store: Path) -> None:
-        """Remember a store as the one used last, and listen for second starts on it; not one that is only looked at."""
+    def _worker_options(self) -> WorkerOptions:
+        options, shown = self._options.worker, self._shown
+        if shown.kind == ATTACHED:
+            return replace(options, connect=shown.address, read_only=options.read_only or shown.read_only)
+        return replace(options, store=Path(shown.address))
+
+    def _settle_on(self, cluster: Cluster) -> None:
+        """Remember a cluster as the one used last; on a store, listen for second starts. Not what is only looked at."""
         if self._options.worker.files_only:
             return
-        self.settings.setValue(STORES_KEY, remembered(text_list(self.settings, STORES_KEY), str(store)))
+        self.settings.setValue(STORES_KEY, remembered(text_list(self.settings, STORES_KEY), kept_text(cluster)))
         if not self._options.single:
             return
         if self._door is not None:
             self._door.close()
-        self._door = WindowDoor(store, self)
+            self._door = None
+        if cluster.kind != EMBEDDED:
+            return
+        self._door = WindowDoor(Path(cluster.address), self)
         self._door.asked.connect(self.window.open_link)
 
     def _warm_up(self) -> None:
@@ -290,7 +300,7 @@ class Console(QObject):
         """Start the broker anew on the same store, with the ports and sizes that the Settings page keeps by now."""
         self.settings.sync()
         self._options = replace(self._options, worker=replace(_with_kept(self._given), store=self._options.worker.store))
-        self.worker.options = replace(self._options.worker, store=self._store)
+        self.worker.options = self._worker_options()
         self.worker.restart()
 
     def end(self) -> None:

@@ -25,14 +25,20 @@ class WorkerOptions:
     """Whether no broker is started: the store is read, and not changed."""
     history_mib: int = 0
     """What the history of figures may take on the disk; 0: as usual."""
+    connect: str = ""
+    """Name servers of a cluster to attach to instead of running a broker; its history has a folder of its own."""
 
     def arguments(self) -> list[str]:
         """The command line of the worker, behind ``main.py``."""
+        if self.connect:
+            return ["worker", "--connect", self.connect, *self._flags()]
         ports = ["--ns-port", str(self.name_server_port), "--port", str(self.broker_port), "--bind", self.bind]
         settings = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
         any_port = ["--any-port"] if self.any_port else []
+        return ["worker", "--store", str(self.store), *ports, "--flush", self.flush, *any_port, *self._flags(), *settings]
+
+    def _flags(self) -> list[str]:
         read_only = ["--read-only"] if self.read_only else []
         files_only = ["--files-only"] if self.files_only else []
         history = ["--history-mib", str(self.history_mib)] if self.history_mib else []
-        flags = [*any_port, *read_only, *files_only, *history]
-        return ["worker", "--store", str(self.store), *ports, "--flush", self.flush, *flags, *settings]
+        return [*read_only, *files_only, *history]

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.main_window.clusters import EMBEDDED, Cluster, Clusters
+from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
@@ -61,6 +62,8 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     tokens = theme.tokens
     other = menu.addAction(icon("folder-open", tokens.text_2), tr("Open another store…"))
     other.triggered.connect(lambda _checked=False: ask_for_store(clusters, theme, parent))
+    attach = menu.addAction(icon("globe", tokens.text_2), tr("Connect to a cluster…"))
+    attach.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent))
     menu.addSeparator()
     for action in _known_actions(registry, CLUSTER_ACTIONS):
         add_action(menu, action, registry, theme)
@@ -90,6 +93,14 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     return dialog
+
+
+def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
+    """Let the user name a cluster that runs elsewhere, and go there."""
+    dialog = ConnectDialog(parent)
+    theme.dress(dialog)
+    dialog.chosen.connect(clusters.switch)
+    dialog.open()
 
 
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:

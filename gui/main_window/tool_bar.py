@@ -48,6 +48,10 @@ class ClusterButton(QPushButton):
     def sizeHint(self) -> QSize:
         return self._line.sizeHint()
 
+    def set_name(self, name: str) -> None:
+        """Take the name of the cluster that is shown; English, as it is written with the state."""
+        self._cluster = name
+
     def set_state(self, state: State, kind: str) -> None:
         """Take the colour of the broker's state."""
         self._dot.set_state(state)

@@ -13,6 +13,7 @@ from gui.broker_words import broker_text, event_state, event_text
 from gui.links import LinkError, place_of
 from gui.main_window import layout
 from gui.main_window.close_question import CloseQuestion, losses
+from gui.main_window.clusters import attached_cluster
 from gui.main_window.commands import FrameCommands
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.key_bindings import KeyBindings
@@ -446,9 +447,14 @@ class MainWindow(QMainWindow):
         self.status_bar.show_language(self._language)
 
     def _write_title(self) -> None:
-        title, address = tr(self._services.clusters.title), self.ready_address
-        where = tr("this machine") if self._services.store_folder is None else tr("read-only")
-        self.tool_bar.set_state(_STATUS_STATES[self.source_status], where)
+        attached, address = attached_cluster(self._services.clusters), self.ready_address
+        name = attached.name if attached is not None else self._services.clusters.title
+        title = tr(name)
+        place = tr("this machine") if self._services.store_folder is None else tr("read-only")
+        if attached is not None:
+            place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
+        self.tool_bar.cluster_button.set_name(name)
+        self.tool_bar.set_state(_STATUS_STATES[self.source_status], place)
         self.setWindowTitle(f"Orbit — {title}" + (f" · {address}" if address else ""))
 
     def changeEvent(self, event: QEvent) -> None:
@@ -482,7 +488,7 @@ class MainWindow(QMainWindow):
         backend, tasks = self._backend, self._services.tasks.running
         if backend is None or self._close_asked:
             return True
-        runs = self.source_status is SourceStatus.READY
+        runs = self.source_status is SourceStatus.READY and attached_cluster(self._services.clusters) is None
         lost = losses(self.newest_state, tasks, demo_plays=backend.demo.is_running, broker_runs=runs)
         if not lost:
             return True

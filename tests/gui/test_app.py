@@ -13,16 +13,31 @@ import psutil
 import pytest
 from PySide6.QtCore import QSettings
 
+from broker_core.api import CreateTopic
 from gui.app import Console, WindowOptions, set_scale
 from gui.bridge.options import WorkerOptions
 from gui.gallery import free_ports
-from gui.main_window.clusters import EMBEDDED, Cluster
+from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
+from tests.support.worker_driver import WorkerDriver
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("numpy", "pyqtgraph", "msgpack", "pandas", "pyspark", "pyarrow")
+
+
+class _Events:
+    """Listens for what occurs."""
+
+    def __init__(self, told):
+        self.occurred = told.append
+
+    def status_changed(self, status, reason): ...
+
+    def stage_changed(self, text, done, total): ...
+
+    def state_changed(self, state): ...
 
 
 @pytest.fixture
@@ -86,6 +101,34 @@ def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
     assert console.window.newest_state is console.worker.source.state
     assert console.window.area.current.page_id == "overview"
     assert [cluster.address for cluster in console._known_clusters()] == [str(second), str(first)]
+
+
+@pytest.mark.timeout(180)
+def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    console.window.show()
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    with WorkerDriver(tmp_path / "elsewhere") as elsewhere:
+        ready = elsewhere.wait_ready()
+        elsewhere.ask(CreateTopic("orders", 2, 2))
+        cluster = Cluster(ATTACHED, ready.name_server, read_only=True)
+        console.switch(cluster)
+
+        def is_shown() -> bool:
+            state = console.window.newest_state
+            return console.worker.source.name == ready.name_server and state is not None and "orders" in state.catalog.topics
+
+        qtbot.waitUntil(is_shown, timeout=60_000)
+        assert console.worker.source.read_only
+        assert console._known_clusters()[0] == cluster
+        assert ready.name_server in console.window.windowTitle()
+        console.worker.source.add_listener(_Events(told := []))
+        assert elsewhere.end_input() == 0
+    # What it showed is gone, the window is not.
+    qtbot.waitUntil(lambda: any(event.kind == "broker_lost" for event in told), timeout=60_000)
+    assert console.worker.source.status is SourceStatus.READY
+    console.switch(Cluster(EMBEDDED, str(tmp_path / "store")))
+    qtbot.waitUntil(lambda: console.worker.source.ready is not None and not console.worker.source.read_only, timeout=60_000)
 
 
 @pytest.mark.timeout(180)

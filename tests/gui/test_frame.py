@@ -10,7 +10,8 @@ from shiboken6 import isValid
 
 from gui.bridge.demo import DemoController
 from gui.main_window.close_question import CloseQuestion, losses
-from gui.main_window.clusters import EMBEDDED, Cluster, Clusters
+from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters
+from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.window import Backend, MainWindow, WindowServices
@@ -366,6 +367,32 @@ def test_the_switcher_offers_what_is_known(make_frame, qtbot):
     menu.actions()[1].trigger()
     assert went == [known[1]]
     menu.close()
+
+
+def test_the_switcher_asks_for_a_cluster_that_runs_elsewhere(make_frame, qtbot):
+    went: list[Cluster] = []
+    frame = make_frame(clusters=Clusters(switch=went.append))
+    frame.window.actions_known.run("broker.switch")
+    (menu,) = [menu for menu in frame.window.findChildren(QMenu) if menu.isVisible()]
+    (connect,) = [action for action in menu.actions() if action.text() == "Connect to a cluster…"]
+    connect.trigger()
+    menu.close()
+    (dialog,) = frame.window.findChildren(ConnectDialog)
+    assert not dialog.go.isEnabled()
+    for wrong in ("orders", "host:", ":9876", "host:0", "host:70000", "a b:9876", "h:1;x"):
+        dialog.address.setText(wrong)
+        assert not dialog.go.isEnabled(), wrong
+        assert wrong.rpartition(";")[2] in dialog.fault.text()
+    dialog.address.setText(" h:9876 ; [::1]:9876;")
+    assert dialog.fault.text() == ""
+    dialog.go.click()
+    assert went == [Cluster(ATTACHED, "h:9876;[::1]:9876", read_only=True)]
+
+
+def test_the_title_says_what_is_attached(make_frame):
+    frame = make_frame(clusters=Clusters(known=lambda: [Cluster(ATTACHED, "h:9876", read_only=True)]))
+    assert "h:9876" in frame.window.windowTitle()
+    assert frame.window.tool_bar.cluster_button.accessibleName() == "Cluster: h:9876"
 
 
 def test_another_cluster_takes_the_window_over(frame, qtbot):
