@@ -14,7 +14,7 @@ import logging
 import sys
 from pathlib import Path
 
-from broker_core.errors import OrbitError, UsageError
+from broker_core.errors import OrbitError, StoreError
 from broker_core.ipc.schema import WorkerMessage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions, wall_clock_ms
 from broker_core.worker.attached.recording import folder_of, open_recording
@@ -65,7 +65,7 @@ async def _watch(name_servers: str, folder: Path, seconds: float | None, open_hi
     recording = open_recording(folder, open_history)
     if recording.history is None:
         await cluster.close()
-        raise UsageError(recording.notice)
+        raise StoreError(recording.notice)
     try:
         connecting = asyncio.create_task(cluster.connect_in_time(lambda reason: logger.warning("%s", reason)))
         stopping = asyncio.create_task(stop.wait())

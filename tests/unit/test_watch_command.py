@@ -1,0 +1,50 @@
+"""`orbit watch` and its refusals, as processes."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from broker_core.api import CreateTopic, StoreError
+from tests.support.worker_driver import DEADLINE_S, MAIN, WorkerDriver
+
+
+@pytest.fixture
+def name_server(tmp_path):
+    with WorkerDriver(tmp_path / "store") as worker:
+        ready = worker.wait_ready()
+        worker.ask(CreateTopic("orders", 2, 2))
+        yield ready.name_server
+
+
+def watching(name_server, folder):
+    line = [sys.executable, str(MAIN), "watch", "--ns", name_server, "--folder", str(folder)]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_it_records_until_it_is_stopped_and_one_at_a_time(tmp_path, name_server):
+    folder = tmp_path / "recorded"
+    with watching(name_server, folder) as first:
+        said = first.stdout.readline()
+        assert said.split()[:2] == ["watching", f"name-server={name_server}"]
+        with watching(name_server, folder) as second:
+            _out, error = second.communicate(timeout=DEADLINE_S)
+            assert second.returncode == StoreError.exit_code
+            assert "another Orbit process records this connection" in error
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=DEADLINE_S)
+        assert first.returncode == 0
+    with sqlite3.connect(folder / "orbit" / "history.db") as history:
+        kinds = [kind for (kind,) in history.execute("SELECT kind FROM events ORDER BY id")]
+    history.close()
+    assert (kinds[0], kinds[-1]) == ("broker_started", "broker_stopped")
+
+
+def test_it_ends_while_it_waits_for_a_name_server(tmp_path):
+    with watching("127.0.0.1:1", tmp_path / "recorded") as waiting:
+        assert "cannot connect to 127.0.0.1:1" in waiting.stderr.readline()
+        waiting.send_signal(signal.SIGTERM)
+        waiting.communicate(timeout=DEADLINE_S)
+        assert waiting.returncode == 0
