@@ -119,7 +119,7 @@ class Collector:
             topic_last_store_ms=_last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
-            group_behind_ms=_frozen(_max_known(behind, places.position_group, group_count)),
+            group_behind_ms=_frozen(_most_behind(behind, lag, places.position_group, group_count)),
             group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
@@ -240,11 +240,13 @@ def _sum_known(values: Floats, owner: Ints, count: int) -> Floats:
     return np.where(np.bincount(owner[known], minlength=count) > 0, sums, np.nan)
 
 
-def _max_known(values: Floats, owner: Ints, count: int) -> Floats:
-    known = ~np.isnan(values)
+def _most_behind(behind: Floats, lag: Floats, owner: Ints, count: int) -> Floats:
+    known = ~np.isnan(behind)
     largest = np.full(count, -1.0)
-    np.maximum.at(largest, owner[known], values[known])
-    return np.where(largest >= 0, largest, np.nan)
+    np.maximum.at(largest, owner[known], behind[known])
+    # A group is not up to date as long as a position lags by an unknown time.
+    lags = np.bincount(owner[~known & (lag > 0)], minlength=count) > 0
+    return np.where((largest > 0) | ((largest == 0) & ~lags), largest, np.nan)
 
 
 def _kept_messages(queues: Mapping[str, Ints], queue_topic: Ints, count: int) -> Ints:

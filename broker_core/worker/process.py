@@ -262,7 +262,7 @@ class _Worker:
         def failed(reason: str) -> None:
             self._writer.send(Stage(f"Not connected, tried again until it works: {reason}"))
 
-        return await self._unless_ended(cluster.connect_in_time(failed))
+        return await self._unless_ended(cluster.connect_in_time(failed)) and await self._unless_ended(cluster.sampling.greet())
 
     async def _start(self, engine: EmbeddedBroker | StoredEngine) -> bool:
         """Start the engine; False when the end was asked for before it was ready."""

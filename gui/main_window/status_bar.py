@@ -39,6 +39,12 @@ _FILES_TEXTS = {
     SourceStatus.LOST: ("The store is not read any more", State.CRITICAL),
     SourceStatus.STOPPED: ("The store is not read any more", State.IDLE),
 }
+_ATTACHED_TEXTS = {
+    SourceStatus.STARTING: ("Connecting", State.PENDING),
+    SourceStatus.READY: ("Connected", State.HEALTHY),
+    SourceStatus.LOST: ("Connection ended", State.CRITICAL),
+    SourceStatus.STOPPED: ("Connection ended", State.IDLE),
+}
 
 
 class StatusBar(QFrame):
@@ -89,6 +95,8 @@ class StatusBar(QFrame):
         self.zone_button.clicked.connect(lambda _checked=False: times.toggle())
         self.language_button.clicked.connect(self._choose_language)
         tasks.changed.connect(self._write_tasks)
+        self.is_attached = False
+        """Whether the cluster runs elsewhere; shown with the next status."""
         self.show_status(SourceStatus.STARTING)
         self.show_figures(None)
         self._write_tasks()
@@ -138,7 +146,7 @@ class StatusBar(QFrame):
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Say how the broker is; ``stage`` names the step of its start."""
         self._status = status
-        text, state = self._texts[status]
+        text, state = (_ATTACHED_TEXTS if self.is_attached else self._texts)[status]
         self._dot.set_state(state)
         starting = status is SourceStatus.STARTING and stage
         self._state_text.setText(f"{tr(text)}: {broker_text(stage)}" if starting else tr(text))

@@ -281,7 +281,8 @@ class MainWindow(QMainWindow):
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
         """The broker starts, runs, or is gone."""
-        ready = self._ready
+        ready, attached = self._ready, attached_cluster(self._services.clusters)
+        self.status_bar.is_attached = attached is not None
         self.status_bar.show_status(status)
         self.status_bar.show_address(ready.name_server if ready is not None else "")
         self.progress.setVisible(status is SourceStatus.STARTING)
@@ -290,7 +291,9 @@ class MainWindow(QMainWindow):
             veil.set_wanted(self._out_of_date)
         if status is SourceStatus.LOST:
             text = reason.message if reason is not None else ""
-            if self._services.store_folder is None:
+            if attached is not None:
+                self.banner.set(tr("The connection has ended."), text, tr("Connect again"))
+            elif self._services.store_folder is None:
                 self.banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
             else:
                 self.banner.set(tr("The store is not read any more"), text, tr("Open it again"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.ipc.schema import Ready
+from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.attached.sampling import Sampling
@@ -93,8 +94,13 @@ class AttachedCluster:
             store_directory=folder,
             cluster_name=", ".join(clusters),
             broker_name=", ".join(broker.name for broker in brokers),
-            started_ms=wall_clock_ms(),
+            started_ms=self._started_ms(),
             startup_ms=startup_ms,
             notice=notice,
             read_only=read_only,
         )
+
+    def _started_ms(self) -> int:
+        """When the broker that runs longest started, as far as they told; else now."""
+        boots = [whole_number(of.runtime.get("bootTimestamp")) for of in self.figures.brokers.values()]
+        return min((boot for boot in boots if boot is not None), default=wall_clock_ms())

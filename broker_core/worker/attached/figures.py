@@ -242,7 +242,8 @@ class ClusterFigures:
         if held is None or not 0 <= offset < held.max_offset:
             return _UNKNOWN
         at, store_ms = self.brokers[broker].next_store.get((group, topic, queue), (-1, _UNKNOWN))
-        return store_ms if at == max(offset, held.min_offset) else _UNKNOWN
+        # One that moves on is ahead of the message looked at last, which makes it look older by a round or two, not younger.
+        return store_ms if at <= max(offset, held.min_offset) else _UNKNOWN
 
     def _members(self, group: str) -> frozenset[str] | None:
         told = [of.members[group] for of in self.brokers.values() if not of.is_lost and group in of.members]

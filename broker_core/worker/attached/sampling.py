@@ -38,7 +38,7 @@ from broker_core.worker.attached.link import ClusterLink, refused_as
 logger = logging.getLogger(__name__)
 
 _NO_OFFSETS = "No consumer offset in this broker"
-AGES_IN_ROUND = 8
+AGES_IN_ROUND = 12
 """Messages read for their store time, of the positions that lag."""
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
@@ -87,6 +87,10 @@ class Sampling:
         """
         await self._find_brokers()
         await asyncio.gather(*(_Rounds(self._link, self._figures, name).whole() for name in self._link.brokers))
+
+    async def greet(self) -> None:
+        """Ask every broker who it is; one that does not answer is lost for the time being."""
+        await asyncio.gather(*(_Rounds(self._link, self._figures, name).greet() for name in self._link.brokers))
 
     async def _find_brokers(self) -> list[BrokerPlace]:
         found = await self._link.find_brokers()
@@ -137,7 +141,7 @@ class _Rounds:
         self._name = name
         self._tables_ms: int | None = None
         self._moving: set[str] = set()
-        self._topic_turn = self._group_turn = 0
+        self._topic_turn = self._group_turn = self._age_turn = 0
         self._fault = ""
 
     async def next(self, now_ms: int, recent: set[str]) -> None:
@@ -153,8 +157,11 @@ class _Rounds:
         room = max(settings.requests_per_second * settings.round_ms // 1000 - 4 - AGES_IN_ROUND, 4)
         await self._some_queues(room - room // MEMBERS_SHARE, recent)
         await self._some_members(room // MEMBERS_SHARE)
-        for group, topic, queue, offset in self._figures.lagging(self._name)[:AGES_IN_ROUND]:
+        lagging = self._figures.lagging(self._name)
+        for step in range(min(AGES_IN_ROUND, len(lagging))):
+            group, topic, queue, offset = lagging[(self._age_turn + step) % len(lagging)]
             await self._guarded(f"the next message of group {group} in {topic}", self._age(group, topic, queue, offset))
+        self._age_turn += AGES_IN_ROUND
         self._figures.answered(self._name, self._fault)
 
     async def whole(self) -> None:
@@ -167,6 +174,13 @@ class _Rounds:
             await self._some_queues(len(of.topics), set())
             await self._some_members(len(self._groups()))
             self._figures.answered(self._name, self._fault)
+        except NetworkError as error:
+            self._figures.lost(self._name, error.message)
+
+    async def greet(self) -> None:
+        """Ask for its own figures only."""
+        try:
+            await self._guarded("its figures", self._runtime())
         except NetworkError as error:
             self._figures.lost(self._name, error.message)
 

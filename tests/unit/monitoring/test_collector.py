@@ -112,6 +112,8 @@ def test_behind_is_unknown_when_messages_wait_whose_time_was_not_read_yet():
     assert state is not None
     assert math.isnan(state.position_behind_ms[0])
     assert state.position_behind_ms[1] == 0
+    # One queue is read to its end, the other is not: the group is not up to date.
+    assert math.isnan(state.group_behind_ms[0])
 
 
 def test_a_topic_keeps_the_messages_of_its_queues():

@@ -92,7 +92,10 @@ def test_positions_that_lag_are_asked_for_their_age_once(figures):
     assert figures.lagging("a") == []
     figures.catalog()
     assert ints(figures.snapshot().positions["next_store_ms"]) == [1_234, -1]
+    # The next one is not looked at yet: it is younger than the last, so it is shown older than it is, never younger.
     figures.take_positions("a", {("g", "T"): {0: 4}})
+    assert ints(figures.snapshot().positions["next_store_ms"]) == [1_234, -1]
+    figures.take_positions("a", {("g", "T"): {0: 2}})
     assert ints(figures.snapshot().positions["next_store_ms"]) == [-1, -1]
 
 
