@@ -20,6 +20,13 @@ _TEXTS = KnownTexts(
     "The broker started",
     "The broker started again; it had ended unexpectedly",
     "The broker stopped",
+    "Broker {subject} does not answer: {reason}",
+    "Broker {subject} answers again, after {seconds} s",
+    "The name server does not answer: {reason}",
+    "The name server answers again",
+    "Connecting to {address}",
+    "Not connected, tried again until it works: {reason}",
+    "No history is kept here: another Orbit process records this connection already",
     "Topic {subject} was created",
     "Topic {subject} was deleted",
     (
@@ -33,7 +40,14 @@ _TEXTS = KnownTexts(
     "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again",
     "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
 )
-_EVENT_STATES = {"writes_refused": State.WARNING, "writes_accepted": State.HEALTHY}
+_EVENT_STATES = {
+    "writes_refused": State.WARNING,
+    "writes_accepted": State.HEALTHY,
+    "broker_lost": State.WARNING,
+    "broker_back": State.HEALTHY,
+    "name_server_lost": State.WARNING,
+    "name_server_back": State.HEALTHY,
+}
 """Events by kind that ask for a look at once; every other one can wait under the bell."""
 
 

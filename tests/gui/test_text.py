@@ -162,6 +162,7 @@ def test_durations_have_chinese_units():
 @pytest.mark.usefixtures("chinese")
 def test_texts_of_a_known_form_keep_their_names_and_figures():
     assert broker_text("Topic a.*b was created") == "主题 a.*b 已创建"
+    assert broker_text("Broker b-0 answers again, after 1,204 s") == "Broker b-0 已恢复响应，中断 1,204 秒"
     assert broker_text("something new") == "something new"
     assert (
         report_text("28,395 of 54,049 messages (52.5 %) are in orders.") == "54,049 条消息中有 28,395 条（52.5 %）在 orders。"
