@@ -123,7 +123,10 @@ class ConnectionDoctor(QObject):
         self._run += 1
         self._query.cancel()
         ready = self._source.ready
-        addresses = ("", "") if ready is None else (ready.name_server, ready.broker)
+        addresses = ("", "")
+        if ready is not None:
+            # Of several, the first.
+            addresses = ready.name_server.partition(";")[0].strip(), ready.broker.partition(",")[0]
         self.hops = [Hop(WORKER, tr("this machine")), Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
@@ -134,7 +137,8 @@ class ConnectionDoctor(QObject):
     def _asks(self, number: int) -> Pending[Any]:
         source = self._source
         asks: tuple[Callable[[], Pending[Any]], ...] = (
-            source.list_connections,
+            # Asks for nothing: every worker answers it by itself, also one that is attached to a cluster.
+            lambda: source.end_search(0),
             lambda: source.ask_broker(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
             lambda: source.ask_broker(runtime_request()),
         )

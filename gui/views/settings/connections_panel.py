@@ -77,7 +77,8 @@ class ConnectionsPanel(QWidget):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.list_panel.set_title(tr("Connections"))
-        self.detail.set_title(tr(self._context.source.name), tr("name server, broker and store in Orbit itself"))
+        name = self._context.source.name
+        self.detail.set_title(tr(name), tr("name server, broker and store in Orbit itself") if name == "Embedded" else "")
         self.test_button.setText(tr("Test again"))
         self.restart_button.setText(tr("Restart"))
         self.restart_button.setAccessibleName(tr("Restart the broker"))
