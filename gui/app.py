@@ -155,14 +155,14 @@ class Console(QObject):
             set_language=self.language.use,
             language=self.language.language,
             clusters=self._clusters(),
-            store_folder=self._store if self._options.worker.files_only else None,
+            store_folder=self._options.worker.store if self._options.worker.files_only else None,
         )
 
     def _clusters(self) -> Clusters:
         if not self._options.worker.files_only:
             return Clusters(known=self._known_clusters, switch=self.switch)
         # What is looked at has a window of its own, and is no cluster to come back to.
-        return Clusters(title=self._store.name, switch=lambda other: self._look_at(other.address))
+        return Clusters(title=self._options.worker.store.name, switch=lambda other: self._look_at(other.address))
 
     @staticmethod
     def _look_at(store: str) -> None:

@@ -134,7 +134,8 @@ class Searches:
         heads = await self._run(lambda: _turn(opened))
         if opened.search.outcome is not None:
             self._open.pop(search_id, None)
-        return search_hits(search_id, heads, outcome=opened.search.outcome, last=opened.last)
+        outcome = opened.search.outcome
+        return search_hits(search_id, heads, outcome=outcome, last=opened.last, body_starts=opened.body_starts)
 
     def _end(self, search_id: int) -> Done:
         opened = self._open.pop(search_id, None)
@@ -160,7 +161,12 @@ def _turn(opened: _Open) -> list[tuple[str, MessageHead]]:
 
 
 def search_hits(
-    search_id: int, found: list[tuple[str, MessageHead]], *, outcome: Outcome | None, last: tuple[int, int, int]
+    search_id: int,
+    found: list[tuple[str, MessageHead]],
+    *,
+    outcome: Outcome | None,
+    last: tuple[int, int, int],
+    body_starts: bool = True,
 ) -> SearchHits:
     """Put what a moment of search brought into columns.
 
@@ -169,6 +175,7 @@ def search_hits(
         found: Topics and heads.
         outcome: Of the whole search, once it is over.
         last: Scanned, total and found so far.
+        body_starts: Whether the beginnings of the bodies are wanted.
     """
     heads = [head for _, head in found]
     scanned, total, count = last
@@ -184,7 +191,7 @@ def search_hits(
         tag=[head.tag for head in heads],
         keys=[head.keys for head in heads],
         unique_key=[head.unique_key for head in heads],
-        body_start=[head.body_start for head in heads] if opened.body_starts else [],
+        body_start=[head.body_start for head in heads] if body_starts else [],
         scanned=scanned if outcome is None else outcome.scanned,
         total=total if outcome is None else outcome.scanned,
         found=count if outcome is None else outcome.found,
