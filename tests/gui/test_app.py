@@ -150,6 +150,7 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     console.window.actions_known.run("demo.play")
     console.window.navigate("reports")
     qtbot.waitUntil(lambda: preparation.is_running, timeout=30_000)
+    qtbot.waitUntil(lambda: console.window.newest_state is not None, timeout=60_000)
     qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=60_000)
     console.reports.start(console.reports.order(reports()[0], (console.worker.source.ready.store_directory,)))
     family = set(psutil.Process().children(recursive=True)) - others
