@@ -107,8 +107,6 @@ class Cell:
     dot: State | None
     right: bool
     dim: bool
-    ground: State | None = None
-    """Tints the ground of the cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +197,10 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         self._folded.symmetric_difference_update({title})
         self._update(thaw=True)
 
+    def shown_at(self, position: int) -> R | Section:
+        """The row or section heading shown at a position of the view."""
+        return self._shown[position]
+
     def row_at(self, position: int) -> R | None:
         """The row shown at a position; None for a section heading or outside."""
         if not 0 <= position < len(self._shown):
@@ -257,7 +259,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(row)
         if role == CELL_ROLE:
-            return self._cell(row, column)
+            return self.cell(row, column)
         if role == ROW_ROLE:
             return row
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -272,8 +274,12 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
             return f"{tr(section.title)} {section.count}"
         return None
 
-    @staticmethod
-    def _cell(row: R, column: Column[R]) -> Cell:
+    def mark_of(self, row: R) -> State | None:  # noqa: ARG002  for models that mark rows
+        """State whose colour tints the ground of a row; None for most."""
+        return None
+
+    def cell(self, row: R, column: Column[R]) -> Cell:
+        """What is painted of a row in a column."""
         return Cell(
             kind=column.kind,
             text=column.text(row),

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import Followed
 from gui.models.messages import body_preview
-from gui.models.table import CELL_ROLE, NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Index, Section
+from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
 from gui.theme.tokens import State
 
 ROWS_MAX = 100_000
@@ -215,13 +215,9 @@ class TailModel(ColumnTableModel[TailRow]):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """The order is that of arrival."""
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        found = super().data(index, role)
-        if role != CELL_ROLE or not isinstance(found, Cell):
-            return found
-        mark = self._ring[index.row()].mark
-        if mark is None:
-            return found
-        if self._columns[index.column()].key == "tag":
-            return replace(found, ground=mark, kind=CellKind.CHIP, state=mark)
-        return replace(found, ground=mark)
+    def mark_of(self, row: TailRow) -> State | None:
+        return row.mark
+
+    def cell(self, row: TailRow, column: Column[TailRow]) -> Cell:
+        found = super().cell(row, column)
+        return replace(found, kind=CellKind.CHIP, state=row.mark) if row.mark is not None and column.key == "tag" else found

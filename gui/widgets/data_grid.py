@@ -21,6 +21,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QMouseEvent,
     QPainter,
+    QPaintEvent,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
@@ -31,9 +32,10 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.grid_delegate import CELL_PADDING, GridDelegate
+from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.row_painter import CELL_PADDING, RowPainter
 
 R = TypeVar("R")
 FLEXIBLE_WIDTH_MIN = 80
@@ -107,7 +109,7 @@ class GridHeader(QHeaderView):
 
 
 class GridView(QTableView):
-    """The table itself; tells the delegate which row is under the mouse and the model when to hold its order.
+    """The table itself; tells the painter which row is under the mouse and the model when to hold its order.
 
     Signals:
         resized: The room for the columns changed.
@@ -117,8 +119,8 @@ class GridView(QTableView):
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
-        self.grid_delegate = GridDelegate(theme, self)
-        self.setItemDelegate(self.grid_delegate)
+        self._rows = RowPainter(theme)
+        self.setItemDelegate(GridDelegate(self))
         self.setMouseTracking(True)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -130,6 +132,11 @@ class GridView(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHorizontalHeader(GridHeader(theme))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        self._rows.paint(painter, self, event.rect())
+        painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -153,8 +160,8 @@ class GridView(QTableView):
             model.set_order_frozen(True)
 
     def _hover(self, row: int) -> None:
-        if row != self.grid_delegate.hovered_row:
-            self.grid_delegate.hovered_row = row
+        if row != self._rows.hovered_row:
+            self._rows.hovered_row = row
             self.viewport().update()
 
 

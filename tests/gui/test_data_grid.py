@@ -172,3 +172,38 @@ def test_every_kind_of_cell_is_painted_in_the_colours_of_the_theme(grid, theme):
     assert QColor(LIGHT.healthy).name().upper() in colours
     assert QColor(LIGHT.accent).name().upper() in colours
     assert QColor(LIGHT.panel).name().upper() in colours
+
+
+def test_only_the_rows_of_the_area_are_painted(qtbot, theme):
+    asked: list[str] = []
+    columns = (Column[Row]("name", "Topic", lambda row: asked.append(row.name) or row.name),)
+    grid = DataGrid(ColumnTableModel(columns, lambda row: row.name), theme)
+    qtbot.addWidget(grid)
+    grid.resize(400, 300)
+    grid.model.set_rows([Row(f"topic-{number}", 0) for number in range(1_000)])
+    with qtbot.waitExposed(grid):
+        grid.show()
+    view = grid.view
+    grid.grab()
+    asked.clear()
+    view.viewport().repaint(view.visualRect(grid.model.index(2, 0)).adjusted(0, 1, 0, -1))
+    assert asked == ["topic-2"]
+
+
+def test_a_selected_row_has_its_ground_across_all_columns(grid, theme):
+    grid.select_key("payments")
+    box = grid.view.visualRect(grid.model.index(1, 1))
+    picture = grid.view.viewport().grab().toImage()
+    grounds = {picture.pixelColor(x, box.top() + 2).name() for x in (2, box.left() + 2, box.right() - 2)}
+    assert grounds == {QColor(theme.tokens.selected).name()}
+    assert picture.pixelColor(2, box.top() - 4) != QColor(theme.tokens.selected)
+
+
+def test_a_text_too_long_for_its_column_is_cut(grid):
+    grid.model.set_rows([Row("w" * 200, 0)])
+    grid.view.setColumnWidth(0, 120)
+    right = grid.view.visualRect(grid.model.index(0, 0)).right()
+    picture = grid.view.viewport().grab().toImage()
+    middle = grid.view.rowHeight(0) // 2
+    edge = {picture.pixelColor(x, y).name() for x in range(right - 8, right) for y in range(2, 2 * middle - 2)}
+    assert len(edge) == 1  # the padding stays free
