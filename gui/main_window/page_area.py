@@ -186,7 +186,7 @@ class PageArea(QWidget):
             page = slot.page = slot.make()
             self._stack.addWidget(page)
             # Not before: Qt would apply the sheet a second time when the page gets its parent.
-            self._theme.dress(page)
+            self._theme.dress_soon(page)
             page.title_changed.connect(lambda title: self._write_title(page, title))
             self._write_title(page, page.tab_title())
         return slot.page

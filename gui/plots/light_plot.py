@@ -22,6 +22,8 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         super().__init__(background=None)
         self._axes = {"left": left, "bottom": bottom}
         self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
+        # Ranges are always set, so nothing is to look for them again with each item.
+        self._box.disableAutoRange()
         whole = pg.GraphicsWidget()
         grid = QGraphicsGridLayout()
         grid.setContentsMargins(*MARGINS)
@@ -33,6 +35,7 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         grid.setRowStretchFactor(0, 100)
         whole.setLayout(grid)
         for axis in self._axes.values():
+            axis.enableAutoSIPrefix(False)
             axis.linkToView(self._box)
             axis.setZValue(AXIS_Z)
         self.setCentralItem(whole)

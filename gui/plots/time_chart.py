@@ -119,10 +119,7 @@ class TimeChart(QWidget):
         self._grid = _Grid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
-        self._forecast = self._plot.plot([], [])
-        self._band = (self._plot.plot([], [], pen=None), self._plot.plot([], [], pen=None))
-        self._band_fill = pg.FillBetweenItem(*self._band)
-        self._plot.addItem(self._band_fill, ignoreBounds=True)
+        self._forecast: _ForecastLines | None = None
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
@@ -168,11 +165,12 @@ class TimeChart(QWidget):
 
     def show_forecast(self, forecast: ChartForecast | None) -> None:
         """Show where the first line goes, dashed, with its band; None: nothing."""
-        nothing = np.empty(0)
-        x, y, low, high = (nothing,) * 4 if forecast is None else (forecast.x, forecast.y, forecast.low, forecast.high)
-        self._forecast.setData(x, y)
-        self._band[0].setData(x, low)
-        self._band[1].setData(x, high)
+        if self._forecast is None:
+            if forecast is None:
+                return
+            self._forecast = _ForecastLines(self._plot)
+            self._forecast.set_colour(self.colour(self._series[0].key, self._theme.tokens))
+        self._forecast.show(forecast)
 
     def set_marks(self, marks: Sequence[ChartMark]) -> None:
         """Show these events instead of the ones before."""
@@ -284,10 +282,8 @@ class TimeChart(QWidget):
             fill.setAlpha(FILL_ALPHA)
             self._curves[one.key].setFillLevel(0 if one.fill else None)
             self._curves[one.key].setBrush(pg.mkBrush(fill) if one.fill else None)
-        first = QColor(self.colour(self._series[0].key, tokens))
-        self._forecast.setPen(pg.mkPen(first, width=1.3, style=Qt.PenStyle.DashLine))
-        first.setAlpha(FILL_ALPHA)
-        self._band_fill.setBrush(pg.mkBrush(first))
+        if self._forecast is not None:
+            self._forecast.set_colour(self.colour(self._series[0].key, tokens))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
 
     def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
@@ -312,6 +308,29 @@ class TimeChart(QWidget):
         left, right = box.viewRange()[0]
         moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
         self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
+
+
+class _ForecastLines:
+    """A dashed line in its band; made when a chart first has a forecast, as most never have."""
+
+    def __init__(self, plot: LightPlot) -> None:
+        self._line = plot.plot([], [])
+        self._edges = (plot.plot([], [], pen=None), plot.plot([], [], pen=None))
+        self._fill = pg.FillBetweenItem(*self._edges)
+        plot.addItem(self._fill, ignoreBounds=True)
+
+    def set_colour(self, name: str) -> None:
+        colour = QColor(name)
+        self._line.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
+        colour.setAlpha(FILL_ALPHA)
+        self._fill.setBrush(pg.mkBrush(colour))
+
+    def show(self, forecast: ChartForecast | None) -> None:
+        nothing = np.empty(0)
+        x, y, low, high = (nothing,) * 4 if forecast is None else (forecast.x, forecast.y, forecast.low, forecast.high)
+        self._line.setData(x, y)
+        self._edges[0].setData(x, low)
+        self._edges[1].setData(x, high)
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped

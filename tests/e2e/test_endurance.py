@@ -15,7 +15,11 @@ import psutil
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer
 
+from broker_core.client.demo_shop import ORDERS
+from gui.main_window.places import Place
+from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.registry import PAGES
+from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from tests.support.broker_process import CHECKOUT
 from tests.support.loop_watch import LoopWatch, percentile
 
@@ -50,25 +54,41 @@ class Census:
         assert self.rss_mib <= before.rss_mib + GROWTH_MIB_MAX
 
 
-def open_and_close_all(app) -> None:
+def places_of(app) -> list[Place]:
+    """Every page, and each tab of a topic and of a group in detail."""
+    catalog = app.source.state.catalog
+    topic, group = ORDERS, catalog.groups[0]
+    assert topic in catalog.topics
+    pages = [Place(entry.page_id) for entry in PAGES if entry.page_id != "welcome"]
+    topics = [Place("topic", {"topic": topic, "tab": tab}) for tab in TOPIC_TABS]
+    return [*pages, *topics, *(Place("consumers", {"group": group, "tab": tab}) for tab in GROUP_TABS)]
+
+
+def open_and_close_all(app, places) -> None:
     app.window.navigate("welcome")
-    for entry in PAGES:
-        if entry.page_id != "welcome":
-            app.window.navigate(entry.page_id)
+    for place in places:
+        page = app.window.navigation.open(place)
+        for _ in range(3):  # built, filled, painted
             QCoreApplication.processEvents()
-            app.window.navigation.close_current()
-            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert page.isVisible()
+        app.window.navigation.close_current()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_every_page_opened_and_closed_200_times_leaves_nothing(app):
     app.start()
+    app.window.actions_known.run("demo.play")
+    app.until(lambda: app.source.state is not None and app.source.state.catalog.groups, "the demo does not play")
+    app.window.actions_known.run("demo.stop")
+    app.until(lambda: not app.console.demo.is_running, "the demo does not end")
+    places = places_of(app)
     for _ in range(WARM_ROUNDS):
-        open_and_close_all(app)
+        open_and_close_all(app, places)
     before = Census(app)
     for _ in range(ROUNDS):
-        open_and_close_all(app)
+        open_and_close_all(app, places)
     Census(app).assert_not_more(before, widgets_more=ROUNDS // 4)
 
 

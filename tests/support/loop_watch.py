@@ -1,7 +1,7 @@
 """`LoopWatch`: how long each turn of Qt's loop keeps the GUI thread.
 
 Processor time is exact and does not count a machine that is busy elsewhere; it lies between two moments at which the loop
-is about to wait. Time by the clock comes from a heartbeat that is late when the thread does not return to its loop.
+is about to wait or serves the heartbeat, as it would then serve a key or a click. Time by the clock comes from a heartbeat that is late when the thread does not return to its loop.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LoopWatch(QObject):
         self._turns = Turns()
         self._cpu_s = time.thread_time()
         self._beat_s = time.perf_counter()
-        dispatcher.aboutToBlock.connect(self._waits)
+        dispatcher.aboutToBlock.connect(self._turn_ended)
         self._heart = QTimer(self)
         self._heart.setTimerType(Qt.TimerType.PreciseTimer)
         self._heart.setInterval(BEAT_MS)
@@ -64,14 +64,15 @@ class LoopWatch(QObject):
     def close(self) -> None:
         """Watch no more."""
         self._heart.stop()
-        self._dispatcher.aboutToBlock.disconnect(self._waits)
+        self._dispatcher.aboutToBlock.disconnect(self._turn_ended)
 
-    def _waits(self) -> None:
+    def _turn_ended(self) -> None:
         now_s = time.thread_time()
         self._turns.cpu_ms.append((now_s - self._cpu_s) * 1_000)
         self._cpu_s = now_s
 
     def _beat(self) -> None:
+        self._turn_ended()
         now_s = time.perf_counter()
         self._turns.late_ms.append(max(0.0, (now_s - self._beat_s) * 1_000 - BEAT_MS))
         self._beat_s = now_s

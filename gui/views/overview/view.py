@@ -126,7 +126,7 @@ class OverviewView(PageView):
         self.backlog.retranslate()
         self.attention.retranslate()
         self._show_demo()
-        if self.context.source.state is not None:
+        if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
