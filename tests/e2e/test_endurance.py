@@ -1,6 +1,6 @@
 """On demand: every page opened and closed 200 times, and half an hour at 1,000 topics and 2,000 groups.
 
-``ORBIT_SOAK_MINUTES`` makes the soak shorter or longer.
+``ORBIT_SOAK_MINUTES`` makes the soak shorter or longer, ``ORBIT_OPEN_ROUNDS`` the other one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from tests.support.broker_process import CHECKOUT
 from tests.support.loop_watch import LoopWatch, percentile
 
-ROUNDS = 200
+ROUNDS = int(os.environ.get("ORBIT_OPEN_ROUNDS", "200"))
 WARM_ROUNDS = 10
 SOAK_MINUTES = float(os.environ.get("ORBIT_SOAK_MINUTES", "30"))
 TOPICS, QUEUES, GROUPS = 1_000, 4, 2_000
