@@ -11,6 +11,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
 
@@ -42,7 +43,12 @@ class KnownTexts:
     """
 
     def __init__(self, *forms: str) -> None:
-        self._patterns = [(form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form)))) for form in forms]
+        self._forms = forms
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        # When first asked for: the frame is on screen before the worker says anything.
+        return [(form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form)))) for form in self._forms]
 
     def text(self, text: str) -> str:
         """The text in the language of the window; one of unknown form as `tr` has it, else as it came."""

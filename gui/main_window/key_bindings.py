@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from gui.operations.actions import ActionRegistry
+from gui.operations.actions import Action, ActionRegistry
 
 
 class KeyBindings(QObject):
@@ -16,7 +16,7 @@ class KeyBindings(QObject):
         super().__init__(parent)
         self._registry = registry
         self._windows: list[QWidget] = []
-        self._made: list[QAction] = []
+        self._made: dict[str, tuple[Action, QAction]] = {}
         registry.changed.connect(self._bind)
         self._bind()
 
@@ -24,7 +24,7 @@ class KeyBindings(QObject):
         """Let keys work in a window, until it is gone."""
         self._windows.append(window)
         window.destroyed.connect(lambda _gone=None: self._forget(window))
-        window.addActions(self._made)
+        window.addActions([made for _, made in self._made.values()])
 
     def plain_key(self, event: QKeyEvent) -> bool:
         """Run the action of a key without modifier; returns whether there is one.
@@ -43,19 +43,29 @@ class KeyBindings(QObject):
         self._windows = [known for known in self._windows if known is not window]
 
     def _bind(self) -> None:
-        for old in self._made:
-            for window in self._windows:
-                window.removeAction(old)
-            old.deleteLater()
-        self._made = []
-        for action in self._registry.actions():
-            if action.shortcut and not is_plain_key(action.shortcut):
-                made = QAction(self)
-                made.setShortcut(QKeySequence(action.shortcut))
-                made.triggered.connect(lambda _checked=False, action=action: self._registry.run(action.action_id))
-                self._made.append(made)
+        """Make and drop what differs: the frame adds some fifty actions one by one before it is shown."""
+        wanted = {
+            action.action_id: action
+            for action in self._registry.actions()
+            if action.shortcut and not is_plain_key(action.shortcut)
+        }
+        for action_id, (action, made) in list(self._made.items()):
+            if wanted.get(action_id) is not action:
+                del self._made[action_id]
+                for window in self._windows:
+                    window.removeAction(made)
+                made.deleteLater()
+        for action_id, action in wanted.items():
+            if action_id not in self._made:
+                self._made[action_id] = (action, self._key_of(action))
+
+    def _key_of(self, action: Action) -> QAction:
+        made = QAction(self)
+        made.setShortcut(QKeySequence(action.shortcut))
+        made.triggered.connect(lambda _checked=False: self._registry.run(action.action_id))
         for window in self._windows:
-            window.addActions(self._made)
+            window.addAction(made)
+        return made
 
 
 def is_plain_key(shortcut: str) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.links import link_to
-from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.places import Place, Places
@@ -18,6 +18,9 @@ from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.page import ONE_TIME_ARGUMENTS, PageContext, PageView
 from gui.views.registry import PageEntry
+
+if TYPE_CHECKING:
+    from gui.main_window.detached import DetachedWindow
 
 DETACHED_MAX = 8
 CLOSED_KEPT = 20
@@ -176,6 +179,8 @@ class Navigation(QObject):
             if other is None:
                 return None
             self._bring(self._add(Place(other.page_id)))
+        from gui.main_window.detached import DetachedWindow  # noqa: PLC0415  the frame is on screen before
+
         self._area.take(page)
         window = DetachedWindow(self._theme, page, plain_key=self._plain_key)
         self.windows.append(window)

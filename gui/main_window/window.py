@@ -12,17 +12,13 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayou
 from gui.broker_words import broker_text, event_state, event_text
 from gui.links import LinkError, place_of
 from gui.main_window import layout
-from gui.main_window.close_question import CloseQuestion, losses
 from gui.main_window.clusters import attached_cluster
 from gui.main_window.commands import FrameCommands
-from gui.main_window.detached import DetachedWindow
 from gui.main_window.key_bindings import KeyBindings
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
-from gui.main_window.palette import CommandPalette, PaletteEntry
-from gui.main_window.palette_entries import palette_entries
 from gui.main_window.places import Place
 from gui.main_window.services import Backend, WindowServices, whole_number
 from gui.main_window.side_bar import SideBar, show_counts
@@ -43,6 +39,8 @@ from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from broker_core.api import Occurred, OrbitError, Ready
+    from gui.main_window.detached import DetachedWindow
+    from gui.main_window.palette import CommandPalette, PaletteEntry
     from gui.operations.alert_center import AlertCenter
     from monitoring.state import ClusterState
 
@@ -374,6 +372,8 @@ class MainWindow(QMainWindow):
         active = QApplication.activeWindow()
         host: QWidget = next((window for window in self.navigation.windows if window is active), self)
         if host not in self._palettes:
+            from gui.main_window.palette import CommandPalette  # noqa: PLC0415  the frame is on screen before
+
             self._palettes[host] = CommandPalette(self._services.theme, host, self._palette_entries)
         return self._palettes[host]
 
@@ -382,6 +382,8 @@ class MainWindow(QMainWindow):
         self.palette_view.popup(text)
 
     def _palette_entries(self, query: str) -> list[PaletteEntry]:
+        from gui.main_window.palette_entries import palette_entries  # noqa: PLC0415  the frame is on screen before
+
         return palette_entries(query, self)
 
     def restart_broker(self) -> None:
@@ -488,6 +490,8 @@ class MainWindow(QMainWindow):
 
     def _may_close(self) -> bool:
         """Whether closing costs nothing, or the user wants it nevertheless; else the question is on screen."""
+        from gui.main_window.close_question import CloseQuestion, losses  # noqa: PLC0415  the frame is on screen before
+
         backend, tasks = self._backend, self._services.tasks.running
         if backend is None or self._close_asked:
             return True
