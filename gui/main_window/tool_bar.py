@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
@@ -19,6 +19,9 @@ from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import IconButton, IconLabel, label
 from gui.widgets.chip import Dot
 from gui.widgets.toast import KeptNotice
+
+if TYPE_CHECKING:
+    from gui.main_window.range_dialog import RangeDialog
 
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
@@ -178,6 +181,7 @@ class ToolBar(QFrame):
         self._build()
         live.changed.connect(self.write)
         time_range.changed.connect(self.write)
+        times.changed.connect(self.write)
         theme.changed.connect(self.write)
         self.write()
 
@@ -215,9 +219,10 @@ class ToolBar(QFrame):
         self.theme_button.set_tip(tr("Theme"))
         self.theme_button.set_glyph(_THEME_GLYPHS[self._theme.mode])
         self.go_to.retranslate()
-        self.range_button.setText(tr(self._range.name))
+        chosen = self._range_text()
+        self.range_button.setText(chosen)
         self.range_button.setToolTip(tr("Time range of all charts"))
-        self.range_button.setAccessibleName(f"{tr('Time range of all charts')}: {tr(self._range.name)}")
+        self.range_button.setAccessibleName(f"{tr('Time range of all charts')}: {chosen}")
         paused = self._live.paused
         for button in (self.live_button, self.cadence_button):
             if button.property("role") != ("paused" if paused else "live"):
@@ -251,8 +256,31 @@ class ToolBar(QFrame):
         menu.popup(_below(below))
 
     def _choose_range(self) -> None:
-        entries = [(tr(name), length == self._range.length_ms, length) for name, length in RANGES_MS.items()]
-        self._menu(entries, self._range.set_length, self.range_button)
+        entries: list[tuple[str, bool, int | None]] = [
+            (tr(name), name == self._range.name, length) for name, length in RANGES_MS.items()
+        ]
+        entries.append((tr("From … to …"), self._range.between is not None, None))
+        self._menu(entries, self._range_chosen, self.range_button)
+
+    def _range_chosen(self, length_ms: int | None) -> None:
+        if length_ms is not None:
+            self._range.set_length(length_ms)
+        else:
+            self.ask_range()
+
+    def ask_range(self) -> RangeDialog:
+        """Open the dialog that asks for two moments."""
+        from gui.main_window.range_dialog import RangeDialog  # noqa: PLC0415  the frame is on screen before
+
+        dialog = RangeDialog(self._range, self._times, self)
+        dialog.open()
+        return dialog
+
+    def _range_text(self) -> str:
+        between = self._range.between
+        if between is None:
+            return tr(self._range.name)
+        return f"{self._times.minutes(between[0])} – {self._times.minutes(between[1])}"
 
     def _choose_cadence(self) -> None:
         entries = [(tr("{seconds} s", seconds=ms // 1000), ms == self._live.cadence_ms, ms) for ms in CADENCES_MS]

@@ -42,6 +42,7 @@ class HistoryLines(QObject):
         self._history = history
         self._query: LatestQuery[Answer] = LatestQuery(self)
         self._asked: tuple[tuple[str, ...], int] | None = None
+        self._asked_from_ms = 0
         self._until_ms = 0
         self._older: dict[str, Line] = {}
 
@@ -77,9 +78,9 @@ class HistoryLines(QObject):
             return
         if self._asked is not None and self._asked[0] != names:
             self._older = {}
-        if self._asked == key and begin_ms <= self._until_ms:
+        if self._asked == key and self._asked_from_ms <= from_ms and begin_ms <= self._until_ms:
             return
-        self._asked, self._until_ms = key, to_ms
+        self._asked, self._asked_from_ms, self._until_ms = key, from_ms, to_ms
         query = ReadHistory(list(names), from_ms, to_ms + 1, POINTS_MAX // 2)
         self._query.ask(self._source.read_history(query), self._take, self._failed)
 

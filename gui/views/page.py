@@ -127,7 +127,7 @@ class PageView(QWidget):
         """Ctrl+F: put the focus into the filter of the page."""
 
     def detail_pane(self) -> QWidget | None:
-        """What F4 hides and shows: the pane of the selected row; None where the page has none."""
+        """What F4 hides and shows: the pane beside the list; None where the page has none."""
         return None
 
     def theme_changed(self, tokens: Tokens) -> None:

@@ -1,4 +1,4 @@
-"""The time range of the window: what charts show, up to now."""
+"""The time range of the window: what charts show, up to now or between two moments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ RANGES_MS: dict[str, int] = {
 
 DEFAULT_RANGE_MS = 15 * 60_000
 SHORTEST_MS = 60_000
+CUSTOM = "Own range"
 
 
 class TimeRangeChoice(QObject):
-    """The chosen length.
+    """The chosen length, or the two moments that were chosen instead.
 
     Signals:
-        changed: Another length was chosen.
+        changed: Another range was chosen.
     """
 
     changed = Signal()
@@ -33,33 +34,54 @@ class TimeRangeChoice(QObject):
         super().__init__(parent)
         self._length_ms = length_ms if length_ms in RANGES_MS.values() else DEFAULT_RANGE_MS
         self._begin_ms: int | None = None
+        self._between: tuple[int, int] | None = None
 
     @property
     def length_ms(self) -> int:
+        """The length chosen last, of those that end now."""
         return self._length_ms
+
+    @property
+    def between(self) -> tuple[int, int] | None:
+        """From and to in ms since the epoch, where such a range was chosen; it stands still then."""
+        return self._between
 
     @property
     def name(self) -> str:
         """English name of the choice."""
+        if self._between is not None:
+            return CUSTOM
         return next(name for name, length in RANGES_MS.items() if length == self._length_ms)
 
     def set_length(self, length_ms: int) -> None:
         """Choose one of `RANGES_MS`."""
         if length_ms not in RANGES_MS.values():
             raise ValueError(f"{length_ms} ms is none of the offered time ranges")
-        if length_ms != self._length_ms:
-            self._length_ms = length_ms
+        if length_ms != self._length_ms or self._between is not None:
+            self._length_ms, self._between = length_ms, None
             self.changed.emit()
+
+    def set_between(self, from_ms: int, to_ms: int) -> None:
+        """Choose what lies between two moments, ms since the epoch; until a length is chosen again."""
+        if to_ms - from_ms < SHORTEST_MS:
+            raise ValueError(f"a time range of {to_ms - from_ms} ms is shorter than {SHORTEST_MS} ms")
+        if (from_ms, to_ms) != self._between:
+            self._between = (from_ms, to_ms)
+            self.changed.emit()
+
+    def asked_ms(self, now_ms: int) -> tuple[int, int]:
+        """From and to as they were chosen, also where nothing is recorded."""
+        return self._between or (now_ms - self._length_ms, now_ms)
 
     def window_ms(self, now_ms: int) -> tuple[int, int]:
         """From and to, for `monitoring.series.Series.window`.
 
         While less than the chosen length is recorded, the window begins where the record does, or `SHORTEST_MS` ago.
         """
-        start = now_ms - self._length_ms
-        if self._begin_ms is not None:
+        start, end = self.asked_ms(now_ms)
+        if self._begin_ms is not None and self._between is None:
             start = max(start, min(self._begin_ms, now_ms - SHORTEST_MS))
-        return start, now_ms
+        return start, end
 
     def forget_begin(self) -> None:
         """Another record is shown from now on; when it begins is not known yet."""

@@ -68,7 +68,8 @@ class RowPainter:
             return
         last = last if last >= 0 else model.rowCount() - 1
         places = _column_places(view, model, area)
-        chosen = [(part.top(), part.bottom()) for part in view.selectionModel().selection()]
+        selection = view.selectionModel().selection()
+        chosen = [(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))]
         line = _colour(self._theme.tokens.border)
         right = max((place.left + place.width for place in places), default=0)
         top = view.rowViewportPosition(first)

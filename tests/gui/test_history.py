@@ -79,6 +79,18 @@ def test_what_lies_before_comes_from_the_history_with_both_extremes(owner):
     assert y[x >= NOW_MS / 1_000 - 600] == pytest.approx(5.0)
 
 
+def test_an_earlier_range_of_the_same_length_is_asked_for(owner):
+    source, history = Source(), History(samples_max=600)
+    for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
+        history.record(time_ms, {NAME: 5.0})
+    lines = HistoryLines(source, history, owner)
+
+    lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
+    for _ in range(2):
+        lines.lines([NAME], NOW_MS - 30 * HOUR_MS, NOW_MS - 24 * HOUR_MS)
+    assert len(asked(source)) == 2
+
+
 def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(owner):
     source, history = Source(), History(samples_max=600)
     for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):

@@ -1,7 +1,8 @@
 """`LoopWatch`: how long each turn of Qt's loop keeps the GUI thread.
 
 Processor time is exact and does not count a machine that is busy elsewhere; it lies between two moments at which the loop
-is about to wait or serves the heartbeat, as it would then serve a key or a click. Time by the clock comes from a heartbeat that is late when the thread does not return to its loop.
+is about to wait or serves the heartbeat, as it would then serve a key or a click. Time by the clock comes from that
+heartbeat, which is late when the thread does not return to its loop.
 """
 
 from __future__ import annotations

@@ -150,6 +150,9 @@ class AlertsView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.chart_panel
+
     def retranslate(self) -> None:
         self.new_button.setText(tr("New rule"))
         self.search.setPlaceholderText(tr("Filter by name or series"))

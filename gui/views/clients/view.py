@@ -134,6 +134,9 @@ class ClientsView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.detail
+
     def retranslate(self) -> None:
         words = tr("Filter by client, group, topic, version or address")
         self.search.setPlaceholderText(words)

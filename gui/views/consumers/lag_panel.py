@@ -249,7 +249,7 @@ class LagPanel(Panel):
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
             x, y = (self._zoom_lines or self._lines).lines([name], from_ms, to_ms)[name]
-        wants_ahead = self.switch.current == LAG and not self.is_zoomed
+        wants_ahead = self.switch.current == LAG and not self.is_zoomed and self._context.time_range.between is None
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
         self.chart.set_marks(chart_marks(events, from_ms, to_ms))

@@ -176,6 +176,9 @@ class ConsumersView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self.tabs
+
     def retranslate(self) -> None:
         for part in (self.lag, self.heat, self._ownership.made, self._offsets.made, self._settings.made):
             if part is not None:

@@ -96,6 +96,9 @@ class DelayView(PageView):
     def focus_filter(self) -> None:
         self.level_grid.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def detail_pane(self) -> QWidget:
+        return self._right
+
     def retranslate(self) -> None:
         names = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
         for key, tile in self.tiles.items():
@@ -120,7 +123,7 @@ class DelayView(PageView):
             tiles.setColumnStretch(i, 1)
         self.content.addLayout(tiles)
         self.lanes.content.addWidget(self.level_grid)
-        right = QWidget()
+        right = self._right = QWidget()
         lines = QVBoxLayout(right)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(Size.GAP)

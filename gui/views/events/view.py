@@ -120,7 +120,7 @@ class EventsView(PageView):
             return
         self._asked_ms = state.taken_ms
         # Not only since figures are recorded: what happened before the first of them counts, too.
-        from_ms, to_ms = self._range_ms = (state.taken_ms - self.context.time_range.length_ms, state.taken_ms)
+        from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
         self._query.ask(source.read_events(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
 
     def focus_filter(self) -> None:

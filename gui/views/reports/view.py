@@ -86,6 +86,9 @@ class ReportsView(PageView):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def detail_pane(self) -> QWidget:
+        return self._side
+
     def retranslate(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self.parts.set_text(CATALOG, tr("Catalogue"))
@@ -156,6 +159,7 @@ class ReportsView(PageView):
         columns.setSpacing(Size.GAP)
         columns.addLayout(self._left, 1)
         columns.addWidget(scroll)
+        self._side = scroll
         self.content.addLayout(columns, 1)
 
     def _connect(self) -> None:

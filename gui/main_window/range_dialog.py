@@ -1,0 +1,68 @@
+"""`RangeDialog`: a time range of one's own for all charts, from a moment to a moment."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QDateTime, Qt, QTimeZone
+from PySide6.QtWidgets import QDateTimeEdit, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
+
+from gui.text import TimeZoneChoice, tr
+from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
+from gui.widgets.basic import label, row
+
+SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
+
+
+class RangeDialog(QDialog):
+    """Two moments in the zone of the window, and why they cannot be shown if they cannot."""
+
+    def __init__(self, choice: TimeRangeChoice, times: TimeZoneChoice, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Time range of all charts"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._choice = choice
+        zone = QTimeZone.utc() if times.utc else QTimeZone.systemTimeZone()
+        from_ms, to_ms = choice.window_ms(QDateTime.currentMSecsSinceEpoch())
+        self.begin, self.end = _moment(from_ms, zone), _moment(to_ms, zone)
+        self.fault = label(role="critical", wrap=True)
+        self.go = QPushButton(tr("Show"))
+        self.go.setProperty("role", "primary")
+        self.go.setDefault(True)
+        cancel = QPushButton(tr("Cancel"))
+        form = QFormLayout()
+        form.setSpacing(8)
+        for name, field in ((tr("From"), self.begin), (tr("To"), self.end)):
+            field.setAccessibleName(name)
+            field.dateTimeChanged.connect(lambda _moment: self._check())
+            form.addRow(label(name, "secondary"), field)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(10)
+        lines.addLayout(form)
+        lines.addWidget(self.fault)
+        lines.addLayout(row(1, cancel, self.go))
+        cancel.clicked.connect(lambda _checked=False: self.reject())
+        self.go.clicked.connect(lambda _checked=False: self._show_range())
+        self.setMinimumWidth(340)
+        self._check()
+
+    def _check(self) -> None:
+        begin_ms, end_ms = self._range_ms()
+        fits = end_ms - begin_ms >= SHORTEST_MS
+        self.go.setEnabled(fits)
+        self.fault.setText("" if fits else tr("The end must lie at least 1 min after the begin."))
+
+    def _range_ms(self) -> tuple[int, int]:
+        return self.begin.dateTime().toMSecsSinceEpoch(), self.end.dateTime().toMSecsSinceEpoch()
+
+    def _show_range(self) -> None:
+        self._choice.set_between(*self._range_ms())
+        self.accept()
+
+
+def _moment(at_ms: int, zone: QTimeZone) -> QDateTimeEdit:
+    field = QDateTimeEdit()
+    field.setTimeZone(zone)
+    field.setDisplayFormat(SHOWN_FORMAT)
+    field.setCalendarPopup(True)
+    field.setDateTime(QDateTime.fromMSecsSinceEpoch(at_ms, zone))
+    return field
