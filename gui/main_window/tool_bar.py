@@ -280,7 +280,9 @@ class ToolBar(QFrame):
         between = self._range.between
         if between is None:
             return tr(self._range.name)
-        return f"{self._times.minutes(between[0])} – {self._times.minutes(between[1])}"
+        begin, end = (self._times.minutes(at_ms) for at_ms in between)
+        day = begin.split()[0]
+        return f"{begin} – {end.removeprefix(day).lstrip()}"
 
     def _choose_cadence(self) -> None:
         entries = [(tr("{seconds} s", seconds=ms // 1000), ms == self._live.cadence_ms, ms) for ms in CADENCES_MS]

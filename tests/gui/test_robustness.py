@@ -109,3 +109,15 @@ def test_pages_opened_and_closed_leave_nothing(window, qapp):
     assert not {kind: count for kind, count in grown.items() if count >= ROUNDS // 2 and kind != KEPT_BY_QT}
     assert not [kind for kind in grown if kind == "running timers"]
     assert [page.page_id for page in window.area.pages] == ["welcome"]
+
+
+@pytest.mark.parametrize("page_id", ["consumers", "delay", "clients", "reports", "alerts"])
+def test_f4_hides_the_pane_beside_the_list_and_brings_it_back(window, page_id):
+    window.navigate(page_id)
+    page = window.area.current
+    pane = page.detail_pane()
+    assert pane.isVisible()
+    window.commands.toggle_detail()
+    assert not pane.isVisible()
+    window.commands.toggle_detail()
+    assert pane.isVisible()
