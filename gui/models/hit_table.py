@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from broker_core.api import FieldValues, SearchHits
 from gui.models.hit_columns import HitColumns, Int64s
 from gui.models.messages import MessageRow, body_preview
-from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index
+from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
 
 KNOWN_ROWS_MAX = 5_000
 LOADING = "…"
@@ -146,6 +146,13 @@ class HitTableModel(ColumnTableModel[MessageRow]):
             self._last = number, self.hits.row(number, "" if known is None else known[0])
         return self._last[1]
 
+    def shown_at(self, position: int) -> MessageRow | Section:
+        """The row at a position, to be painted: what is not known of it is read."""
+        row = self.row_at(position)
+        assert row is not None
+        self._want(row.physical_offset)
+        return row
+
     def section_at(self, position: int) -> str | None:  # noqa: ARG002  there are none
         return None
 
@@ -175,7 +182,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
             return None
         if role == CELL_ROLE:
             self._want(row.physical_offset)
-            return self._cell(row, column)
+            return self.cell(row, column)
         if role == ROW_ROLE:
             return row
         if role == Qt.ItemDataRole.ToolTipRole:
