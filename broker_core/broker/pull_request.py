@@ -64,10 +64,14 @@ class PullTerms:
         """What the filter takes that comes with it, more or less; 0 where none does."""
         if self.takes_all or self.expression is None:
             return 0
-        chars = len(self.expression)
-        if (self.expression_type or TAG) == TAG:
-            return _TAGS_BYTES + _TAGS_BYTES_PER_CHAR * chars
-        return _SQL_BYTES + _SQL_BYTES_PER_CHAR * chars
+        return filter_bytes(self.expression, self.expression_type)
+
+
+def filter_bytes(expression: str, expression_type: str | None) -> int:
+    """What a filter made from an expression takes, more or less."""
+    if (expression_type or TAG) == TAG:
+        return _TAGS_BYTES + _TAGS_BYTES_PER_CHAR * len(expression)
+    return _SQL_BYTES + _SQL_BYTES_PER_CHAR * len(expression)
 
 
 class TermsReader:

@@ -12,7 +12,8 @@ from typing import Any
 from broker_core.broker.peer import Peer
 
 ANY_QUEUE = -1
-HOLDS_PER_PEER_MAX = 16_384
+HELD_BYTES_PER_PEER_MAX = 192 * 1024
+"""Bound on what those of one connection take, pops and notifications each; held pulls have their own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +27,7 @@ class HeldPop:
         retry_ms: When it is tried again even without a message: a queue that is popped in order is free then. 0 for never.
         accepts: Test of a message's tags code; None lets everything pass.
         request: What its owner needs to answer it.
+        size: Bytes that it takes, more or less.
     """
 
     peer: Peer
@@ -36,6 +38,7 @@ class HeldPop:
     accepts: Callable[[int], bool] | None
     request: Any
     retry_ms: int = 0
+    size: int = 0
 
     def wants(self, topic: str, queue_id: int, tags_code: int) -> bool:
         """Whether a new message is for it. Retry topics have queues of their own."""
@@ -59,6 +62,7 @@ class PopHolds:
         self._all: dict[HeldPop, None] = {}
         self._queues: dict[tuple[str, str, int], int] = {}
         self._peers: dict[Peer, int] = {}
+        """Bytes that the holds of each connection take."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -71,11 +75,12 @@ class PopHolds:
         queue = (held.topics[0], held.group, held.queue_id)
         if self._queues.get(queue, 0) >= self._per_queue_max or len(self._all) >= self._holds_max:
             return False
-        if self._peers.get(held.peer, 0) >= HOLDS_PER_PEER_MAX:
+        of_peer = self._peers.get(held.peer, 0)
+        if of_peer + held.size > HELD_BYTES_PER_PEER_MAX:
             return False
         self._all[held] = None
         self._queues[queue] = self._queues.get(queue, 0) + 1
-        self._peers[held.peer] = self._peers.get(held.peer, 0) + 1
+        self._peers[held.peer] = of_peer + held.size
         for topic in held.topics:
             self._topics.setdefault(topic, {}).setdefault(held.group, {})[held] = None
         return True
@@ -109,8 +114,8 @@ class PopHolds:
         if held not in self._all:
             return
         del self._all[held]
-        _count_down(self._queues, (held.topics[0], held.group, held.queue_id))
-        _count_down(self._peers, held.peer)
+        _count_down(self._queues, (held.topics[0], held.group, held.queue_id), 1)
+        _count_down(self._peers, held.peer, held.size)
         for topic in held.topics:
             groups = self._topics[topic]
             del groups[held.group][held]
@@ -126,7 +131,7 @@ class PopHolds:
                 self.release(held)
 
 
-def _count_down(counts: dict[Any, int], key: object) -> None:
-    counts[key] -= 1
+def _count_down(counts: dict[Any, int], key: object, amount: int) -> None:
+    counts[key] -= amount
     if not counts[key]:
         del counts[key]

@@ -182,6 +182,7 @@ class PopProcessor:
                 request.wanted.accepts,
                 request,
                 retry_ms=retry_ms,
+                size=request.size,
             )
         )
 

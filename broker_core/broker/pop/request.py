@@ -11,6 +11,7 @@ from broker_core.broker.message_filter import EVERYTHING, MessageFilter, sql_fil
 from broker_core.broker.names import FAQ_URL
 from broker_core.broker.peer import Peer
 from broker_core.broker.pull_processor import filter_off_remark
+from broker_core.broker.pull_request import filter_bytes
 from broker_core.broker.state import BrokerState
 from broker_core.broker.subscription import TAG, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
@@ -34,6 +35,11 @@ ANY_QUEUE = -1
 INIT_MIN = 0
 
 _PARSED_EXPRESSIONS = 4096
+_REMEMBERED_CHARS_MAX = 256
+"""Longer expressions are parsed each time, for they could fill the memory."""
+
+_REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
+"""What a request takes that is kept, what each of its fields takes beside its text, and a character of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,15 @@ class PopRequest:
     order: bool
     attempt_id: str | None
     wanted: MessageFilter
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes while it is held, more or less."""
+        fields = self.command.ext_fields
+        chars = sum(map(len, fields.values()))
+        expression = fields.get("exp") or ""
+        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > _REMEMBERED_CHARS_MAX else 0
+        return _REQUEST_BYTES + _FIELD_BYTES * len(fields) + _CHAR_BYTES * chars + len(self.command.body) + own_filter
 
 
 def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -214,7 +229,8 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
     if kind == SQL92 and not state.config.property_filter:
         _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
-        return _parsed(topic, expression, kind)
+        parse = _parsed if len(expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
+        return parse(topic, expression, kind)
     except CodecError as error:
         raise _parse_failed(error.message) from error
 
@@ -223,7 +239,8 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
 def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
     # Every pop brings its expression along.
     if kind == SQL92:
-        return sql_filter(compile_filter(expression or ""))
+        is_short = len(expression or "") <= _REMEMBERED_CHARS_MAX
+        return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(expression or ""))
     return tag_filter(topic, parse_subscription(topic, expression))
 
 

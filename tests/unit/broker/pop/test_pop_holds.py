@@ -2,9 +2,9 @@ from broker_core.broker.pop.pop_holds import HeldPop, PopHolds
 from tests.support.broker_bench import RecordingPeer
 
 
-def hold(peer, *, group="CG", queue_id=-1, deadline_ms=100, accepts=None, retry_ms=0):
+def hold(peer, *, group="CG", queue_id=-1, deadline_ms=100, accepts=None, retry_ms=0, size=1):
     topics = ("T", f"%RETRY%{group}_T")
-    return HeldPop(peer, group, topics, queue_id, deadline_ms, accepts, None, retry_ms=retry_ms)
+    return HeldPop(peer, group, topics, queue_id, deadline_ms, accepts, None, retry_ms=retry_ms, size=size)
 
 
 def holds(**limits):
@@ -44,10 +44,14 @@ def test_requests_are_bounded_by_queue_in_all_and_by_connection(monkeypatch):
     assert not made.hold(hold(RecordingPeer()))
     assert made.hold(hold(RecordingPeer(), queue_id=1))
     assert not made.hold(hold(RecordingPeer(), queue_id=2))
-    monkeypatch.setattr("broker_core.broker.pop.pop_holds.HOLDS_PER_PEER_MAX", 1)
+    monkeypatch.setattr("broker_core.broker.pop.pop_holds.HELD_BYTES_PER_PEER_MAX", 100)
     peer, made = RecordingPeer(), holds()
-    assert made.hold(hold(peer))
-    assert not made.hold(hold(peer))
+    first = hold(peer, size=60)
+    assert made.hold(first)
+    assert not made.hold(hold(peer, size=41))
+    assert made.hold(hold(RecordingPeer(), size=41))
+    made.release(first)
+    assert made.hold(hold(peer, size=41))
 
 
 def test_times_are_kept():
