@@ -258,8 +258,9 @@ class RemotingLimits:
     """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
 
     A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_free``, and a read of
-    64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory), and the pulls that
-    are held for it (512 KiB, see `PullHolds`; pops and notifications 192 KiB each, see `PopHolds`). Larger frames share ``partial_bytes_max``.
+    64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory), the pulls that are
+    held for it (512 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger frames share
+    ``partial_bytes_max``.
 
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
