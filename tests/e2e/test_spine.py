@@ -115,4 +115,4 @@ def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path)
     told = json.loads(manifest.read_text(encoding="utf-8"))
     assert told["rows"]["read"] == COUNT
     assert told["state"] == "complete"
-    app.until(lambda: len(page.history.rows) == 1, "the run is not in the history")
+    app.until(lambda: len(page.history.model.rows) == 1, "the run is not in the history")

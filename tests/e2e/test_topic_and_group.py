@@ -82,8 +82,8 @@ def test_a_topic_is_looked_at_changed_undone_and_deleted(app: App):
     begin(app)
     page = topic_page(app)
     app.until(lambda: page.measure is not None, "the topic is not measured")
-    app.until(lambda: len(page.queues.model.rows) == QUEUES, "the queues are not shown")
-    assert [row.messages for row in page.queues.model.rows] == [COUNT // QUEUES] * QUEUES
+    shares = [COUNT // QUEUES] * QUEUES
+    app.until(lambda: [row.messages for row in page.queues.model.rows] == shares, "the queues are not shown")
     assert all(row.oldest_ms > 0 and row.bytes > 200 and not row.is_estimate for row in page.queues.model.rows)
     app.until(lambda: page.queues.heat.matrix.values.shape[0] == QUEUES, "the write rates are not shown")
 
