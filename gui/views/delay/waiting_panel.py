@@ -29,6 +29,8 @@ LEVEL, TIMERS = "level", "timers"
 FIRST_PAGE = (0, -1)
 READ_AGAIN_MS = 2_000
 """How old the first page gets while messages leave it."""
+SETTLES_MS = 6_000
+"""For so long the page is read again after an action, whose effect may come later than its answer."""
 
 
 class WaitingPanel(Panel):
@@ -57,6 +59,7 @@ class WaitingPanel(Panel):
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, theme, several=True)
+        self._settles_ms = 0
         self.deliver = IconButton(theme, "play", " ", role="small", on_click=partial(self._clicked, DELIVER))
         self.move_to = IconButton(theme, "clock", " ", role="small", on_click=partial(self._clicked, MOVE))
         self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=partial(self._clicked, CANCEL))
@@ -189,6 +192,8 @@ class WaitingPanel(Panel):
     def _is_old(self, pending: int) -> bool:
         if self._now_ms - self._read_ms < READ_AGAIN_MS or len(self.grid.selected_rows) > 1:
             return False
+        if self._now_ms < self._settles_ms:
+            return True
         rows = self.model.rows
         return len(rows) < min(pending, PAGE_MESSAGES) or (bool(rows) and min(r.due_ms for r in rows) < self._now_ms)
 
@@ -209,6 +214,8 @@ class WaitingPanel(Panel):
         assert isinstance(answer, DelayedActed | TimersActed)
         text = result_text(action, answer.done, len(answer.gone))
         self._context.notify(text, state=State.WARNING if answer.gone else State.HEALTHY)
+        # The broker has taken the action; what waits in the wheel changes a moment later.
+        self._settles_ms = self._now_ms + SETTLES_MS
         self.read()
         self.acted.emit()
 
