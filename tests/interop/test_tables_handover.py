@@ -15,9 +15,9 @@ from broker_core.remoting.json_body import emit, parse_object
 from tests.support.broker_bench import consumer_heartbeat
 from tests.support.real_broker import RealBroker
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
 
-VERSIONS = ["4.9.4", pytest.param("5.3.3", marks=pytest.mark.slow)]
+VERSIONS = ["4.9.4", "5.3.3"]
 SETTINGS = {"mappedFileSizeCommitLog": "67108864", "enablePropertyFilter": "true"}
 SQL = "price > 10 AND TAGS IS NOT NULL"
 
