@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from broker_core.broker import transaction_service
+from broker_core.broker.action_journal import ActionJournal
 from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode as Q
@@ -34,7 +35,8 @@ async def starting(root, monkeypatch):
     """A broker whose transactions have taken in a slice of the queues, and go on when the loop gets its turn."""
     monkeypatch.setattr(transaction_service, "SLICES_AT_ONCE", 1)
     with broker_bench(root / "store", transaction_check_interval_ms=3_600_000) as bench:
-        service = transaction_service.TransactionService(bench.state, bench.dispatcher)
+        journal = ActionJournal(bench.state.config.store.root / "config", clock=bench.clock)
+        service = transaction_service.TransactionService(bench.state, bench.dispatcher, journal)
         service.start()
         assert not service.engine.is_loaded
         yield bench, service
