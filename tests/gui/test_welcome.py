@@ -255,7 +255,7 @@ def texts_of(package: str) -> set[str]:
 def test_every_text_has_a_chinese_one(package):
     texts = texts_of(package)
     assert len(texts) > 10
-    assert texts - load_catalogue("zh").keys() == set()
+    assert texts - load_catalogue("zh").keys() - {""} == set()
 
 
 def test_every_listed_text_has_a_chinese_one():
