@@ -87,16 +87,16 @@ async def measure(measured: Measured, producer: Producer, topic: str) -> None:
     try:
         offset = min(result.queue_offset for result in results)
         waiting = await stored(connection, SCHEDULE_TOPIC, MEASURED_LEVEL - 1, offset, MESSAGES_A_ROUND)
+        ids = {result.message_id for result in results}
         delivered: dict[str, int] = {}
         deadline = time.monotonic() + _WAIT_SECONDS
-        while len(delivered) < MESSAGES_A_ROUND and time.monotonic() < deadline:
+        while not ids <= delivered.keys() and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
             delivered = {}
             for queue in route:
                 delivered |= await stored(connection, topic, queue.queue_id, 0, MESSAGES_A_ROUND)
     finally:
         connection.close()
-    ids = {result.message_id for result in results}
     assert ids <= delivered.keys(), f"{len(ids - delivered.keys())} messages were not delivered"
     measured.late_ms += [delivered[name] - waiting[name] - DELAY_MS for name in ids]
 
