@@ -368,15 +368,28 @@ def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int)
     if record is None:
         return None
     try:
-        message: StoredMessage = decode_record(record)
-        topic, queue_id = real_place(message.properties_bytes, unit.physical_offset)
+        return delayed_head(decode_record(record), queue_offset, due_ms)
     except RecordError:
         # Counted as unreadable: a list with a hole is of more use than none.
         return None
+
+
+def delayed_head(message: StoredMessage, queue_offset: int, due_ms: int) -> DelayedHead:
+    """What a list shows of a message that waits.
+
+    Args:
+        message: As it lies in the schedule topic.
+        queue_offset: The offset to show.
+        due_ms: When it is due, ms since the epoch.
+
+    Raises:
+        RecordError: It does not say where it belongs.
+    """
+    topic, queue_id = real_place(message.properties_bytes, message.physical_offset)
     found = message.properties
     return DelayedHead(
         queue_offset=queue_offset,
-        physical_offset=unit.physical_offset,
+        physical_offset=message.physical_offset,
         due_ms=due_ms,
         store_ms=message.store_timestamp_ms,
         topic=topic,

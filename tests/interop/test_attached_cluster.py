@@ -7,12 +7,24 @@ import pytest
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
+from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.errors import UsageError
-from broker_core.ipc.schema import AskBroker, BrowseQueue, CreateTopic, FindOffset, ListMembers, ReadMessage, SendMessage
+from broker_core.ipc.schema import (
+    AskBroker,
+    BrowseQueue,
+    CreateTopic,
+    FindOffset,
+    ListDelayed,
+    ListMembers,
+    ListTransactions,
+    ReadMessage,
+    SendMessage,
+)
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
+from tests.support.attached import decided
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually
 
@@ -66,6 +78,43 @@ def test_it_is_shown_read_and_left_as_it_was(real):
                 with pytest.raises(UsageError, match="whole topic"):
                     await queries.answer(reset)
                 assert await cluster.link.consumer_offset("g", MessageQueue("T", BROKER, 1)) == 4
+        finally:
+            await queries.close()
+            await cluster.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_and_what_is_undecided_is_seen(real):
+    states = {
+        "apple": LocalState.UNKNOWN,
+        "birch": LocalState.COMMIT,
+        "cedar": LocalState.ROLLBACK,
+        "delta": LocalState.UNKNOWN,
+    }
+
+    async def scenario():
+        cluster = AttachedCluster(AttachOptions(real.name_server))
+        queries = ClusterQueries(cluster.link, cluster.figures, cluster.sampling, shut_down=lambda: None)
+        try:
+            await cluster.connect()
+            await queries.answer(CreateTopic("T", 2, 2))
+            async with Producer(real.name_server) as producer:
+                for number in range(5):
+                    await producer.send(Message("T", b"x", keys=(f"k{number}",), properties={"DELAY": "18"}))
+            async with TransactionProducer(real.name_server, "PG", lambda _message: LocalState.UNKNOWN) as producer:
+                for key, state in states.items():
+                    message = Message("T", b"x", keys=(key,))
+                    await producer.send_in_transaction(message, lambda _message, state=state: state)
+                await decided(queries, 2)
+                await cluster.sampling.once()
+                page = await queries.answer(ListTransactions(0, 10))
+            assert (page.keys, page.group, page.producers) == (["apple", "delta"], ["PG"] * 2, [1, 1])
+            assert cluster.figures.faults() == {}
+            assert list(memoryview(cluster.figures.snapshot().delays["pending"]).cast("q")) == [0] * 17 + [5]
+            waiting = await queries.answer(ListDelayed(18, 0, 10))
+            assert waiting.keys == [f"k{number}" for number in range(5)]
+            assert [due - store for due, store in zip(waiting.due_ms, waiting.store_ms, strict=True)] == [7_200_000] * 5
         finally:
             await queries.close()
             await cluster.close()

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.client.route import MASTER_ID
+from broker_core.errors import CodecError, UsageError
 from broker_core.remoting.json_body import JsonBodyError, as_message_queue, parse_object
+from broker_core.store.dispatch import DelayLevels
 
 Body = bytes | bytearray | memoryview
 
@@ -99,6 +101,34 @@ def read_positions(body: Body) -> dict[tuple[str, str], dict[int, int]]:
     except (AttributeError, TypeError, ValueError) as error:
         raise _unreadable("the table of consumer offsets", body) from error
     return found
+
+
+def read_delay_offsets(body: Body) -> dict[int, int]:
+    """Delay level → next offset to deliver, from GET_ALL_DELAY_OFFSET."""
+    try:
+        return {int(level): int(offset) for level, offset in (parse_object(body).get("offsetTable") or {}).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise _unreadable("the offsets of the delay levels", body) from error
+
+
+def read_level_table(text: str) -> DelayLevels | None:
+    """The delay levels of a broker, from its ``messageDelayLevel``; None where it tells none.
+
+    Raises:
+        CodecError: They are no delays.
+    """
+    try:
+        return DelayLevels(text) if text else None
+    except UsageError as error:
+        raise CodecError(f"the delay levels of a broker cannot be read: {error.message}") from error
+
+
+def read_queue_places(body: Body) -> list[int]:
+    """Physical offsets of consecutive messages of a queue, from QUERY_CONSUME_QUEUE."""
+    try:
+        return [int(row["physicOffset"]) for row in parse_object(body).get("queueData") or []]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable("the entries of a queue", body) from error
 
 
 def read_queue_offsets(body: Body) -> dict[int, QueueOffsets]:

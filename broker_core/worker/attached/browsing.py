@@ -25,8 +25,8 @@ async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, 
         RemoteError: It refuses.
         CodecError: Its answer cannot be read.
     """
-    low = await _bound(link, RequestCode.GET_MIN_OFFSET, queue)
-    high = await _bound(link, RequestCode.GET_MAX_OFFSET, queue)
+    low = await bound_of(link, RequestCode.GET_MIN_OFFSET, queue)
+    high = await bound_of(link, RequestCode.GET_MAX_OFFSET, queue)
     begin = min(max(start_offset, low), high)
     heads, offset = await _read(link, queue, begin, high, count)
     missing = max(offset - begin - len(heads), 0)
@@ -61,8 +61,8 @@ class _Tail:
     async def next(self) -> MessageHead | None:
         """The next older message; None at the beginning of the queue."""
         if self._end < 0:
-            self._low = await _bound(self._link, RequestCode.GET_MIN_OFFSET, self._queue)
-            self._end = await _bound(self._link, RequestCode.GET_MAX_OFFSET, self._queue)
+            self._low = await bound_of(self._link, RequestCode.GET_MIN_OFFSET, self._queue)
+            self._end = await bound_of(self._link, RequestCode.GET_MAX_OFFSET, self._queue)
         while not self._waiting and self._end > self._low:
             begin = max(self._low, self._end - self._step)
             self._waiting, _following = await _read(self._link, self._queue, begin, self._end, self._end - begin)
@@ -108,7 +108,7 @@ def _heads(link: ClusterLink, queue: MessageQueue, body: bytes) -> list[MessageH
     return found
 
 
-async def _bound(link: ClusterLink, code: RequestCode, queue: MessageQueue) -> int:
+async def bound_of(link: ClusterLink, code: RequestCode, queue: MessageQueue) -> int:
     fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
     return whole_field(await link.ask(queue.broker_name, RemotingCommand(code, fields)), "offset")
 

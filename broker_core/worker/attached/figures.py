@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 
 from broker_core.broker import names
 from broker_core.ipc.schema import Catalog, Occurred, Snapshot
+from broker_core.store.dispatch import SCHEDULE_TOPIC
+from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.attached.answers import QueueOffsets, TopicRow, whole_number
+from broker_core.worker.attached.levels import BrokerLevels, level_figures
 from broker_core.worker.attached.numbering import BrokerNumbers
+from broker_core.worker.delay_views import delay_columns
 
 _UNKNOWN = -1
 _SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
@@ -41,6 +45,10 @@ class BrokerFigures:
     next_store: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
     """(group, topic, queue) → an offset and the store time of the message there."""
     runtime: dict[str, str] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
+    levels: BrokerLevels = field(default_factory=BrokerLevels)
+    halves_unread: int = 0
+    """Records of half and op queue that the last look at its transactions has left for the next."""
     fault: str = ""
     is_lost: bool = False
     lost_ms: int = 0
@@ -190,6 +198,7 @@ class ClusterFigures:
             },
             owners=[],
             totals=self._totals(members),
+            delays=delay_columns(level_figures(self._levels(), self._clock())),
             faults=self.faults(),
         )
 
@@ -261,7 +270,27 @@ class ClusterFigures:
             number = whole_number(told[0].get(key))
             if number is not None:
                 totals[name] = float(number)
-        return totals
+        return totals | self._half_totals()
+
+    def _levels(self) -> list[tuple[BrokerLevels, dict[int, QueueOffsets]]]:
+        return [(of.levels, of.offsets.get(SCHEDULE_TOPIC, {})) for of in self.brokers.values() if not of.is_lost]
+
+    def _half_totals(self) -> dict[str, float]:
+        """How far brokers are done with half and op queues; none where one is lost. 4.x tells nothing of op queues."""
+        totals: dict[str, float] = defaultdict(float)
+        for of in self.brokers.values():
+            if of.is_lost:
+                return {}
+            for name, topic in (("half", HALF_TOPIC), ("op", OP_TOPIC)):
+                held = of.offsets.get(topic, {}).get(QUEUE_ID)
+                if held is not None:
+                    progress = of.positions.get((CHECK_GROUP, topic), {}).get(QUEUE_ID, 0)
+                    totals[f"transactions_{name}_lag"] += max(held.max_offset - max(progress, held.min_offset), 0)
+                    totals[f"transactions_{name}_end"] += held.max_offset
+        totals.pop("transactions_op_end", None)
+        if "transactions_half_end" in totals:
+            totals["transactions_unread"] = sum(of.halves_unread for of in self.brokers.values())
+        return dict(totals)
 
     def _list(self) -> None:
         """Make the catalog anew; its revision grows only when a row of it is another."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.answers import BrokerPlace, read_brokers
@@ -106,6 +106,23 @@ class ClusterLink(AdminClient):
         response = await self._gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
         self.budget_of(broker).spend_bytes(len(response.body))
         return response
+
+    async def stored_offset(self, group: str, queue: MessageQueue) -> int:
+        """Offset that a group has stored for a queue, asked of its broker and not by route; -1 where there is none.
+
+        Raises:
+            NetworkError: The broker does not answer.
+            RemoteError: It refuses.
+        """
+        fields = {"consumerGroup": group, "topic": queue.topic, "queueId": str(queue.queue_id)}
+        try:
+            answer = await self.ask(queue.broker_name, RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, fields))
+        except RemoteError as error:
+            if refused_as(error, ResponseCode.QUERY_NOT_FOUND):
+                return -1
+            raise
+        offset = answer.ext_fields.get("offset", "")
+        return int(offset) if offset.isdecimal() else -1
 
     async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
         """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""

@@ -24,7 +24,9 @@ from broker_core.ipc.schema import (
     EndSearch,
     FindOffset,
     FoundOffset,
+    ListDelayed,
     ListMembers,
+    ListTransactions,
     Members,
     MessageDetail,
     MessagePage,
@@ -34,6 +36,7 @@ from broker_core.ipc.schema import (
     ReadMessage,
     ReadMessageById,
     ReadOwnership,
+    ResumeTransaction,
     SendMessage,
     SendReceipt,
     Shutdown,
@@ -51,6 +54,8 @@ from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
+from broker_core.worker.attached.transactions import ClusterTransactions
+from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
 
@@ -87,6 +92,7 @@ class ClusterQueries:
         self._history = history
         self._read_only = read_only
         self._searches = ClusterSearches(link)
+        self._transactions = ClusterTransactions(link, figures)
         self._producer: asyncio.Task[Producer] | None = None
 
     async def close(self) -> None:
@@ -125,6 +131,12 @@ class ClusterQueries:
 
     async def _answer_rest(self, query: Query) -> Answer:
         match query:
+            case ListDelayed():
+                return await list_delayed(self._link, self._figures, query)
+            case ListTransactions():
+                return await self._transactions.list_undecided(query)
+            case ResumeTransaction():
+                return await self._transactions.resume(query)
             case SendMessage():
                 return await self._send(query)
             case CreateTopic():
@@ -246,9 +258,9 @@ def _version(ordinal: object) -> str:
 
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _REASONS = {
-    "ListDelayed": "brokers keep a queue a delay level, and this version of Orbit shows its length only",
     "ActOnDelayed": "the protocol cannot change a message that waits",
-    "ListTransactions": "the state of transactions is known inside a broker only; the half queue can be browsed by a search",
     "EndTransaction": "the protocol lets only the producer of a transaction end it",
+    "CheckTransaction": "brokers check at times of their own, and the protocol has no request for it",
+    "ReadTransactionHistory": "it is put together from whole queues of the brokers, too much to pull for a page",
     "MeasureTopics": "the protocol tells no sizes of topics, only those of the whole disk",
 }

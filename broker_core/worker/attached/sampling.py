@@ -18,14 +18,19 @@ from collections.abc import Awaitable, Callable
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.message.record import decode_record
+from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
+from broker_core.store.dispatch import SCHEDULE_TOPIC
+from broker_core.transaction.topics import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.answers import (
     Body,
     BrokerPlace,
     read_connections,
+    read_delay_offsets,
     read_groups,
+    read_level_table,
     read_positions,
     read_queue_offsets,
     read_runtime,
@@ -38,8 +43,14 @@ from broker_core.worker.attached.link import ClusterLink, refused_as
 logger = logging.getLogger(__name__)
 
 _NO_OFFSETS = "No consumer offset in this broker"
+_NO_DELAYS = "No delay offset in this broker"
 AGES_IN_ROUND = 12
 """Messages read for their store time, of the positions that lag."""
+HEADS_IN_ROUND = 4
+"""Messages read for when a delay level is due next."""
+_OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
+"""Topics of brokers whose queues are looked at every round."""
+_FIXED_IN_ROUND = 5 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -154,7 +165,8 @@ class _Rounds:
             self._tables_ms = now_ms
         await self._guarded("its figures", self._runtime())
         await self._guarded("consumer offsets", self._positions())
-        room = max(settings.requests_per_second * settings.round_ms // 1000 - 4 - AGES_IN_ROUND, 4)
+        await self._guarded("delay levels", self._levels())
+        room = max(settings.requests_per_second * settings.round_ms // 1000 - _FIXED_IN_ROUND - AGES_IN_ROUND, 4)
         await self._some_queues(room - room // MEMBERS_SHARE, recent)
         await self._some_members(room // MEMBERS_SHARE)
         lagging = self._figures.lagging(self._name)
@@ -170,6 +182,7 @@ class _Rounds:
             await self._guarded("topics and groups", self._tables())
             await self._guarded("its figures", self._runtime())
             await self._guarded("consumer offsets", self._positions())
+            await self._guarded("delay levels", self._levels())
             of = self._figures.of(self._name)
             await self._some_queues(len(of.topics), set())
             await self._some_members(len(self._groups()))
@@ -195,6 +208,10 @@ class _Rounds:
         topics = read_topics((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
         groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
         self._figures.take_tables(self._name, topics, groups)
+        config = parse_properties(bytes((await self._ask(RequestCode.GET_BROKER_CONFIG)).body).decode("utf-8", "replace"))
+        of = self._figures.of(self._name)
+        of.config = config
+        of.levels.table = read_level_table(config.get("messageDelayLevel", ""))
 
     async def _runtime(self) -> None:
         runtime = read_runtime((await self._ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body)
@@ -212,6 +229,27 @@ class _Rounds:
             if _NO_OFFSETS not in error.message:
                 raise
         self._figures.take_positions(self._name, read_positions(body))
+
+    async def _levels(self) -> None:
+        """Queues of the broker's own topics, what it delivered of its delay levels, and when the next are due."""
+        of = self._figures.of(self._name)
+        for topic in _OWN_TOPICS:
+            if topic in of.topics:
+                await self._queues(topic)
+        queues = of.offsets.get(SCHEDULE_TOPIC, {})
+        if not any(held.max_offset for held in queues.values()):
+            return
+        offsets: dict[int, int] = {}
+        try:
+            offsets = read_delay_offsets((await self._ask(RequestCode.GET_ALL_DELAY_OFFSET)).body)
+        except RemoteError as error:
+            # Brokers refuse, instead of answering with an empty table.
+            if _NO_DELAYS not in error.message:
+                raise
+        of.levels.take_offsets(offsets)
+        for level, offset in of.levels.unread_heads(queues)[:HEADS_IN_ROUND]:
+            body = await self._link.pull_gently(MessageQueue(SCHEDULE_TOPIC, self._name, level - 1), offset)
+            of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
 
     async def _some_queues(self, count: int, recent: set[str]) -> None:
         topics = self._figures.of(self._name).topics

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from broker_core import cluster_command
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import NetworkError, ReadOnlyConnectionError, RemoteError, UsageError
 from broker_core.ipc.schema import (
     AskBroker,
@@ -31,48 +29,15 @@ from broker_core.ipc.schema import (
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
-from broker_core.worker.attached.queries import ClusterQueries
-from broker_core.worker.attached.settings import WatchSettings
+from tests.support.attached import BROKER, QUICK, asking, attached, broker_on
 from tests.support.remoting_peer import BROKER as PEER_BROKER
 from tests.support.remoting_peer import Peer, eventually
 
-BROKER = "broker-a"
 DEADLINE_S = 60
-QUICK = WatchSettings(round_ms=20, retry_ms=20, tables_ms=50, requests_per_second=500, timeout_ms=10_000)
 
 
 async def until(condition):
     await eventually(condition, DEADLINE_S)
-
-
-@asynccontextmanager
-async def broker_on(root):
-    config = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
-    broker = EmbeddedBroker(config)
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
-
-
-@asynccontextmanager
-async def attached(name_server, settings=QUICK):
-    cluster = AttachedCluster(AttachOptions(name_server, settings))
-    try:
-        await cluster.connect()
-        yield cluster
-    finally:
-        await cluster.close()
-
-
-@asynccontextmanager
-async def asking(cluster, *, read_only=False):
-    queries = ClusterQueries(cluster.link, cluster.figures, cluster.sampling, shut_down=lambda: None, read_only=read_only)
-    try:
-        yield queries
-    finally:
-        await queries.close()
 
 
 def play(tmp_path, scenario, *, read_only=False):

@@ -2,6 +2,8 @@ from array import array
 
 import pytest
 
+from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels
+from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC
 from broker_core.worker.attached.answers import QueueOffsets, TopicRow
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.numbering import BrokerNumbers
@@ -128,3 +130,36 @@ def test_totals_are_sums_and_unknown_while_a_part_is_missing(figures):
     assert "commit_log_max" not in figures.snapshot().totals
     figures.lost("b", "gone")
     assert "put_messages" not in figures.snapshot().totals
+
+
+def test_levels_of_two_brokers_are_one_lane_each(figures, clock):
+    clock.now_ms = 100_000
+    for broker, offset in (("a", 2), ("b", 0)):
+        of = figures.of(broker)
+        of.levels.table = DelayLevels("1s 10s")
+        of.levels.take_offsets({2: offset})
+        figures.take_offsets(broker, SCHEDULE_TOPIC, {1: QueueOffsets(1, 5, 50)})
+        of.levels.heads[2] = (max(offset, 1), 80_000 + offset)
+    figures.catalog()
+    delays = figures.snapshot().delays
+    assert (ints(delays["level"]), ints(delays["pending"]), ints(delays["delay_ms"])) == ([1, 2], [0, 7], [1_000, 10_000])
+    assert (ints(delays["next_due_ms"]), ints(delays["overdue_ms"])) == ([-1, 90_000], [0, 10_000])
+    figures.of("a").levels.take_offsets({2: 4})
+    delays = figures.snapshot().delays
+    assert (ints(delays["pending"]), ints(delays["delivered"])) == ([0, 5], [0, 2])
+    assert figures.of("a").levels.unread_heads({1: QueueOffsets(1, 5, 50)}) == [(2, 4)]
+    figures.lost("a", "gone")
+    assert ints(figures.snapshot().delays["pending"]) == [0, 4]
+
+
+def test_half_and_op_lag_are_those_of_the_check_group(figures):
+    figures.take_offsets("a", HALF_TOPIC, {0: QueueOffsets(2, 12, 50)})
+    figures.take_offsets("b", HALF_TOPIC, {0: QueueOffsets(0, 3, 50)})
+    figures.take_positions("a", {(CHECK_GROUP, HALF_TOPIC): {0: 7}})
+    figures.of("b").halves_unread = 4
+    totals = figures.snapshot().totals
+    told = {name: totals[f"transactions_{name}"] for name in ("half_lag", "half_end", "unread")}
+    assert told == {"half_lag": 8, "half_end": 15, "unread": 4}
+    assert "transactions_op_lag" not in totals
+    figures.lost("b", "gone")
+    assert "transactions_half_lag" not in figures.snapshot().totals

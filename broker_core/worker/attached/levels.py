@@ -1,0 +1,103 @@
+"""Delay levels of a cluster from outside: what waits in the schedule queues of its brokers. Pure: no network.
+
+    waiting        end of the queue of a level less the offset that its broker tells with GET_ALL_DELAY_OFFSET
+    due            store time of the message there and the delay of its level (``messageDelayLevel`` of the broker)
+
+Lateness and messages passed over are known inside a broker only; what was delivered is counted here, from the first look on.
+
+Source: spec broker §3.2, §3.5, remoting §2.5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from broker_core.schedule.delay_console import LevelFigures
+from broker_core.store.dispatch import DelayLevels
+from broker_core.worker.attached.answers import QueueOffsets
+
+_UNKNOWN = -1
+
+
+@dataclass(slots=True)
+class BrokerLevels:
+    """What one broker told of its levels.
+
+    Attributes:
+        table: Delays of its levels; None before it told.
+        offsets: Level → next offset to deliver; a level that delivered nothing yet is missing.
+        heads: Level → an offset and the store time of the message there, in ms since the epoch.
+        delivered: Level → messages delivered since the first look.
+    """
+
+    table: DelayLevels | None = None
+    offsets: dict[int, int] = field(default_factory=dict)
+    heads: dict[int, tuple[int, int]] = field(default_factory=dict)
+    delivered: dict[int, int] = field(default_factory=dict)
+
+    def take_offsets(self, offsets: Mapping[int, int]) -> None:
+        """Offsets as told now."""
+        for level, offset in offsets.items():
+            if level in self.offsets:
+                self.delivered[level] = self.delivered.get(level, 0) + max(offset - self.offsets[level], 0)
+        self.offsets = dict(offsets)
+
+    def next_offset(self, level: int, held: QueueOffsets) -> int:
+        """Offset of the message of a level that is delivered next."""
+        return max(self.offsets.get(level, 0), held.min_offset)
+
+    def unread_heads(self, queues: Mapping[int, QueueOffsets]) -> list[tuple[int, int]]:
+        """Level and offset of the next messages whose store time is not known."""
+        found = []
+        for queue_id, held in sorted(queues.items()):
+            level = queue_id + 1
+            wanted = self.next_offset(level, held)
+            if wanted < held.max_offset and self.heads.get(level, (_UNKNOWN, 0))[0] != wanted:
+                found.append((level, wanted))
+        return found
+
+    def due_ms(self, level: int, held: QueueOffsets) -> int:
+        """When the next message of a level is due; -1 where none waits or that is not known."""
+        at, store_ms = self.heads.get(level, (_UNKNOWN, _UNKNOWN))
+        wanted = self.next_offset(level, held)
+        if self.table is None or wanted >= held.max_offset or at != wanted or store_ms < 0:
+            return _UNKNOWN
+        return store_ms + self.table.delay_ms(level)
+
+
+def level_figures(brokers: Iterable[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> list[LevelFigures]:
+    """The levels of all brokers together.
+
+    Args:
+        brokers: What each told, and its queues of the schedule topic; those that do not answer are left out.
+        now_ms: Milliseconds since the epoch.
+    """
+    told = [(levels, queues) for levels, queues in brokers if levels.table is not None]
+    count = max((levels.table.count for levels, _queues in told if levels.table is not None), default=0)
+    return [_figures(level, told, now_ms) for level in range(1, count + 1)]
+
+
+def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> LevelFigures:
+    pending, delay_ms, due = 0, 0, []
+    for levels, queues in brokers:
+        if levels.table is None or level > levels.table.count:
+            continue
+        delay_ms = max(delay_ms, levels.table.delay_ms(level))
+        held = queues.get(level - 1)
+        if held is not None:
+            pending += max(held.max_offset - levels.next_offset(level, held), 0)
+            due += [at for at in (levels.due_ms(level, held),) if at >= 0]
+    first = min(due, default=_UNKNOWN)
+    return LevelFigures(
+        level=level,
+        delay_ms=delay_ms,
+        pending=pending,
+        next_due_ms=first,
+        overdue_ms=max(now_ms - first, 0) if first >= 0 else 0,
+        delivered=sum(levels.delivered.get(level, 0) for levels, _queues in brokers),
+        skipped=0,
+        late_p50_ms=math.nan,
+        late_p99_ms=math.nan,
+    )

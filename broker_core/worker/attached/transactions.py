@@ -1,0 +1,166 @@
+"""Transactions of a cluster as the window lists them: what the half and op queues of its brokers say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import NamedTuple
+
+from broker_core.errors import RemoteError, UsageError
+from broker_core.ipc.schema import Done, ListTransactions, ResumeTransaction, TransactionPage
+from broker_core.message.message_id import offset_message_id
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import parse_object
+from broker_core.transaction.messages import HalfMessage
+from broker_core.worker.attached.answers import whole_number
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.halves import HalfHead, HalfQueue
+from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.transactions import PAGE_MAX
+
+_UNKNOWN = -1
+_PRODUCERS_KEPT_S = 10.0
+"""How long the number of a group's producers counts as true."""
+_NO_HEAD = HalfHead("", "", "", _UNKNOWN)
+
+
+class _Row(NamedTuple):
+    broker: str
+    half: HalfMessage
+    head: HalfHead
+    op_end: int
+
+
+class ClusterTransactions:
+    """Lists undecided transactions and resumes given-up ones. On one event loop.
+
+    Args:
+        link: To the cluster.
+        figures: What is known of its brokers; told how many records were left unread.
+        monotonic: Seconds.
+    """
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._link = link
+        self._figures = figures
+        self._monotonic = monotonic
+        self._queues: dict[str, HalfQueue] = {}
+        self._producers: dict[tuple[str, str], tuple[float, int]] = {}
+
+    async def list_undecided(self, query: ListTransactions) -> TransactionPage:
+        """One page, of all brokers that answer, one after the other.
+
+        Raises:
+            UsageError: The page is empty, too large or before the first, or ended ones are asked for.
+            NetworkError: A broker does not answer; so `RemoteError` and `CodecError`, when it answers otherwise.
+        """
+        if query.ended:
+            raise UsageError(
+                "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. "
+                "Search for its key: a committed message is in its topic"
+            )
+        if not 1 <= query.count <= PAGE_MAX or query.start < 0:
+            raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+        words = query.words.casefold().split()
+        found = [row for row in [row async for row in self._looked()] if _is_meant(row, query.group, words)]
+        rows = found[query.start : query.start + query.count]
+        producers = {(row.broker, row.half.group): 0 for row in rows if row.half.group}
+        for broker, group in producers:
+            producers[broker, group] = await self._living(broker, group)
+        return self._page(len(found), rows, [producers.get((row.broker, row.half.group), _UNKNOWN) for row in rows])
+
+    async def resume(self, command: ResumeTransaction) -> Done:
+        """Have a broker put a given-up message back into its half queue (Source: spec remoting §2.5.8).
+
+        Raises:
+            RemoteError: It refuses.
+            NetworkError: It does not answer.
+        """
+        broker, physical_offset = self._link.numbers.place_of(command.physical_offset)
+        view = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
+        record = decode_record(bytes((await self._link.ask(broker, view)).body))
+        fields = {"msgId": offset_message_id(record.store_host, physical_offset), "topic": record.topic}
+        await self._link.ask(broker, RemotingCommand(RequestCode.RESUME_CHECK_HALF_MESSAGE, fields))
+        return Done()
+
+    async def _looked(self) -> AsyncIterator[_Row]:
+        for broker in self._link.numbers.names:
+            of = self._figures.of(broker)
+            if of.is_lost:
+                continue
+            queue = self._queues.setdefault(broker, HalfQueue(self._link, broker))
+            await queue.look()
+            of.halves_unread = queue.unread
+            for row in _rows(broker, queue):
+                yield row
+
+    async def _living(self, broker: str, group: str) -> int:
+        """Producers of a group that are connected to a broker."""
+        asked_s, count = self._producers.get((broker, group), (-_PRODUCERS_KEPT_S, _UNKNOWN))
+        now_s = self._monotonic()
+        if now_s - asked_s < _PRODUCERS_KEPT_S:
+            return count
+        command = RemotingCommand(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
+        try:
+            body = parse_object((await self._link.ask(broker, command)).body)
+        except RemoteError as error:
+            # Brokers answer so when nobody of the group is connected.
+            if not refused_as(error, ResponseCode.SYSTEM_ERROR):
+                raise
+            count = 0
+        else:
+            connections = body.get("connectionSet")
+            count = len(connections) if isinstance(connections, list) else 0
+        self._producers = {key: kept for key, kept in self._producers.items() if now_s - kept[0] < _PRODUCERS_KEPT_S}
+        self._producers[broker, group] = (now_s, count)
+        return count
+
+    def _page(self, total: int, rows: list[_Row], producers: list[int]) -> TransactionPage:
+        numbers = self._link.numbers
+        unknown = [_UNKNOWN] * len(rows)
+        times_max = [self._figures.of(row.broker).config.get("transactionCheckMax") for row in rows]
+        return TransactionPage(
+            total=total,
+            check_times_max=max((number for text in times_max if (number := whole_number(text)) is not None), default=_UNKNOWN),
+            origin=[numbers.shown_place(row.broker, row.half.origin) for row in rows],
+            half_offset=[row.half.half_offset for row in rows],
+            op_offset=[row.op_end for row in rows],
+            physical_offset=[numbers.shown_place(row.broker, row.half.physical_offset) for row in rows],
+            real_offset=unknown,
+            state=[_state(row.half, living) for row, living in zip(rows, producers, strict=True)],
+            group=[row.half.group for row in rows],
+            producers=producers,
+            topic=[row.half.topic for row in rows],
+            queue_id=[numbers.shown_queue(row.broker, row.half.queue_id) if row.half.queue_id >= 0 else -1 for row in rows],
+            keys=[row.head.keys for row in rows],
+            tag=[row.head.tag for row in rows],
+            unique_key=[row.head.unique_key for row in rows],
+            body_bytes=[row.head.body_bytes for row in rows],
+            born_ms=[row.half.born_ms for row in rows],
+            check_times=[row.half.check_times for row in rows],
+            asked_ms=unknown,
+            next_check_ms=unknown,
+            ended_ms=unknown,
+        )
+
+
+def _rows(broker: str, queue: HalfQueue) -> Iterator[_Row]:
+    if queue.ledger is not None:
+        for half in queue.ledger:
+            yield _Row(broker, half, queue.heads.get(half.half_offset, _NO_HEAD), queue.ledger.op_end)
+
+
+def _is_meant(row: _Row, group: str, words: list[str]) -> bool:
+    if group and row.half.group != group:
+        return False
+    parts = (row.half.topic, row.half.group, row.head.keys, row.head.tag, row.head.unique_key)
+    text = " ".join(parts).casefold()
+    return all(word in text for word in words)
+
+
+def _state(half: HalfMessage, producers: int) -> str:
+    if producers == 0:
+        return "waiting"
+    return "checking" if half.check_times else "prepared"

@@ -1,0 +1,54 @@
+"""Our own broker over loopback, and a cluster attached to it."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.ipc.schema import ListTransactions
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.attached.queries import ClusterQueries
+from broker_core.worker.attached.settings import WatchSettings
+
+BROKER = "broker-a"
+QUICK = WatchSettings(round_ms=20, retry_ms=20, tables_ms=50, requests_per_second=500, timeout_ms=10_000)
+
+
+@asynccontextmanager
+async def broker_on(root):
+    config = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
+    broker = EmbeddedBroker(config)
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.stop()
+
+
+@asynccontextmanager
+async def attached(name_server, settings=QUICK):
+    cluster = AttachedCluster(AttachOptions(name_server, settings))
+    try:
+        await cluster.connect()
+        yield cluster
+    finally:
+        await cluster.close()
+
+
+@asynccontextmanager
+async def asking(cluster, *, read_only=False):
+    queries = ClusterQueries(cluster.link, cluster.figures, cluster.sampling, shut_down=lambda: None, read_only=read_only)
+    try:
+        yield queries
+    finally:
+        await queries.close()
+
+
+async def decided(queries, undecided):
+    """The list, as soon as so many are left in it: decisions come one-way, and 5.x gathers their records for some seconds."""
+    async with asyncio.timeout(120):
+        while True:
+            page = await queries.answer(ListTransactions(0, 100))
+            if page.total == undecided:
+                return page
+            await asyncio.sleep(0.05)
