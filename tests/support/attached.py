@@ -1,11 +1,13 @@
 """Our own broker over loopback, and a cluster attached to it."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.ipc.schema import ListTransactions
+from broker_core.ipc.schema import ListTransactions, TransactionPage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
 from broker_core.worker.attached.settings import WatchSettings
@@ -15,7 +17,7 @@ QUICK = WatchSettings(round_ms=20, retry_ms=20, tables_ms=50, requests_per_secon
 
 
 @asynccontextmanager
-async def broker_on(root):
+async def broker_on(root: Path) -> AsyncIterator[EmbeddedBroker]:
     config = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
     broker = EmbeddedBroker(config)
     await broker.start()
@@ -26,7 +28,7 @@ async def broker_on(root):
 
 
 @asynccontextmanager
-async def attached(name_server, settings=QUICK):
+async def attached(name_server: str, settings: WatchSettings = QUICK) -> AsyncIterator[AttachedCluster]:
     cluster = AttachedCluster(AttachOptions(name_server, settings))
     try:
         await cluster.connect()
@@ -36,7 +38,7 @@ async def attached(name_server, settings=QUICK):
 
 
 @asynccontextmanager
-async def asking(cluster, *, read_only=False):
+async def asking(cluster: AttachedCluster, *, read_only: bool = False) -> AsyncIterator[ClusterQueries]:
     queries = ClusterQueries(cluster.link, cluster.figures, cluster.sampling, shut_down=lambda: None, read_only=read_only)
     try:
         yield queries
@@ -44,11 +46,12 @@ async def asking(cluster, *, read_only=False):
         await queries.close()
 
 
-async def decided(queries, undecided):
+async def decided(queries: ClusterQueries, undecided: int) -> TransactionPage:
     """The list, as soon as so many are left in it: decisions come one-way, and 5.x gathers their records for some seconds."""
     async with asyncio.timeout(120):
         while True:
             page = await queries.answer(ListTransactions(0, 100))
+            assert isinstance(page, TransactionPage)
             if page.total == undecided:
                 return page
             await asyncio.sleep(0.05)
