@@ -1,0 +1,146 @@
+"""Messages that wait: in a delay level, or for a time of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ListDelayed:
+    """Messages that wait in a delay level, from an offset of its queue on. Answer: `DelayedMessages`.
+
+    ``start_offset`` 0 begins with the first that waits; ``count`` is at most 1,000.
+    """
+
+    level: int
+    start_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnDelayed:
+    """Do something to messages that wait in a delay level, at most 1,000. Answer: `DelayedActed`.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `DelayedMessages` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    level: int
+    queue_offset: list[int]
+    physical_offset: list[int]
+    due_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTimers:
+    """How many timer messages are due when. Answer: `TimerForecast`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListTimers:
+    """Timer messages that wait, by the time they are due. Answer: `PendingTimers`.
+
+    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or as the page before said;
+    ``count`` is at most 1,000; ``topic`` empty means all.
+    """
+
+    slot_ms: int
+    position: int
+    count: int
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnTimers:
+    """Do something to timer messages that wait, at most 1,000. Answer: `TimersActed`.
+
+    ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
+    `PendingTimers` did; what no longer waits there is left alone and counted.
+    """
+
+    action: str
+    slot_ms: list[int]
+    position: list[int]
+    due_ms: int = -1
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedMessages:
+    """Waiting messages in the order of their queue; parallel lists. ``topic`` and ``queue_id`` are where they will go."""
+
+    level: int
+    queue_offset: list[int]
+    physical_offset: list[int]
+    due_ms: list[int]
+    store_ms: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_bytes: list[int]
+    next_offset: int
+    max_offset: int
+    """Equal to ``next_offset`` when there is nothing more."""
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedActed:
+    """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
+
+    done: int
+    gone: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerForecast:
+    """Messages due in each of the next 60 minutes and 48 hours, from ``taken_ms`` on, and on each day (UTC) until the last.
+
+    ``first_day`` counts days since the epoch. What is overdue is in the first of each.
+    """
+
+    taken_ms: int
+    minutes: list[int]
+    hours: list[int]
+    first_day: int
+    days: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTimers:
+    """Timer messages by time, within a second the last sent first; parallel lists. ``topic`` is where they will go.
+
+    ``due_ms`` is the time that was asked for, at the end of its second; ``slot_ms`` and ``position`` name the message to
+    `ActOnTimers`. A message that cannot be read has ``due_ms`` -1.
+    """
+
+    slot_ms: list[int]
+    position: list[int]
+    due_ms: list[int]
+    store_ms: list[int]
+    physical_offset: list[int]
+    topic: list[str]
+    queue_id: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_bytes: list[int]
+    is_cancelled: list[bool]
+    next_slot_ms: int
+    """-1 when there is nothing more."""
+    next_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimersActed:
+    """``done`` messages were changed; those in the slots ``gone`` no longer waited, or cannot be cancelled."""
+
+    done: int
+    gone: list[int]

@@ -1,0 +1,103 @@
+"""What was recorded: series, events, who owned which queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """Series of the recorded history, thinned out. Answer: `HistoryLines`.
+
+    Attributes:
+        names: At most 200, e.g. ``totals.put_rate``, ``topic:<name>.put_rate``, ``group:<name>.lag_messages``,
+            ``queue:<topic>/<id>.max_offset``, ``position:<group>/<topic>/<id>.lag_messages``, ``level:<n>.pending``.
+        from_ms: Begin, ms since the epoch.
+        to_ms: End, exclusive.
+        points: Stretches that the range is cut into, 2 to 20,000.
+    """
+
+    names: list[str]
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """What happened, newest first. Answer: `EventPage`. Without ``kinds`` of any kind, without ``subject`` of any."""
+
+    from_ms: int
+    to_ms: int
+    count: int = 1_000
+    kinds: list[str] = field(default_factory=list)
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOwnership:
+    """Which client of a group owned which queue when, from the history. Answer: `Ownership`."""
+
+    group: str
+    from_ms: int
+    to_ms: int
+    points: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEvent:
+    """Have something written into the history of events that the worker cannot know. Recorded. Answer: `Done`.
+
+    ``kind`` is ``alert`` for what the window's rules found and ``note`` for a person's own words.
+    """
+
+    kind: str
+    subject: str
+    text: str
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLines:
+    """One item a series asked for, in that order; empty for what was never recorded. N differs from series to series."""
+
+    step_ms: int
+    """Length of a stretch."""
+    begin_ms: int
+    """When the record begins; -1 when there is none."""
+    times_ms: list[bytes]
+    """i8[N]: the first sample of each stretch."""
+    low: list[bytes]
+    """f8[N], as the next two; the smallest value of the stretch. NaN: from here to the next there was no sample."""
+    high: list[bytes]
+    last: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Parallel lists, one item an event."""
+
+    total: int
+    """Events that the query means, not only those of this page."""
+    at_ms: list[int]
+    kind: list[str]
+    subject: list[str]
+    text: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Parallel lists, one item a stretch of time in which one client owned a queue, by queue and time."""
+
+    topic: list[str]
+    queue_id: list[int]
+    from_ms: list[int]
+    to_ms: list[int]
+    """Exclusive."""
+    client: list[str]
+    left_out: int = 0
+    """Queues of the group beyond those that one answer has room for."""

@@ -1,0 +1,139 @@
+"""Searches of the store, and live tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartSearch:
+    """Search the store for messages that pass a filter. Answer: `SearchStarted`. ``limit`` -1: all of them.
+
+    The search waits until `ContinueSearch` asks for hits, so not asking is a pause.
+    """
+
+    filter: str
+    limit: int = -1
+    body_starts: bool = True
+    """Whether the hits bring the first bytes of their bodies; a long list reads them as they are seen (`ReadFields`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueSearch:
+    """Go on with a search for a moment. Answer: `SearchHits`."""
+
+    search_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSearch:
+    """Give a search up; one that has ended by itself is gone already. Answer: `Done`."""
+
+    search_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartFollow:
+    """Follow what arrives from now on. Answer: `FollowStarted`.
+
+    Attributes:
+        topics: At most 100; empty: all, also those of the system.
+        filter: In the language of searches; empty: everything.
+        rules: At most 8 filters; `Followed` says which of them a message passes first.
+        position: Physical offset to go on from, as `Followed` gave it; -1: the end of the log.
+    """
+
+    topics: list[str]
+    filter: str = ""
+    rules: list[str] = field(default_factory=list)
+    position: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueFollow:
+    """Wait for what arrives, for a second at most. Answer: `Followed`. One question of a follow is open at a time."""
+
+    follow_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndFollow:
+    """End a follow. Answer: `Done`."""
+
+    follow_id: int
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStarted:
+    """A search that can be continued. ``plan`` says in words what it will look at, about ``total`` messages."""
+
+    search_id: int
+    plan: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    """What a moment of search brought: at most 511 heads in the order of the log, all lists with one item a message.
+
+    ``scanned`` of about ``total`` messages were looked at so far, ``found`` passed. While ``is_over`` is False there is more
+    to come; then it says whether everything was found (``reasons`` is empty), or why not.
+    """
+
+    search_id: int
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    scanned: int
+    total: int
+    found: int
+    is_over: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowStarted:
+    """A follow that can be continued, from the physical offset ``position`` on."""
+
+    follow_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What arrived: at most 500 heads in the order of the log, all lists with one item a message; none after a quiet second."""
+
+    follow_id: int
+    topic: list[str]
+    queue_id: list[int]
+    queue_offset: list[int]
+    physical_offset: list[int]
+    store_ms: list[int]
+    born_ms: list[int]
+    body_bytes: list[int]
+    tag: list[str]
+    keys: list[str]
+    unique_key: list[str]
+    body_start: list[bytes]
+    rule: list[int]
+    """Number of the first rule that a message passes, -1 for none."""
+    left_out: int = 0
+    """Messages more than a batch may have; those that only their bodies decide are all counted."""
+    skipped_bytes: int = 0
+    """Of the log, passed over without a look, as reading fell behind."""
+    position: int = -1
+    """Physical offset from which the next answer goes on."""
+    is_over: bool = False
