@@ -3,7 +3,7 @@
     decide    `decide` and `count_to_delete`: from time, disk use and file ages to what may go; no I/O
     delete    `Cleaner`: commit log files first, oldest first and never the last; queues and index follow
 
-Whether puts are refused because of the disk is not decided here but in `broker_core.store.message_store`.
+Whether puts are refused because of the disk is not decided here but in `broker_core.store.disk_use`.
 
 Source: store specification §12.
 """

@@ -11,7 +11,8 @@ from broker_core.message.body import decompress_body
 from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.model import StoredMessage
 from broker_core.message.record import decode_record
-from broker_core.store.message_store import LATEST_MS, MessageStore
+from broker_core.store.message_reads import LATEST_MS
+from broker_core.store.message_store import MessageStore
 from broker_core.store.results import GetStatus
 from tests.support.golden import GOLDEN_NAMES, GoldenMessage, GoldenStore, contents, golden_store
 

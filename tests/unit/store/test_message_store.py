@@ -504,7 +504,7 @@ def test_no_thread_outlives_a_store(bench):
 
 
 def test_a_queue_with_much_in_memory_is_written_by_the_put(bench, monkeypatch):
-    monkeypatch.setattr("broker_core.store.message_store.UNWRITTEN_UNITS_MAX", 50)
+    monkeypatch.setattr("broker_core.store.message_puts.UNWRITTEN_UNITS_MAX", 50)
     store = bench.open()
     for number in range(200):
         store.put(message(b"%d" % number))
