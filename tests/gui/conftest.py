@@ -17,7 +17,8 @@ from pytestqt.qtbot import QtBot
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
 from monitoring.series import History
-from tests.support.fake_source import FakeSource, FakeWindow, fake_context, fake_history, fake_state
+from tests.support.fake_page_context import FakeWindow, fake_context
+from tests.support.fake_source import FakeSource, fake_history, fake_state
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,86 @@
+"""What a page of the window needs, over a fake source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+
+from gui.bridge.demo import DemoController
+from gui.operations.actions import ActionRegistry
+from gui.operations.tasks import TaskList
+from gui.text import TimeZoneChoice
+from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.views.time_range import TimeRangeChoice
+from monitoring.series import History
+from tests.support.fake_figures import fake_state
+from tests.support.fake_history import fake_history
+from tests.support.fake_source import FakeSource
+
+if TYPE_CHECKING:
+    from gui.operations.reports import ReportRunner
+
+
+class FakeWindow:
+    """Records what a page asks of the window."""
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[str, dict[str, object]]] = []
+        self.notices: list[tuple[str, State]] = []
+        self.offers: list[tuple[str, Callable[[], None] | None]] = []
+        self.restarts = 0
+        self.languages: list[str] = []
+
+    def navigate(self, page_id: str, /, **arguments: object) -> None:
+        self.opened.append((page_id, arguments))
+
+    def notify(
+        self, text: str, *, state: State = State.INFO, action: str = "", on_action: Callable[[], None] | None = None
+    ) -> None:
+        self.notices.append((text, state))
+        self.offers.append((action, on_action))
+
+    def restart(self) -> None:
+        self.restarts += 1
+
+
+def fake_context(
+    source: FakeSource,
+    settings: QSettings,
+    *,
+    window: FakeWindow | None = None,
+    theme: ThemeManager | None = None,
+    history: History | None = None,
+    demo: DemoController | None = None,
+    reports: ReportRunner | None = None,
+) -> PageContext:
+    """A page's context over a fake source; what is not given is made, real but idle. Needs the application object."""
+    from gui.operations.alert_center import AlertCenter
+    from gui.operations.reports import ReportRunner
+
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    window = window or FakeWindow()
+    tasks = TaskList(application)
+    times = TimeZoneChoice(application, utc=True)
+    return PageContext(
+        source=source,
+        history=history or fake_history(source.state or fake_state()),
+        theme=theme or ThemeManager(application, ThemeMode.DARK, application),
+        navigate=window.navigate,
+        notify=window.notify,
+        tasks=tasks,
+        actions=ActionRegistry(application),
+        settings=settings,
+        times=times,
+        time_range=TimeRangeChoice(parent=application),
+        demo=demo or DemoController(application),
+        reports=reports or ReportRunner(tasks, application),
+        restart_worker=window.restart,
+        set_language=window.languages.append,
+        alerts=AlertCenter(source, settings, window.notify, application),
+    )
