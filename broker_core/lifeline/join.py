@@ -15,6 +15,7 @@ from typing import Any
 
 from broker_core.lifeline.gather import Gathered
 from broker_core.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
+from broker_core.lifeline.order import in_order
 from broker_core.lifeline.traces import Trace, TraceKind
 from broker_core.message import properties as props
 from broker_core.message.model import StoredMessage
@@ -56,7 +57,10 @@ class _Joining:
     def __init__(self, gathered: Gathered, positions: Sequence[Position]) -> None:
         self._gathered = gathered
         self._positions = positions
-        self._events: list[Event] = []
+        self._recorded: list[tuple[int, Event]] = []
+        """What records say, each with its place in the log."""
+        self._between: list[Event] = []
+        """What no place in the log dates."""
         self._missing = list(gathered.missing)
         self._waiting: dict[tuple[str, int], list[int]] = {}
         """Due times of waits that nothing was delivered of, by real topic and reconsume times."""
@@ -71,20 +75,24 @@ class _Joining:
         self._passes()
         self._likenesses()
         self._name_undelivered()
-        # Sorting is stable: records of one millisecond stay in the order of the log.
-        ordered = sorted(self._events, key=lambda event: (event.at_ms < 0, event.at_ms))
-        return Story(tuple(ordered), tuple(self._missing))
+        # At one place: the decision, and the message that became readable by it.
+        recorded = sorted(self._recorded, key=lambda one: (one[0], one[1].kind is not EventKind.COMMITTED))
+        return Story(in_order([event for _place, event in recorded], self._between), tuple(self._missing))
 
     def _add(
         self,
         kind: EventKind,
         record: StoredMessage,
         evidence: Evidence = Evidence.STORED,
+        *,
+        made: StoredMessage | None = None,
         **more: Any,  # noqa: ANN401  fields of Event
     ) -> None:
+        """Add what a record says; if it tells how another one was made, at the time and the place of that one."""
+        at = made or record
         event = Event(
             kind=kind,
-            at_ms=record.store_timestamp_ms,
+            at_ms=at.store_timestamp_ms,
             evidence=evidence,
             source=STORE_TIME,
             topic=record.topic,
@@ -92,15 +100,27 @@ class _Joining:
             queue_offset=record.queue_offset,
             physical_offset=record.physical_offset,
         )
-        self._events.append(replace(event, **more))
+        self._recorded.append((at.physical_offset, replace(event, **more)))
 
     # ---- records ---------------------------------------------------------------------------------------------------
 
     def _produced(self) -> None:
         first = self._gathered.records[0]
         group = first.properties.get(props.PRODUCER_GROUP, "")
-        host = str(first.born_host)
-        self._add(EventKind.PRODUCED, first, at_ms=first.born_timestamp_ms, source=BORN, group=group, host=host)
+        self._between.append(
+            Event(
+                kind=EventKind.PRODUCED,
+                at_ms=first.born_timestamp_ms,
+                evidence=Evidence.STORED,
+                source=BORN,
+                group=group,
+                host=str(first.born_host),
+                topic=first.topic,
+                queue_id=first.queue_id,
+                queue_offset=first.queue_offset,
+                physical_offset=first.physical_offset,
+            )
+        )
 
     def _take(self, record: StoredMessage) -> None:
         state, topic = state_of_topic(record.topic), record.topic
@@ -121,7 +141,7 @@ class _Joining:
     def _take_half(self, record: StoredMessage) -> None:
         times = _number(record.properties.get(CHECK_TIMES))
         group = record.properties.get(props.PRODUCER_GROUP, "")
-        before = [event for event in self._events if event.kind in (EventKind.HALF, EventKind.CHECKED)]
+        before = [event for _place, event in self._recorded if event.kind in (EventKind.HALF, EventKind.CHECKED)]
         if times <= 0 and not before:
             kind = EventKind.HALF
         elif before and times <= before[-1].number:
@@ -154,7 +174,7 @@ class _Joining:
         known = {EventKind.STORED, EventKind.DELIVERED}
         if due_ms >= 0:
             self._add(EventKind.DELIVERED, record, until_ms=due_ms)
-        elif any(event.kind in known and event.topic == record.topic for event in self._events):
+        elif any(event.kind in known and event.topic == record.topic for _place, event in self._recorded):
             self._add(EventKind.STORED_AGAIN, record)
         else:
             self._add(EventKind.STORED, record)
@@ -190,7 +210,8 @@ class _Joining:
         group = halves[0].properties.get(props.PRODUCER_GROUP, "")
         given_up = any(record.topic == DISCARD_TOPIC for record in records)
         if op is not None and real is not None:
-            self._add(EventKind.COMMITTED, op, source=OP_RECORD, group=group)
+            # The decision made the real message; its op record is written after that, perhaps together with others.
+            self._add(EventKind.COMMITTED, op, made=real, source=OP_RECORD, group=group)
         elif real is not None:
             self._add(EventKind.COMMITTED, real, source=REAL_RECORD, group=group)
             self._missing.append("The op record of the transaction was not found.")
@@ -234,7 +255,7 @@ class _Joining:
             group=group,
             physical_offset=trace.position,
         )
-        self._events.append(replace(event, **more))
+        self._between.append(replace(event, **more))
 
     def _read_by(self, group: str, retry_times: int) -> StoredMessage | None:
         """The record that a group consumed in an attempt."""
@@ -250,15 +271,14 @@ class _Joining:
         """A message comes back, or dies, because an attempt failed: at the latest when its next record was stored."""
         kinds = (EventKind.RETRY_WAITS, EventKind.RETRY, EventKind.DEAD)
         known = set(traced)
-        for event in [event for event in self._events if event.kind in kinds]:
-            if event.number < 1 or (event.group, event.number) in known:
+        for _place, event in self._recorded:
+            if event.kind not in kinds or event.number < 1 or (event.group, event.number) in known:
                 continue
             known.add((event.group, event.number))
             record = self._read_by(event.group, event.number - 1)
             if record is None:
                 self._missing.append(f"What {event.group} read at attempt {event.number:,} is no longer stored.")
-            self._events.insert(
-                self._events.index(event),
+            self._between.append(
                 Event(
                     kind=EventKind.ATTEMPT,
                     at_ms=event.at_ms,
@@ -271,7 +291,7 @@ class _Joining:
                     queue_id=-1 if record is None else record.queue_id,
                     queue_offset=-1 if record is None else record.queue_offset,
                     physical_offset=event.physical_offset,
-                ),
+                )
             )
 
     # ---- offsets and likenesses ------------------------------------------------------------------------------------
@@ -280,7 +300,7 @@ class _Joining:
         for position in self._positions:
             has_passed = position.offset > position.queue_offset
             is_dated = has_passed and position.passed_ms >= 0
-            self._events.append(
+            self._between.append(
                 Event(
                     kind=EventKind.PASSED if has_passed else EventKind.AHEAD,
                     at_ms=position.passed_ms if is_dated else -1,

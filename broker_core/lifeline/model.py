@@ -104,7 +104,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Events by time, those of unknown time last, and what could not be found, each with its reason."""
+    """Events in the order of `broker_core.lifeline.order`, and what could not be found, each with its reason."""
 
     events: tuple[Event, ...]
     missing: tuple[str, ...]

@@ -287,9 +287,9 @@ def test_the_life_of_a_message_is_told_from_its_half_message_to_its_last_attempt
 
     qtbot.waitUntil(is_told, timeout=2 * WAIT_MS)
     told = [event.kind for event in page.events.rows if event.kind not in ("passed", "ahead")]
-    assert told == ["produced", "half", "stored", "committed", "attempt", "retry waits", "retry"]
+    assert told == ["produced", "half", "committed", "stored", "attempt", "retry waits", "retry"]
     assert page.tab_title() == "SO-1"
     assert page.body.body.content.value == {"orderId": "SO-1"}
-    assert [lane.name for lane in page.picture.lanes][:5] == ["Half", "Real", "Op", "Attempt 1", "Retry 1"]
+    assert [lane.name for lane in page.picture.lanes][:5] == ["Half", "Op", "Real", "Attempt 1", "Retry 1"]
     assert "No trace records" in page.missing.text()
     assert console.errors.count == 0

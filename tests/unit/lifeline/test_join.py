@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from broker_core.lifeline.gather import Gathered
 from broker_core.lifeline.join import join, readable_places
 from broker_core.lifeline.model import EventKind, Evidence, Position
@@ -90,15 +92,34 @@ def test_an_op_record_without_a_real_message_is_a_rollback_by_inference():
     assert told(gathered(half, op=op))[-1] == (EventKind.ROLLED_BACK, Evidence.INFERRED, 90)
 
 
-def test_an_op_record_with_a_real_message_is_a_commit():
+def committed_late(op_after_ms: int) -> Gathered:
+    """A transaction whose message was consumed and came back before its op record was written."""
     half = record(HALF, 100, 2, offset=40, PGROUP="shop", REAL_TOPIC="orders")
-    op = record("RMQ_SYS_TRANS_OP_HALF_TOPIC", 300, 90)
-    real = replace(record("orders", 200, 89), sys_flag=0x8, prepared_transaction_offset=100)
+    real = replace(record("orders", 200, 89, offset=7), sys_flag=0x8, prepared_transaction_offset=100)
+    waits = record(DELAYS, 300, 95, reconsumed=1, REAL_TOPIC="%RETRY%billing")
+    return gathered(half, real, waits, op=record("RMQ_SYS_TRANS_OP_HALF_TOPIC", 400, op_after_ms))
 
-    assert told(gathered(half, real, op=op))[-2:] == [
-        (EventKind.STORED, Evidence.STORED, 89),
-        (EventKind.COMMITTED, Evidence.STORED, 90),
-    ]
+
+@pytest.mark.parametrize("op_after_ms", [0, 89, 90, 3_000])
+def test_a_commit_is_told_before_what_it_made_readable_whenever_its_op_record_was_written(op_after_ms):
+    found = committed_late(op_after_ms)
+
+    events = join(found, ()).events
+
+    assert [event.kind for event in events] == [
+        EventKind.PRODUCED, EventKind.HALF, EventKind.COMMITTED, EventKind.STORED, EventKind.ATTEMPT, EventKind.RETRY_WAITS,
+    ]  # fmt: skip
+    commit, stored = events[2:4]
+    assert (commit.at_ms, commit.evidence, commit.source) == (stored.at_ms, Evidence.STORED, "Op record")
+    assert (commit.physical_offset, stored.physical_offset) == (400, 200)
+
+
+def test_a_commit_without_its_op_record_is_known_from_the_real_message():
+    story = join(replace(committed_late(0), op=None), ())
+
+    commit = story.events[2]
+    assert (commit.kind, commit.source, commit.physical_offset) == (EventKind.COMMITTED, "Real message", 200)
+    assert "The op record of the transaction was not found." in story.missing
 
 
 def test_checks_are_counted_and_postponed_ones_told_apart():
