@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
 import threading
 import zlib
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from broker_core.message.record import check_record, decode_record
 from broker_core.store.message_store import MessageStore
 from tests.crash.writer import QUEUES, TOPIC, crash_config, tell_until_killed
+from tests.support.fork_server import fork_server
 from tests.support.store_check import check_closed_store
 
 KILLS_A_STORE = 10
@@ -22,29 +23,33 @@ SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]  # ten kills and recoveries each, on whatever machine
 
-# Writers are forked from a process that has loaded everything, which saves starting an interpreter for each kill.
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.crash.writer", "broker_core.store.log_window"])
+
+@pytest.fixture(scope="module")
+def processes():
+    with fork_server("tests.crash.writer", "broker_core.store.log_window") as made:
+        yield made
 
 
 @pytest.mark.parametrize(
     "number", [*range(STORES_NORMAL), *(pytest.param(n, marks=pytest.mark.slow) for n in range(STORES_NORMAL, STORES_LONG))]
 )
-def test_nothing_acknowledged_is_lost_and_nothing_torn_is_served(tmp_path, number):
+def test_nothing_acknowledged_is_lost_and_nothing_torn_is_served(processes, tmp_path, number):
     seed = SEED + 1_000 * number
     print(f"kills by seed {seed}")
     randomness = random.Random(seed)
     acknowledged: dict[int, tuple[int, ...]] = {}
     for kill in range(KILLS_A_STORE):
-        acknowledged |= run_and_kill(tmp_path / "store", seed=seed + kill, lines_before=randomness.randrange(1, 1_000))
+        acknowledged |= run_and_kill(
+            processes, tmp_path / "store", seed=seed + kill, lines_before=randomness.randrange(1, 1_000)
+        )
         check_store(tmp_path / "store", acknowledged)
     assert len(acknowledged) > 50 * KILLS_A_STORE
 
 
-def run_and_kill(root: Path, *, seed: int, lines_before: int) -> dict[int, tuple[int, ...]]:
+def run_and_kill(processes: ForkServerContext, root: Path, *, seed: int, lines_before: int) -> dict[int, tuple[int, ...]]:
     """Let a writer acknowledge some messages, then kill it wherever it is by then."""
-    output, told = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=tell_until_killed, args=(root, seed, told), daemon=True)
+    output, told = processes.Pipe(duplex=False)
+    process = processes.Process(target=tell_until_killed, args=(root, seed, told), daemon=True)
     process.start()
     told.close()
     watchdog = threading.Timer(60, process.kill)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
 import threading
 import time
 from collections import Counter
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from broker_core.schedule.delay_service import DelayService
 from broker_core.store.message_store import MessageStore
 from tests.crash.delayer import LEVELS, QUEUES, TOPIC, delay_config, delay_until_killed, fast_clock
 from tests.support.clock import ManualClock
+from tests.support.fork_server import fork_server
 from tests.support.schedule_bench import ManualTimers
 
 KILLS_A_STORE = 5
@@ -28,12 +29,15 @@ SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
 
 pytestmark = pytest.mark.crash
 
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.crash.delayer"])
+
+@pytest.fixture(scope="module")
+def processes():
+    with fork_server("tests.crash.delayer") as made:
+        yield made
 
 
 @pytest.mark.parametrize("number", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 30))])
-def test_delayed_messages_survive_kills(tmp_path, number):
+def test_delayed_messages_survive_kills(processes, tmp_path, number):
     seed = SEED % 1_000 + 100 * number
     print(f"kills by seed {seed}")
     randomness = random.Random(seed)
@@ -41,7 +45,7 @@ def test_delayed_messages_survive_kills(tmp_path, number):
     told: dict[str, set[int]] = {"sent": set(), "cancelled": set(), "early": set()}
     unsettled: set[int] = set()
     for kill in range(KILLS_A_STORE):
-        lines = run_and_kill(tmp_path / "store", seed + kill, began_s, lines_before=randomness.randrange(20, 250))
+        lines = run_and_kill(processes, tmp_path / "store", seed + kill, began_s, lines_before=randomness.randrange(20, 250))
         for line in lines:
             what, _, name = line.partition(" ")
             told[what].add(int(name))
@@ -61,10 +65,10 @@ def test_delayed_messages_survive_kills(tmp_path, number):
             assert first == sorted(first)
 
 
-def run_and_kill(root: Path, seed: int, began_s: float, *, lines_before: int) -> list[str]:
+def run_and_kill(processes: ForkServerContext, root: Path, seed: int, began_s: float, *, lines_before: int) -> list[str]:
     """Let it work until it told some lines, then kill it wherever it is by then; returns what was told."""
-    output, told = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=delay_until_killed, args=(root, seed, began_s, told), daemon=True)
+    output, told = processes.Pipe(duplex=False)
+    process = processes.Process(target=delay_until_killed, args=(root, seed, began_s, told), daemon=True)
     process.start()
     told.close()
     watchdog = threading.Timer(60, process.kill)
