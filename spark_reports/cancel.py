@@ -1,7 +1,8 @@
 """Cancelling a report: signals, and the end of the parent's pipe.
 
 The first request runs what was registered (ending the Java machine, so that whatever waits for it stops waiting) and then
-raises `KeyboardInterrupt` in the main thread, which unwinds to the command line.
+raises `KeyboardInterrupt` in the main thread, which unwinds to the command line. Python drops an exception that is raised in a
+finalizer, and the library that talks to Java has many: so what must not go on asks again, with `Cancellation.check`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ class Cancellation:
     def on_request(self, action: Callable[[], None]) -> None:
         """Have ``action`` called when the user asks to stop."""
         self._actions.append(action)
+
+    def check(self) -> None:
+        """Unwind now if the user has asked to stop and what was raised then got lost.
+
+        Raises:
+            KeyboardInterrupt: The user has.
+        """
+        if self.requested:
+            raise KeyboardInterrupt
 
     def install(self) -> None:
         """Listen to the signals; again after Spark has started, which puts a handler of its own in place."""

@@ -91,12 +91,13 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
     browser = find_browser() if "pdf" in run.also else None
     with _session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation)
+        cancellation.check()
     closing = threading.Thread(
         target=session.close, name="spark-end"
     )  # Java takes a second to end; the page is written meanwhile
     closing.start()
     try:
-        return _write(run, gathered, progress, browser)
+        return _write(run, gathered, progress, browser, cancellation)
     finally:
         closing.join()
 
@@ -113,6 +114,7 @@ def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellat
         spark = session.connect()
         cancellation.install()
         folder = _continued(spark, run, run.parquet, progress)
+        cancellation.check()
         progress.finish()
     session.close()
     return folder
@@ -202,7 +204,9 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     return Found(tables, reading.parameters)
 
 
-def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None) -> dict[str, object]:
+def _write(
+    run: ReportRun, gathered: _Gathered, progress: Progress, browser: Path | None, cancellation: Cancellation
+) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
     from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
     from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
@@ -226,6 +230,7 @@ def _write(run: ReportRun, gathered: _Gathered, progress: Progress, browser: Pat
         progress.finish()
         whole = manifests.with_times(so_far, progress.stages, progress.seconds)
         (folder / MANIFEST).write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        cancellation.check()
     return whole
 
 
@@ -234,12 +239,13 @@ def _watching(session: Session, progress: Progress, total: int) -> Iterator[None
     """Report tasks and rows of the running query while the block runs."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(session, progress, total, done), name="spark-progress")
-    watcher.start()
     try:
+        watcher.start()
         yield
     finally:
-        done.set()
-        watcher.join()
+        done.set()  # a cancellation may have come while it started
+        if watcher.is_alive():
+            watcher.join()
 
 
 def _watch(session: Session, progress: Progress, total: int, done: threading.Event) -> None:

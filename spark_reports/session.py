@@ -120,8 +120,8 @@ class ReportSession:
         spark = self._spark
         if spark is None:
             return None
-        store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
         with contextlib.suppress(Exception):  # the stage has not begun, or the machine was ended; the query then says why
+            store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
             stage = store.lastStageAttempt(0)
             return int(stage.numCompleteTasks()), int(stage.inputRecords())
         return None

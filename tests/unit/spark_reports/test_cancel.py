@@ -44,6 +44,23 @@ def test_a_second_signal_does_nothing(cancellation):
     signal.raise_signal(signal.SIGTERM)
 
 
+class Swallows:
+    """Python drops what is raised here."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_request_that_a_finalizer_swallowed_is_found_again(cancellation, monkeypatch):
+    dropped = []
+    monkeypatch.setattr("sys.unraisablehook", lambda told: dropped.append(told.exc_type))
+    cancellation.check()
+    Swallows()
+    assert dropped == [KeyboardInterrupt]
+    with pytest.raises(KeyboardInterrupt):
+        cancellation.check()
+
+
 def test_the_end_of_input_is_a_request(cancellation, monkeypatch):
     reading, writing = os.pipe()
     with os.fdopen(reading) as end:

@@ -1,0 +1,46 @@
+"""A run that is cancelled where Python may lose the cancellation."""
+
+import contextlib
+import threading
+
+import pytest
+
+from spark_reports import run
+from spark_reports.cancel import Cancellation
+from spark_reports.catalog import find
+from spark_reports.parameters import ReportParameters
+from spark_reports.progress import Progress
+from spark_reports.session import SparkOptions
+
+
+class Session:
+    """One that knows nothing of its progress."""
+
+    def progress(self):
+        return None
+
+
+def test_a_report_whose_cancellation_was_swallowed_while_it_read_writes_nothing(tmp_path, monkeypatch):
+    cancellation, spec = Cancellation(), find("throughput")
+    made = run.ReportRun(spec, ("store",), tmp_path / "out", ReportParameters(None, None, (), {}, 0), SparkOptions())
+    monkeypatch.setattr(run, "_session", lambda *_: contextlib.nullcontext(Session()))
+    monkeypatch.setattr(run, "_gather", lambda *_: setattr(cancellation, "requested", True))
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run_report(made, Progress(spec, json_lines=True), cancellation)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_watch_ends_when_the_cancellation_comes_while_it_starts(monkeypatch):
+    def start(thread, really=threading.Thread.start):
+        really(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    spec = find("throughput")
+
+    with pytest.raises(KeyboardInterrupt), run._watching(Session(), Progress(spec, json_lines=True), 1):
+        pytest.fail("the block is not entered")
+
+    assert "spark-progress" not in [thread.name for thread in threading.enumerate()]
