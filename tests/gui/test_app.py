@@ -9,7 +9,6 @@ import sys
 import threading
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtCore import QSettings
 
@@ -21,6 +20,7 @@ from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
+from tests.support.process_family import descendants, left_running
 from tests.support.worker_driver import WorkerDriver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,7 +142,7 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
         reports_folder=tmp_path / "reports",
         prepare_reports=True,
     )
-    others = set(psutil.Process().children(recursive=True))  # of tests before this one
+    others = descendants()
     console = Console(qapp, options)
     console.window.show()
     qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
@@ -153,12 +153,11 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     qtbot.waitUntil(lambda: console.window.newest_state is not None, timeout=60_000)
     qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=60_000)
     console.reports.start(console.reports.order(reports()[0], (console.worker.source.ready.store_directory,)))
-    family = set(psutil.Process().children(recursive=True)) - others
+    family = descendants() - others
     assert len(family) >= 4
     console.window.close()
     qtbot.waitUntil(lambda: not console.children_processes.any_running, timeout=20_000)
-    _gone, alive = psutil.wait_procs(family, timeout=10)
-    assert not alive
+    assert left_running(family) == []
     console.window.deleteLater()
     console.deleteLater()
     qapp.processEvents()

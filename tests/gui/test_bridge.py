@@ -14,6 +14,7 @@ from gui.bridge import child_process, program
 from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from monitoring.sources.base import SourceStatus
+from tests.support.process_family import left_running
 
 TIMEOUT_MS = 60_000
 
@@ -241,8 +242,7 @@ def test_a_child_that_ignores_the_request_is_killed_with_its_children(child: Chi
     child.process.cancel()
     end = child.end()
     assert (end.cancelled, end.crashed) == (True, True)
-    _gone, alive = psutil.wait_procs([grandchild], timeout=30)
-    assert not alive
+    assert left_running([grandchild]) == []
 
 
 def test_what_a_cancelled_child_left_behind_is_ended(child: Child):
@@ -258,8 +258,7 @@ def test_what_a_cancelled_child_left_behind_is_ended(child: Child):
     grandchild = psutil.Process(int(child.wait_line()))
     child.process.cancel()
     assert child.end().exit_code == 130
-    _gone, alive = psutil.wait_procs([grandchild], timeout=30)
-    assert not alive
+    assert left_running([grandchild]) == []
 
 
 def test_a_child_that_cannot_be_started_says_so(child: Child, monkeypatch: pytest.MonkeyPatch):

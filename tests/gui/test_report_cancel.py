@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import psutil
 import pytest
 
 from gui.models.reports import RunState
@@ -11,6 +10,7 @@ from gui.operations.reports import CANCEL_GRACE_MS, ReportRunner
 from gui.operations.tasks import TaskList
 from spark_reports.catalog import find
 from tests.support import known_store as known
+from tests.support.process_family import descendants, left_running
 
 WAIT_MS = 120_000
 
@@ -23,17 +23,18 @@ def order(qapp, tmp_path):
 
 @pytest.mark.timeout(400)
 def test_a_cancelled_report_leaves_nothing(qtbot, order, tmp_path):
+    others = descendants()
     runner = ReportRunner(TaskList(), folder=tmp_path / "reports")
     runner.submit(order)
     qtbot.waitUntil(lambda: runner.run.running_stage is not None and runner.run.running_stage.key == "java", timeout=WAIT_MS)
-    started = psutil.Process().children(recursive=True)
+    started = descendants() - others
+    assert len(started) >= 2, "the report and its Java"
 
     with qtbot.waitSignal(runner.ended, timeout=WAIT_MS):
         runner.cancel()
 
     assert runner.run.state is RunState.CANCELLED
-    _, left = psutil.wait_procs(started, timeout=WAIT_MS / 1_000)
-    assert left == []
+    assert left_running(started) == []
     assert not (tmp_path / "reports").exists() or list((tmp_path / "reports").iterdir()) == []
     assert CANCEL_GRACE_MS < 2_000  # the kill comes within what is promised
 

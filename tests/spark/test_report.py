@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -14,9 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from tests.support.golden import golden_store
+from tests.support.process_family import END_SECONDS, left_running
 from tests.support.store_writer import StoreWriter
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -142,11 +142,10 @@ def test_a_cancelled_report_leaves_nothing(tmp_path, stage, way):
             process.send_signal(signal.SIGTERM)
         else:
             process.stdin.close()
-        _, alive = psutil.wait_procs(children, timeout=20)
-        process.wait(timeout=20)
-        last = [json.loads(line) for line in process.stdout][-1]
-    assert [child for child in alive if child.is_running()] == []
-    assert (process.returncode, last) == (130, {"stage": "cancelled"})
+        left = left_running(children)
+        process.wait(END_SECONDS)
+        lines, said = [json.loads(line) for line in process.stdout], process.stderr.read()
+    assert (left, process.returncode, lines[-1:]) == ([], 130, [{"stage": "cancelled"}]), said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "temporary"]
     assert list((tmp_path / "temporary").glob("orbit-report-*")) == []
 
@@ -159,7 +158,4 @@ def test_java_ends_when_the_report_is_killed(tmp_path):
         wait_for_stage(process, "read")
         children = family(process)
         process.kill()
-        deadline = time.monotonic() + 30
-        while any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children):
-            assert time.monotonic() < deadline, "Java outlived the report"
-            time.sleep(0.05)
+        assert left_running(children) == [], "Java outlived the report"
