@@ -1,8 +1,11 @@
 """Cancelling a report: signals, and the end of the parent's pipe.
 
 The first request runs what was registered (ending the Java machine, so that whatever waits for it stops waiting) and then
-raises `KeyboardInterrupt` in the main thread, which unwinds to the command line. Python drops an exception that is raised in a
+raises `Interrupt` in the main thread, which unwinds to the command line. Python drops an exception that is raised in a
 finalizer, and the library that talks to Java has many: so what must not go on asks again, with `Cancellation.check`.
+
+What is raised is of a class of its own. A plain `KeyboardInterrupt` that passes an `exec` or `eval` of text, as dataclasses and
+named tuples do when their module is imported, makes ``python -m`` end itself by SIGINT at exit, even though it was caught.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ from types import FrameType
 
 _Handler = Callable[[int, FrameType | None], object] | int | None
 _SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+class Interrupt(KeyboardInterrupt):
+    """The user asked to stop."""
 
 
 class Cancellation:
@@ -35,10 +42,10 @@ class Cancellation:
         """Unwind now if the user has asked to stop and what was raised then got lost.
 
         Raises:
-            KeyboardInterrupt: The user has.
+            Interrupt: The user has.
         """
         if self.requested:
-            raise KeyboardInterrupt
+            raise Interrupt
 
     def install(self) -> None:
         """Listen to the signals; again after Spark has started, which puts a handler of its own in place."""
@@ -63,7 +70,7 @@ class Cancellation:
         logging.disable()  # the connections to Java break now, and their library would print each one's end
         for action in reversed(self._actions):
             action()
-        raise KeyboardInterrupt
+        raise Interrupt
 
 
 def watch_parent() -> None:

@@ -85,7 +85,7 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
 
     Raises:
         OrbitError: Something of the world is in the way; see the tree in `broker_core.errors`.
-        KeyboardInterrupt: It was cancelled; nothing is left of it.
+        Interrupt: It was cancelled; nothing is left of it.
     """
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
@@ -106,7 +106,7 @@ def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellat
     """Continue the folder of prepared messages, and nothing else.
 
     Raises:
-        OrbitError, KeyboardInterrupt: As `run_report`.
+        OrbitError, Interrupt: As `run_report`.
     """
     assert run.parquet is not None
     with _session(run.spark, cancellation) as session:

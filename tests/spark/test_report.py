@@ -46,7 +46,7 @@ def finished(tmp_path_factory):
     times = sorted(message.columns["storeTimestamp"] for message in golden.messages())
     border = times[len(times) // 2]
     with start(golden.unpack(folder), folder / "out", "--to", str(border)) as process:
-        out, err = process.communicate(timeout=150)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return golden, border, folder / "out", [json.loads(line) for line in out.splitlines()]
 

@@ -1,10 +1,15 @@
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from spark_reports.cancel import Cancellation
+from spark_reports.cancel import Cancellation, Interrupt
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def close_and_wait_for_a_signal(writing):
@@ -56,9 +61,27 @@ def test_a_request_that_a_finalizer_swallowed_is_found_again(cancellation, monke
     monkeypatch.setattr("sys.unraisablehook", lambda told: dropped.append(told.exc_type))
     cancellation.check()
     Swallows()
-    assert dropped == [KeyboardInterrupt]
+    assert dropped == [Interrupt]
     with pytest.raises(KeyboardInterrupt):
         cancellation.check()
+
+
+IN_TEXT = """
+import signal, sys
+from spark_reports.cancel import Cancellation
+Cancellation().install()
+try:
+    exec("signal.raise_signal(signal.SIGTERM)")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_a_cancellation_in_the_middle_of_an_import_ends_with_the_programs_own_exit_code(tmp_path):
+    (tmp_path / "cancelled.py").write_text(IN_TEXT, encoding="utf-8")
+    command, environment = [sys.executable, "-m", "cancelled"], {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=90)
+    assert (ended.returncode, ended.stderr) == (130, "")
 
 
 def test_the_end_of_input_is_a_request(cancellation, monkeypatch):
