@@ -26,6 +26,6 @@ def left_running(processes: Iterable[psutil.Process], seconds: float = END_SECON
 
 def _runs(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
