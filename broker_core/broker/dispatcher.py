@@ -11,6 +11,7 @@ from broker_core.broker.client_processor import ClientProcessor
 from broker_core.broker.consume_report_processor import ConsumeReportProcessor
 from broker_core.broker.consumer_filters import ConsumerFilters
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.filter_servers import FilterServers
 from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
 from broker_core.broker.live_settings import LiveSettings
@@ -62,6 +63,7 @@ class Dispatcher:
         pop: Serves pops; run by its service.
         clients: Notifies members of groups.
         filters: SQL92 filters of consumer groups.
+        filter_servers: Their addresses, for registrations.
         topics: Also used for topics made in the console.
     """
 
@@ -107,6 +109,7 @@ class Dispatcher:
         self._reports = ConsumeReportProcessor(state, self._groups)
         self._replies = ReplyProcessor(state, self.send, durable)
         self._slaves = LoneMasterProcessor(state)
+        self.filter_servers = FilterServers(state)
         self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
         state.store.add_arrival_listener(self.pull.arrived)
 
@@ -138,13 +141,19 @@ class Dispatcher:
         self.pull.forget(peer)
         self.pop.forget(peer)
         self.clients.disconnected(peer)
+        self.filter_servers.forget(peer)
 
     def _table(self) -> dict[RequestCode, Serve]:
+        return {**self.pop.table(), **self._client_table(), **self._setting_table(), **self._report_table()}
+
+    def _client_table(self) -> dict[RequestCode, Serve]:
+        """What producers and consumers ask for."""
         return {
-            **self.pop.table(),
             RequestCode.SEND_MESSAGE: self.send.handle,
             RequestCode.SEND_MESSAGE_V2: self.send.handle,
             RequestCode.SEND_BATCH_MESSAGE: self.send.handle,
+            RequestCode.SEND_REPLY_MESSAGE: self._replies.handle,
+            RequestCode.SEND_REPLY_MESSAGE_V2: self._replies.handle,
             RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back.handle,
             RequestCode.PULL_MESSAGE: self.pull.handle,
             RequestCode.LITE_PULL_MESSAGE: self.pull.handle,
@@ -156,56 +165,65 @@ class Dispatcher:
             RequestCode.UNLOCK_BATCH_MQ: self.clients.unlock_queues,
             RequestCode.QUERY_CONSUMER_OFFSET: self._offsets.query_consumer_offset,
             RequestCode.UPDATE_CONSUMER_OFFSET: self._offsets.update_consumer_offset,
-            RequestCode.GET_ALL_CONSUMER_OFFSET: self._offsets.all_consumer_offsets,
             RequestCode.GET_MAX_OFFSET: self._offsets.max_offset,
             RequestCode.GET_MIN_OFFSET: self._offsets.min_offset,
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._offsets.offset_by_time,
             RequestCode.GET_EARLIEST_MSG_STORETIME: self._offsets.earliest_store_time,
             RequestCode.VIEW_MESSAGE_BY_ID: self._offsets.view_message,
             RequestCode.QUERY_MESSAGE: self._queries.query,
+            RequestCode.REGISTER_FILTER_SERVER: self.filter_servers.register,
+        }
+
+    def _setting_table(self) -> dict[RequestCode, Serve]:
+        """Topics, groups, accounts and settings: reading and changing them, and what an administrator has done."""
+        return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.topics.create,
+            RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self.topics.create_all,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.topics.delete,
             RequestCode.GET_ALL_TOPIC_CONFIG: self.topics.all,
             RequestCode.GET_TOPIC_CONFIG: self.topics.one,
             RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: self.topics.system_topics,
-            RequestCode.GET_TOPIC_STATS_INFO: self.topics.stats,
-            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.topics.consumers_of,
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._groups.create,
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: self._groups.create_all,
             RequestCode.DELETE_SUBSCRIPTIONGROUP: self._groups.delete,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._groups.all,
             RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: self._groups.one,
+            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self._access.put_account,
+            RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
+            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,
+            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self._access.version,
+            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: self._access.accounts,
+            RequestCode.GET_BROKER_CONFIG: self._settings.read,
+            RequestCode.UPDATE_BROKER_CONFIG: self._settings.change,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._resets.reset,
+            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self._resets.status,
+            RequestCode.CLONE_GROUP_OFFSET: self._resets.clone,
+            RequestCode.QUERY_CORRECTION_OFFSET: self._resets.correction,
+            RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: self._reports.may_read,
+            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self.maintenance.clean_queues,
+            RequestCode.CLEAN_UNUSED_TOPIC: self.maintenance.clean_unused_topics,
+            RequestCode.DELETE_EXPIRED_COMMITLOG: self.maintenance.delete_expired,
+            RequestCode.RESET_MASTER_FLUSH_OFFSET: self._slaves.reset_flush_offset,
+        }
+
+    def _report_table(self) -> dict[RequestCode, Serve]:
+        """What is shown of the broker, its clients and their progress."""
+        return {
+            RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
+            RequestCode.GET_BROKER_HA_STATUS: self._slaves.status,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: self._offsets.all_consumer_offsets,
+            RequestCode.GET_TOPIC_STATS_INFO: self.topics.stats,
+            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self.topics.consumers_of,
             RequestCode.GET_CONSUMER_CONNECTION_LIST: self._groups.consumer_connections,
             RequestCode.GET_PRODUCER_CONNECTION_LIST: self._groups.producer_connections,
             RequestCode.GET_ALL_PRODUCER_INFO: self._groups.all_producers,
             RequestCode.GET_CONSUME_STATS: self._groups.progress,
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._forwards.running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._forwards.consume_directly,
-            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self._access.put_account,
-            RequestCode.DELETE_ACL_CONFIG: self._access.remove_account,
-            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: self._access.set_white_addresses,
-            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: self._access.version,
-            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: self._access.accounts,
-            RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
-            RequestCode.GET_BROKER_CONFIG: self._settings.read,
-            RequestCode.UPDATE_BROKER_CONFIG: self._settings.change,
-            RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self.topics.create_all,
-            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: self._groups.create_all,
-            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._resets.reset,
-            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self._resets.status,
-            RequestCode.CLONE_GROUP_OFFSET: self._resets.clone,
-            RequestCode.QUERY_CORRECTION_OFFSET: self._resets.correction,
             RequestCode.VIEW_BROKER_STATS_DATA: self._reports.statistics,
             RequestCode.GET_BROKER_CONSUME_STATS: self._reports.all_progress,
             RequestCode.QUERY_CONSUME_TIME_SPAN: self._reports.time_span,
             RequestCode.QUERY_CONSUME_QUEUE: self._reports.queue_entries,
             RequestCode.QUERY_TOPICS_BY_CONSUMER: self._reports.topics_of_group,
             RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: self._reports.subscription,
-            RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: self._reports.may_read,
-            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self.maintenance.clean_queues,
-            RequestCode.CLEAN_UNUSED_TOPIC: self.maintenance.clean_unused_topics,
-            RequestCode.DELETE_EXPIRED_COMMITLOG: self.maintenance.delete_expired,
-            RequestCode.GET_BROKER_HA_STATUS: self._slaves.status,
-            RequestCode.RESET_MASTER_FLUSH_OFFSET: self._slaves.reset_flush_offset,
-            RequestCode.SEND_REPLY_MESSAGE: self._replies.handle,
-            RequestCode.SEND_REPLY_MESSAGE_V2: self._replies.handle,
         }

@@ -267,6 +267,7 @@ class EmbeddedBroker:
             credentials=None if self._access is None else self._access.internal,
             tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
             routed=partial(self._name_server.routes.add_topics, state.config.broker_name, self.broker_address),
+            filter_servers=self._dispatcher.filter_servers.addresses,
         )
         self._link = link
         await link.start()

@@ -44,6 +44,7 @@ class RegistrationLink:
         credentials: Signs what is sent, for a name server with access control.
         tls: For a name server that takes only TLS.
         routed: Told of changed topics at once, for a name server in this process.
+        filter_servers: Addresses to register with the topics.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class RegistrationLink:
         credentials: Credentials | None = None,
         tls: SSLContext | None = None,
         routed: Callable[[Iterable[TopicConfig]], None] = lambda _topics: None,
+        filter_servers: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._config = config
         self._routed = routed
+        self._filter_servers = filter_servers
         self._name_server = name_server
         self._broker_address = broker_address
         self._topics = topics
@@ -170,7 +173,7 @@ class RegistrationLink:
 
     def _request(self, topics: Mapping[str, TopicConfig]) -> RemotingCommand:
         sent = {name: self._as_permitted(topic) for name, topic in topics.items()}
-        body = Registration(self._topics.version, sent).to_bytes()
+        body = Registration(self._topics.version, sent, self._filter_servers()).to_bytes()
         fields = {**self._identity(), "haServerAddr": "", "compressed": "false", "bodyCrc32": str(zlib.crc32(body) & _CRC_MASK)}
         return RemotingCommand(RequestCode.REGISTER_BROKER, fields, body)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_FILTER_SERVERS = "filter servers run code that clients send; filter by tags or SQL92 (enablePropertyFilter) instead"
+_FILTER_CLASSES = "classes are given to filter servers, not to brokers; filter by tags or SQL92 (enablePropertyFilter) instead"
 _STATIC_TOPICS = "static topics spread one topic's queues over several brokers; this broker serves its own queues only"
 _ROCKSDB = "consume queues and settings are files here, there is no RocksDB"
 _CONTAINER = "this process runs one broker; start another one for another broker"
@@ -16,7 +16,7 @@ _COLD_DATA = "readers of old messages do not hold up producers here, so there is
 _USERS = "users and policies of ACL 2.0 are not served; accounts are those of plain_acl.yml (requests 50 to 54)"
 
 _FAMILIES: tuple[tuple[str, Iterable[int]], ...] = (
-    (_FILTER_SERVERS, (301, 302)),
+    (_FILTER_CLASSES, (302,)),
     (_ROCKSDB, (354, 355)),
     (_STATIC_TOPICS, (513,)),
     (_CONTAINER, (902, 903)),

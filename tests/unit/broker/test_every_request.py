@@ -116,6 +116,7 @@ BROKER = {
     Q.GET_TOPIC_CONFIG: (TOPIC, b"", R.SUCCESS, "readQueueNums"),
     Q.UPDATE_AND_GET_GROUP_FORBIDDEN: ({"group": "CG", "topic": "T", "readable": "true"}, b"", R.SUCCESS, "readable"),
     Q.RECALL_MESSAGE: ({"topic": "T", "recallHandle": "x"}, b"", R.NO_PERMISSION, "recallMessageEnable"),
+    Q.REGISTER_FILTER_SERVER: ({"filterServerAddr": "127.0.0.1:7777"}, b"", R.SUCCESS, "'brokerName': 'broker-a'"),
     Q.QUERY_ASSIGNMENT: ({}, ASSIGNMENT, R.SUCCESS, "messageQueueAssignments"),
     Q.SET_MESSAGE_REQUEST_MODE: ({}, MODE, R.SUCCESS, ""),
     Q.GET_ALL_MESSAGE_REQUEST_MODE: ({}, b"", R.SUCCESS, "messageRequestModeMap"),
@@ -176,7 +177,7 @@ TO_CLIENTS = {
     Q.CHECK_TRANSACTION_STATE, Q.NOTIFY_CONSUMER_IDS_CHANGED, Q.RESET_CONSUMER_CLIENT_OFFSET, Q.GET_CONSUMER_STATUS_FROM_CLIENT,
     Q.PUSH_REPLY_MESSAGE_TO_CLIENT,
 }  # fmt: skip
-NEVER = {Q.REGISTER_FILTER_SERVER, Q.REGISTER_MESSAGE_FILTER_CLASS}
+NEVER = {Q.REGISTER_MESSAGE_FILTER_CLASS}
 ONLY_WITH_ATOMIC_TRANSACTIONS = {code for code in Q if 30_000 < code < 30_100}
 
 
