@@ -26,7 +26,7 @@ class ConsumeReportProcessor:
     def statistics(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Last minute, hour and day of one item."""
         name, key = text_field(command.ext_fields, "statsName"), text_field(command.ext_fields, "statsKey")
-        view = self._state.counters.stats.view(name, key)
+        view = self._state.counters.stats.view(name, key, self._state.clock())
         if view is None:
             return command.reply(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
         body = {"statsDay": _window(view.day), "statsHour": _window(view.hour), "statsMinute": _window(view.minute)}

@@ -100,7 +100,7 @@ class Counters:
         self.day = DayTotals()
         self._today = _local_day(now_ms)
         self._totals: deque[_Totals] = deque([self._total(now_ms)], TOTAL_SAMPLES)
-        self.stats = StatsWindows(self._readings, now_ms=now_ms)
+        self.stats = StatsWindows(self._readings, self._reading_of, now_ms=now_ms)
         self.put_distribution: list[int] = []
         self._slow_puts = [0] * len(PUT_TIME_LIMITS_S)
         self._distribution_from = (now_ms, 0)
@@ -204,25 +204,35 @@ class Counters:
                 result.append((_pick(newest, what) - _pick(oldest, what)) * 1000 / elapsed)
         return result
 
-    def pull_rate(self, topic: str, group: str) -> float:
+    def pull_rate(self, topic: str, group: str, now_ms: int) -> float:
         """Messages per second that a group pulled of a topic in the last minute."""
-        found = self.stats.view("GROUP_GET_NUMS", f"{topic}@{group}")
+        found = self.stats.view("GROUP_GET_NUMS", f"{topic}@{group}", now_ms)
         return 0.0 if found is None else found.minute.tps
 
     def _readings(self) -> dict[StatsKey, Reading]:
         """What the windows are made of: messages, bytes and times of everything counted."""
-        readings: dict[StatsKey, Reading] = {
-            ("TOPIC_PUT", topic): (counter.put_messages, counter.put_bytes, counter.puts)
-            for topic, counter in self.topics.items()
-            if counter.puts
-        }
-        for (topic, group), pulled in self.pulls.items():
-            readings["GROUP_GET", f"{topic}@{group}"] = (pulled.messages, pulled.size, pulled.pulls)
-        for (topic, group), count in self.sent_back.items():
-            readings["SNDBCK_PUT", f"{topic}@{group}"] = (count, 0, count)
-        readings["BROKER_PUT", ""] = (self.put_messages, self.put_bytes, self.puts)
-        readings["BROKER_GET", ""] = (self.got_messages, self.got_bytes, self.get_found)
-        return readings
+        keys: list[StatsKey] = [("TOPIC_PUT", topic) for topic in self.topics]
+        keys += [("GROUP_GET", f"{topic}@{group}") for topic, group in self.pulls]
+        keys += [("SNDBCK_PUT", f"{topic}@{group}") for topic, group in self.sent_back]
+        keys += [("BROKER_PUT", ""), ("BROKER_GET", "")]
+        return {key: reading for key in keys if (reading := self._reading_of(key)) is not None}
+
+    def _reading_of(self, key: StatsKey) -> Reading | None:
+        """One of them; None where nothing was counted."""
+        kind, name = key
+        if kind == "TOPIC_PUT":
+            counter = self.topics.get(name)
+            return (counter.put_messages, counter.put_bytes, counter.puts) if counter is not None and counter.puts else None
+        if kind == "BROKER_PUT":
+            return self.put_messages, self.put_bytes, self.puts
+        if kind == "BROKER_GET":
+            return self.got_messages, self.got_bytes, self.get_found
+        topic, _, group = name.partition("@")
+        if kind == "GROUP_GET":
+            pulled = self.pulls.get((topic, group))
+            return None if pulled is None else (pulled.messages, pulled.size, pulled.pulls)
+        count = self.sent_back.get((topic, group)) if kind == "SNDBCK_PUT" else None
+        return None if count is None else (count, 0, count)
 
 
 def _pick(totals: _Totals, what: str) -> int:

@@ -120,7 +120,7 @@ class GroupProcessor:
             for queue_id in range(config.read_queues):
                 queue = MessageQueue(name, self._state.config.broker_name, queue_id)
                 table[queue] = self._queue_progress(group, name, queue_id)
-            rate += self._state.counters.pull_rate(name, group)
+            rate += self._state.counters.pull_rate(name, group, self._state.clock())
         return rate, table
 
     def _queue_progress(self, group: str, topic: str, queue_id: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Statistics over the last minute, hour and day, by the names of RocketMQ (Source: spec broker §11.1, §11.2).
 
-Nothing here counts: now and then all counters are read, and a window is the difference of two readings. So what passes through
-the broker pays nothing for it.
+Nothing here counts: now and then all counters are read, and a window is the difference between what a counter says when it is
+asked for and an earlier reading. So what passes through the broker pays nothing for it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ _NOTHING: Reading = (0, 0, 0)
 
 _WINDOWS = ((10_000, 7), (600_000, 7), (3_600_000, 25))
 """Milliseconds from reading to reading, and how many are kept: the last minute, hour and day."""
+
+_RATE_OVER_MS_MIN = 10_000
+"""A rate is over so long at least: the first message of an item is not two hundred a second because it came 5 ms ago."""
 
 _KINDS = {
     "TOPIC_PUT_NUMS": ("TOPIC_PUT", 0),
@@ -56,20 +59,26 @@ class StatsView:
 class _Samples:
     def __init__(self, interval_ms: int, kept: int, now_ms: int) -> None:
         self.interval_ms = interval_ms
+        self.span_ms = interval_ms * (kept - 1)
         self.readings: deque[tuple[int, dict[StatsKey, Reading]]] = deque([(now_ms, {})], kept)
 
-    def window(self, key: StatsKey, index: int) -> Window:
-        last_ms, last = self.readings[-1]
-        if key not in last:
-            return Window()
-        # An item counts from nothing one reading before its first one.
-        number = next(number for number, (_, readings) in enumerate(self.readings) if key in readings)
-        first_ms, readings = self.readings[max(number - 1, 0)]
-        first = readings.get(key, _NOTHING)
-        total = last[key][index] - first[index]
-        times = last[key][2] - first[2]
-        elapsed_ms = last_ms - first_ms
-        return Window(total, total * 1000 / elapsed_ms if elapsed_ms else 0.0, total / times if times else 0.0)
+    def window(self, key: StatsKey, index: int, current: Reading, now_ms: int) -> Window:
+        """What was counted up to now since the oldest reading that is not too old, or the last one before the item came."""
+        since_ms, since = self.readings[-1][0], _NOTHING
+        for place, (at_ms, readings) in enumerate(reversed(self.readings)):
+            if place and at_ms < now_ms - self.span_ms:
+                break
+            since_ms, known = at_ms, readings.get(key)
+            if known is None or known[2] > current[2]:
+                since = _NOTHING  # it came later, or went and came again
+                break
+            since = known
+        total, times, elapsed_ms = (
+            current[index] - since[index],
+            current[2] - since[2],
+            max(now_ms - since_ms, _RATE_OVER_MS_MIN),
+        )
+        return Window(total, total * 1000 / elapsed_ms, total / times if times else 0.0)
 
 
 class StatsWindows:
@@ -77,11 +86,15 @@ class StatsWindows:
 
     Args:
         read: All counters now; those that only grow.
+        read_one: One of them; None where nothing was counted.
         now_ms: Time.
     """
 
-    def __init__(self, read: Callable[[], dict[StatsKey, Reading]], *, now_ms: int) -> None:
+    def __init__(
+        self, read: Callable[[], dict[StatsKey, Reading]], read_one: Callable[[StatsKey], Reading | None], *, now_ms: int
+    ) -> None:
         self._read = read
+        self._read_one = read_one
         self._windows = [_Samples(interval_ms, kept, now_ms) for interval_ms, kept in _WINDOWS]
         self._newest: dict[StatsKey, Reading] = {}
 
@@ -96,11 +109,12 @@ class StatsWindows:
         for samples in due:
             samples.readings.append((now_ms, self._newest))
 
-    def view(self, name: str, key: str) -> StatsView | None:
+    def view(self, name: str, key: str, now_ms: int) -> StatsView | None:
         """The windows of one item by its RocketMQ name; None for an unknown name, or a key that nothing was counted for."""
         kind, index = _KINDS.get(name, ("", 0))
         wanted = (kind, "" if name in BROKER_STATS else key)
-        if wanted not in self._newest:
+        current = self._read_one(wanted)
+        if current is None:
             return None
-        minute, hour, day = (samples.window(wanted, index) for samples in self._windows)
+        minute, hour, day = (samples.window(wanted, index, current, now_ms) for samples in self._windows)
         return StatsView(minute, hour, day)

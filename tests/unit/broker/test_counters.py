@@ -24,8 +24,8 @@ def test_the_pull_rate_of_a_group_covers_the_last_minute():
     for second in range(1, 601):
         counters.got("T", "G", 10 if second > 540 else 1, 1)
         counters.sample(second * 1000)
-    assert counters.pull_rate("T", "G") == 10.0
-    assert counters.pull_rate("T", "other") == 0.0
+    assert counters.pull_rate("T", "G", 600_000) == 10.0
+    assert counters.pull_rate("T", "other", 600_000) == 0.0
 
 
 def test_midnight_starts_a_new_day():
