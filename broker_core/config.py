@@ -257,10 +257,10 @@ def _parse_int(key: str, text: str) -> int:
 class RemotingLimits:
     """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
 
-    A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_free``, and a read of
-    64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory), the pulls that are
-    held for it (512 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger frames share
-    ``partial_bytes_max``.
+    A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_in_memory``, less what is held
+    for it, and a read of 64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory),
+    the pulls that are held for it (512 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger
+    frames are kept on the disk until they are complete, and share ``partial_bytes_max`` with all others on their way.
 
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
@@ -269,7 +269,9 @@ class RemotingLimits:
         idle_ms: A connection without a byte in or out for so long is closed.
         frame_ms: A connection that has begun a frame and does not complete it within this time is closed.
         partial_bytes_free: So much of an incomplete frame a connection keeps without asking; must be below the next.
-        partial_bytes_max: All larger incomplete frames of a server together; peers that send more wait.
+        partial_bytes_in_memory: Frames up to this, less what else is held for their connection, are kept in memory meanwhile.
+        partial_bytes_max: All incomplete frames of a server together, but for the smallest, in memory and on the disk; peers
+            that send more wait, and those that are too slow for ``frame_ms`` are closed then.
         unsent_bytes_high: With more than this waiting to be sent, nothing more is read from that peer.
         unsent_bytes_max: With more than this waiting the peer is given up and its connection closed.
         pending_requests_max: Requests of ours on one connection that wait for their answer.
@@ -283,6 +285,7 @@ class RemotingLimits:
     idle_ms: int = 120_000
     frame_ms: int = 30_000
     partial_bytes_free: int = 64 * 1024
+    partial_bytes_in_memory: int = 512 * 1024
     partial_bytes_max: int = 64 * 1024 * 1024
     unsent_bytes_high: int = 128 * 1024
     unsent_bytes_max: int = 64 * 1024 * 1024

@@ -135,6 +135,11 @@ class Dispatcher:
         """Serve further requests: those of a service that runs beside."""
         self._serve.update({int(code): serve for code, serve in table.items()})
 
+    def held_bytes(self, peer: Peer) -> int:
+        """What requests of a connection that are answered later take in memory, more or less."""
+        pops = self.pop.processor
+        return sum(holds.bytes_of(peer) for holds in (self.pull.holds, pops.holds, pops.notices))
+
     def disconnected(self, peer: Peer) -> None:
         """Forget a connection that ended."""
         self.send.forget(peer)

@@ -148,9 +148,16 @@ class EmbeddedBroker:
             limits=limits,
             tls=tls,
             refusal=None if self._access is None else self._access.refusal,
+            frame_directory=config.store.root,
         )
         self._server = RemotingServer(
-            config.bind_host, config.listen_port, self._handle, limits=limits, tls=tls, on_connected=self._connected
+            config.bind_host,
+            config.listen_port,
+            self._handle,
+            limits=limits,
+            tls=tls,
+            on_connected=self._connected,
+            frame_directory=config.store.root,
         )
         self._open_fast_port = partial(
             open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
@@ -417,7 +424,11 @@ class EmbeddedBroker:
 
     def _connected(self, connection: Connection) -> None:
         connection.on_closed(self._disconnected)
+        connection.held_bytes = partial(self._held_bytes, connection)
         self._offer_express(connection)
+
+    def _held_bytes(self, connection: Connection) -> int:
+        return 0 if self._dispatcher is None else self._dispatcher.held_bytes(connection)
 
     def _offer_express(self, connection: Connection) -> None:
         if self._dispatcher is not None and self._access is None:

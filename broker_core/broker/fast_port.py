@@ -35,7 +35,9 @@ async def open_fast_port(
     port = config.listen_port - BELOW
     if port <= 0:
         return None
-    server = RemotingServer(config.bind_host, port, handler, limits=limits, tls=tls, on_connected=on_connected)
+    server = RemotingServer(
+        config.bind_host, port, handler, limits=limits, tls=tls, on_connected=on_connected, frame_directory=config.store.root
+    )
     try:
         await server.start()
     except NetworkError as error:

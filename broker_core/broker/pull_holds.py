@@ -66,6 +66,10 @@ class PullHolds:
         """Bytes that the holds of each connection take."""
         self._count = 0
 
+    def bytes_of(self, peer: Peer) -> int:
+        """What those of one connection take, more or less."""
+        return self._peers.get(peer, 0)
+
     def __len__(self) -> int:
         return self._count
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable
+from pathlib import Path
 
 from broker_core.config import RemotingLimits
 from broker_core.nameserver.kv_config import KvConfig
@@ -34,6 +35,7 @@ class NameServer:
         limits: Bounds of connections.
         tls: What TLS handshakes meet.
         refusal: Says why a request of an address is refused; None serves it.
+        frame_directory: Where large frames are kept while they come.
     """
 
     def __init__(
@@ -47,12 +49,15 @@ class NameServer:
         limits: RemotingLimits | None = None,
         tls: TlsServer | None = None,
         refusal: Callable[[str, RemotingCommand], str | None] | None = None,
+        frame_directory: Path | None = None,
     ) -> None:
         self._clock = clock
         self.routes = RouteInfo()
         self._processor = NameServerProcessor(self.routes, kv, clock=clock, settings=settings)
         self._refusal = refusal
-        self._server = RemotingServer(host, port, self._handle, limits=limits, tls=tls, on_connected=self._connected)
+        self._server = RemotingServer(
+            host, port, self._handle, limits=limits, tls=tls, on_connected=self._connected, frame_directory=frame_directory
+        )
         self._timer: asyncio.TimerHandle | None = None
 
     @property

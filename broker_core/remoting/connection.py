@@ -22,6 +22,7 @@ from broker_core.errors import ConnectionLostError, FrameError, NetworkError, Or
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.remoting.frame import ONEWAY_FLAG, RESPONSE_FLAG, Buffer, FrameDecoder, RemotingCommand, Take, encode_parts
 from broker_core.remoting.frame_budget import FrameBudget
+from broker_core.remoting.frame_file import FrameFile
 from broker_core.remoting.signature import Credentials, sign
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ _TURN_BYTES_MAX = 256 * 1024
 _VECTOR_MAX = 512
 """Pieces that the system takes at once, at least (POSIX says 16; Linux, macOS and the BSDs take 1024)."""
 _CLOSE_SECONDS = 2.0
+_PACE_GRACE_SECONDS = 2.0
+"""So long a large frame may come at any pace."""
 REST_SECONDS = 0.1
 _READ_BYTES_MAX = 64 * 1024
 """Read from one connection at a time. Some 200 sends take 2 ms; with the 250 KiB that uvloop reads, all others wait for 8."""
@@ -58,7 +61,8 @@ class Connection(asyncio.BufferedProtocol):
             that it raises becomes a response with that error's code, any other exception SYSTEM_ERROR.
         limits: Bounds of buffers and times.
         on_open: Called once when the connection stands.
-        budget: Memory for large frames, shared with other connections; None for one of ours to a server.
+        budget: Room for large frames, shared with other connections; None for one of ours to a server.
+        frame_directory: Where large frames are kept while they come; see `FrameFile`.
 
     Attributes:
         remote_address: ``host:port`` of the peer.
@@ -73,13 +77,15 @@ class Connection(asyncio.BufferedProtocol):
         connected_at: Loop time since when the connection stands.
         credentials: Signs requests of ours; None signs none.
         express: Offered each request as bytes before it is decoded for the handler; None for nobody.
+        held_bytes: Tells what else is in memory for this connection: requests that are answered later.
     """
 
     __slots__ = (
-        "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_handler", "_in_read", "_limits",
-        "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests", "_transport", "_unsent", "_unsent_body_bytes",
-        "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "language",
-        "last_active", "local_address", "partial_since", "remote_address", "requests_in", "serialize_type", "version",
+        "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
+        "_in_read", "_limits", "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests", "_transport", "_unsent",
+        "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials",
+        "express", "held_bytes", "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in",
+        "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -89,12 +95,14 @@ class Connection(asyncio.BufferedProtocol):
         *,
         on_open: Callable[[Connection], None] | None = None,
         budget: FrameBudget | None = None,
+        frame_directory: Path | None = None,
     ) -> None:
         self._handler = handler
         self._limits = limits
         self._on_open = on_open
         self._loop = asyncio.get_running_loop()
         self._budget = budget
+        self._frame_directory = frame_directory
         self._decoder = FrameDecoder(
             limits.frame_bytes_max, limits.frame_bytes_max if budget is None else limits.header_bytes_max
         )
@@ -123,6 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         self.connected_at = self.last_active
         self.credentials: Credentials | None = None
         self.express: Take | None = None
+        self.held_bytes: Callable[[], int] = _nothing_held
         self.close_reason = ""
 
     # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
@@ -339,13 +348,35 @@ class Connection(asyncio.BufferedProtocol):
             return
         if pending <= self._limits.partial_bytes_free:
             budget.release(self)
-        elif self not in budget and not budget.reserve(self, self._decoder.wanted_bytes, self._room_granted):
-            self._waits_for_room = True
-            self._pause_reading()
+        elif self not in budget:
+            # At least as much as stays in memory, so that there are not too many files.
+            room = max(self._decoder.wanted_bytes, self._limits.partial_bytes_in_memory)
+            if budget.reserve(self, room, self._room_granted):
+                self._use_room()
+            else:
+                self._waits_for_room = True
+                self._pause_reading()
+
+    def _use_room(self) -> None:
+        """Go on with a frame that room was reserved for, on the disk where it is too large to be kept in memory."""
+        if self._decoder.wanted_bytes > self._limits.partial_bytes_in_memory - self.held_bytes():
+            self._decoder.put_aside(FrameFile(self._frame_directory))
 
     def _room_granted(self) -> None:
         self._waits_for_room = False
+        try:
+            self._use_room()
+        except FrameError as error:
+            self._break_off(error, b"")
+            return
         self._resume_reading()
+
+    def is_behind(self, now: float, frame_seconds: float) -> bool:
+        """Whether a frame that has room reserved comes so slowly that it would not be complete in time."""
+        if self._budget is None or self not in self._budget or self.partial_since == math.inf:
+            return False
+        due = min((now - self.partial_since - _PACE_GRACE_SECONDS) / frame_seconds, 1.0)
+        return self._decoder.pending_bytes < due * self._decoder.wanted_bytes
 
     def pause_writing(self) -> None:
         # A peer that does not read its answers is not served further, or its answers would fill the memory.
@@ -375,6 +406,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._decoder.drop()
         if self._budget is not None:
             self._budget.release(self)
         self._unsent = []
@@ -495,6 +527,10 @@ class Connection(asyncio.BufferedProtocol):
     def _next_opaque(self) -> int:
         self._opaque = (self._opaque + 1) & _OPAQUE_MASK
         return self._opaque
+
+
+def _nothing_held() -> int:
+    return 0
 
 
 def _plain_descriptor(transport: asyncio.Transport) -> int:

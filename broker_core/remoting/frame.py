@@ -20,7 +20,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring as _quote
 from struct import Struct
 from struct import error as StructError  # noqa: N812  the module's own name is lower case
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from broker_core.errors import FrameError
 from broker_core.remoting.codes import MQ_VERSION, LanguageCode, ResponseCode, SerializeType
@@ -189,6 +189,19 @@ def reply_to(  # noqa: PLR0917  as `RemotingCommand.reply`, and on the hot path
     return response
 
 
+class Aside(Protocol):
+    """Keeps the bytes of an incomplete frame elsewhere than in memory; its methods may raise `FrameError`."""
+
+    def append(self, data: bytes | bytearray) -> None:
+        """Keep more bytes."""
+
+    def take(self) -> bytes:
+        """All bytes; nothing is kept any more."""
+
+    def close(self) -> None:
+        """Drop them."""
+
+
 class FrameDecoder:
     """Cuts a byte stream into commands.
 
@@ -201,10 +214,15 @@ class FrameDecoder:
         taken: How many frames ``take`` has taken since whoever feeds set this to 0.
     """
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "taken", "wanted_bytes")
+    __slots__ = (
+        "_aside", "_aside_bytes", "_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "taken",
+        "wanted_bytes",
+    )  # fmt: skip
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
+        self._aside: Aside | None = None
+        self._aside_bytes = 0
         self._frame_bytes_max = frame_bytes_max
         self._header_bytes_max = header_bytes_max
         self._total_bytes_in = 0
@@ -214,7 +232,20 @@ class FrameDecoder:
     @property
     def pending_bytes(self) -> int:
         """Bytes that wait for the next `feed`: of a frame that is not complete, or left over from an abandoned feed."""
-        return len(self._buffer)
+        return len(self._buffer) + self._aside_bytes
+
+    def put_aside(self, aside: Aside) -> None:
+        """Keep the incomplete frame, of which `wanted_bytes` is known, there until its rest has come; `drop` ends it early."""
+        aside.append(self._buffer)
+        self._aside, self._aside_bytes = aside, len(self._buffer)
+        self._buffer = bytearray()
+
+    def drop(self) -> None:
+        """Forget what is incomplete: the stream has ended."""
+        aside, self._aside, self._aside_bytes = self._aside, None, 0
+        if aside is not None:
+            aside.close()
+        self._buffer = bytearray()
 
     def feed(self, data: bytes, take: Take | None = None) -> Generator[RemotingCommand, None, None]:
         """Take the next bytes of the stream and yield each command they complete.
@@ -233,7 +264,14 @@ class FrameDecoder:
         # Whole frames are decoded from the received bytes; only a cut frame goes through the buffer.
         self._total_bytes_in += len(data)
         source: bytes | bytearray = data
-        if self._buffer:
+        if self._aside is not None:
+            self._aside.append(data)
+            self._aside_bytes += len(data)
+            if self._aside_bytes < self.wanted_bytes:
+                return
+            source = self._aside.take()
+            self._aside, self._aside_bytes = None, 0
+        elif self._buffer:
             self._buffer += data
             source = self._buffer if len(self._buffer) < self.wanted_bytes else bytes(self._buffer)
         position, available = 0, len(source)
@@ -258,7 +296,7 @@ class FrameDecoder:
                 position += 4 + total
                 yield command
         finally:
-            self._buffer = bytearray(source[position:]) if position or source is data else self._buffer
+            self._buffer = bytearray(source[position:]) if position or source is not self._buffer else self._buffer
 
     def _long_header_error(self, length: int) -> FrameError:
         text = f"a header of {length:,} bytes is more than the {self._header_bytes_max:,} allowed"

@@ -1,7 +1,7 @@
-"""Memory for large frames that arrive in pieces, shared by all connections of a server.
+"""Room for large frames that arrive in pieces, in memory or on the disk, shared by all connections of a server.
 
 A connection may keep a little of an incomplete frame without asking. For more it reserves room for the whole frame; while none
-is free nothing more is read from it, so that peers that claim large frames and then dawdle cannot fill the memory.
+is free nothing more is read from it, so that peers that claim large frames and then dawdle cannot fill memory and disk.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ class FrameBudget:
     def taken_bytes(self) -> int:
         """What is reserved now."""
         return self._sum
+
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody waits for room."""
+        return bool(self._waiting)
 
     def __contains__(self, owner: Hashable) -> bool:
         return owner in self._taken

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, PortInUseError
@@ -34,6 +35,7 @@ class RemotingServer:
         limits: Bounds of connections.
         tls: What TLS handshakes meet; without it such connections are closed.
         on_connected: Called with each new connection before its first request.
+        frame_directory: Where large frames are kept while they come; see `FrameFile`.
 
     Attributes:
         connections: The open connections.
@@ -49,6 +51,7 @@ class RemotingServer:
         limits: RemotingLimits | None = None,
         tls: TlsServer | None = None,
         on_connected: Callable[[Connection], None] | None = None,
+        frame_directory: Path | None = None,
     ) -> None:
         self._host = host
         self._port = port
@@ -56,6 +59,7 @@ class RemotingServer:
         self._limits = RemotingLimits() if limits is None else limits
         self._budget = FrameBudget(self._limits.partial_bytes_max)
         self._on_connected = on_connected
+        self._frame_directory = frame_directory
         self._tls = tls
         self._server: asyncio.Server | TlsListener | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -125,7 +129,9 @@ class RemotingServer:
         return NetworkError(text, port=self._port, host=self._host)
 
     def _new_connection(self) -> Connection:
-        return Connection(self._handler, self._limits, on_open=self._opened, budget=self._budget)
+        return Connection(
+            self._handler, self._limits, on_open=self._opened, budget=self._budget, frame_directory=self._frame_directory
+        )
 
     def _opened(self, connection: Connection) -> None:
         if len(self.connections) >= self._limits.connections_max:
@@ -154,4 +160,14 @@ class RemotingServer:
             reason = f"a frame that it began did not become complete within {self._limits.frame_ms:,} ms"
             logger.warning("connection of %s is closed: %s", connection.remote_address, reason)
             connection.abort(reason)
+        if self._budget.is_short:
+            self._end_slowest(now)
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)
+
+    def _end_slowest(self, now: float) -> None:
+        """Others wait for the room that large frames take: end those that come too slowly to be complete in time."""
+        frame_seconds = self._limits.frame_ms / 1000
+        for connection in [c for c in self.connections if c.is_behind(now, frame_seconds)]:
+            reason = f"others wait for the room of a large frame that it sends too slowly for {self._limits.frame_ms:,} ms"
+            logger.warning("connection of %s is closed: %s", connection.remote_address, reason)
+            connection.abort(reason)

@@ -64,6 +64,10 @@ class PopHolds:
         self._peers: dict[Peer, int] = {}
         """Bytes that the holds of each connection take."""
 
+    def bytes_of(self, peer: Peer) -> int:
+        """What those of one connection take, more or less."""
+        return self._peers.get(peer, 0)
+
     def __len__(self) -> int:
         return len(self._all)
 

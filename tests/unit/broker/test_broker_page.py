@@ -48,5 +48,6 @@ def test_limits_of_connections():
     assert f"| header | {limits.header_bytes_max >> 10} KiB" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text
     assert f"{limits.partial_bytes_free >> 10} KiB, more while the {limits.partial_bytes_max >> 20} MiB" in text
+    assert f"from {limits.partial_bytes_in_memory >> 10} KiB on" in text
     assert f"does not end it | {limits.frame_ms // 1000} s" in text
     assert f"| silent connection | {limits.idle_ms // 1000} s" in text

@@ -37,19 +37,27 @@ def a_claim_and_little_behind_it():
     return (16 * MIB - 4).to_bytes(4, "big") + (100).to_bytes(4, "big") + bytes(60 * KIB)
 
 
+def a_large_frame_but_for_its_end():
+    return (16 * MIB - 4).to_bytes(4, "big") + (100).to_bytes(4, "big") + bytes(16 * MIB - 9)
+
+
+def held_pulls_and_a_large_frame():
+    return pulls_that_are_held(600) + a_large_frame_but_for_its_end()
+
+
 def pulls_whose_answers_nobody_reads():
     fields = pull_fields(sysFlag=INLINE)
     return b"".join(encode_command(request(Q.PULL_MESSAGE, fields, opaque=number)) for number in range(1_000))
 
 
-def pulls_that_are_held():
+def pulls_that_are_held(count=2_000):
     def pull(number):
         fields = pull_fields(
             offset=MESSAGES, sysFlag=SUSPEND | INLINE, suspendTimeoutMillis=200_000 + number, subVersion=number
         )
         return encode_command(request(Q.PULL_MESSAGE, fields, opaque=100_000 + number))
 
-    return b"".join(pull(number) for number in range(2_000))
+    return b"".join(pull(number) for number in range(count))
 
 
 def own_memory(pid):
@@ -85,7 +93,16 @@ class Flood:
             peer.close()
 
 
-@pytest.mark.parametrize("send", [a_claim_and_little_behind_it, pulls_whose_answers_nobody_reads, pulls_that_are_held])
+@pytest.mark.parametrize(
+    "send",
+    [
+        a_claim_and_little_behind_it,
+        a_large_frame_but_for_its_end,
+        pulls_whose_answers_nobody_reads,
+        pulls_that_are_held,
+        held_pulls_and_a_large_frame,
+    ],
+)
 def test_a_connection_that_means_ill_costs_a_mebibyte_at_most(broker, send):
     async def run():
         honest = await connect(broker.broker)

@@ -216,3 +216,61 @@ def test_a_frame_that_somebody_takes_as_bytes_is_not_decoded():
         assert [command.opaque for command in commands] == [2]
         assert decoder.taken == 2
         assert decoder.pending_bytes == 0
+
+
+class Kept:
+    """Bytes that a decoder puts aside."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.is_closed = False
+
+    def append(self, data: bytes | bytearray) -> None:
+        self.data += bytes(data)
+
+    def take(self) -> bytes:
+        self.is_closed = True
+        return self.data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_a_frame_that_is_put_aside_comes_out_the_same(size):
+    large, small = (RemotingCommand(1, body=bytes(range(256)) * count, opaque=count) for count in (10, 1))
+    stream = b"".join(map(encode_command, (small, large, small, large, small)))
+    decoder, kept, got = FrameDecoder(), [], []
+    for start in range(0, len(stream), size):
+        got += decoder.feed(stream[start : start + size])
+        if decoder.wanted_bytes > 1000 and (not kept or kept[-1].is_closed):
+            kept.append(Kept())
+            decoder.put_aside(kept[-1])
+            assert decoder.pending_bytes == len(kept[-1].data) < decoder.wanted_bytes
+    assert [command.opaque for command in got] == [1, 10, 1, 10, 1]
+    assert [bytes(command.body) for command in got[:2]] == [small.body, large.body]
+    assert len(kept) == 2
+    assert all(one.is_closed for one in kept)
+    assert decoder.pending_bytes == 0
+
+
+def test_what_came_with_the_end_of_a_frame_put_aside_waits_for_who_comes_back_for_it():
+    frames = [encode_command(RemotingCommand(1, body=bytes(100), opaque=number)) for number in range(3)]
+    decoder = FrameDecoder()
+    assert not list(decoder.feed(frames[0][:50]))
+    decoder.put_aside(Kept())
+    feed = decoder.feed(frames[0][50:] + frames[1] + frames[2][:20])
+    assert next(feed).opaque == 0
+    feed.close()
+    assert decoder.pending_bytes == len(frames[1]) + 20
+    assert [command.opaque for command in decoder.feed(frames[2][20:])] == [1, 2]
+
+
+def test_a_stream_that_ends_drops_what_was_put_aside():
+    decoder, kept = FrameDecoder(), Kept()
+    decoder.drop()
+    assert not list(decoder.feed(encode_command(RemotingCommand(1, body=bytes(100)))[:50]))
+    decoder.put_aside(kept)
+    decoder.drop()
+    assert kept.is_closed
+    assert decoder.pending_bytes == 0

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from broker_core.config import RemotingLimits
+from broker_core.errors import FrameError
 from broker_core.remoting.client import connect
 from broker_core.remoting.frame import RemotingCommand, encode_command
 from broker_core.remoting.server import RemotingServer
@@ -29,8 +30,9 @@ def echo(_connection, command):
     return command.reply(body=command.body)
 
 
-def buffered(connection):
-    return connection._decoder.pending_bytes
+def in_memory(connection):
+    """Bytes of an incomplete frame that a connection keeps in memory."""
+    return len(connection._decoder._buffer)
 
 
 def test_a_header_that_is_too_large_ends_the_connection_before_it_has_come(caplog):
@@ -54,7 +56,8 @@ def test_peers_that_claim_large_frames_and_dawdle_share_a_bound():
             for _, writer in peers:
                 writer.write(frame[:-1])
             await eventually(lambda: sum(connection._waits_for_room for connection in server.connections) == 37)
-            assert sum(map(buffered, server.connections)) <= 16 * MIB + 40 * MIB
+            # Those that have room keep their frames on the disk, the others two reads each.
+            assert all(in_memory(connection) <= 128 * KIB for connection in server.connections)
             honest = await connect(server.address)
             small = await honest.request(RemotingCommand(1, body=b"small"))
             assert bytes(small.body) == b"small"
@@ -129,3 +132,110 @@ def test_a_peer_that_does_not_read_is_not_blamed_for_a_frame_that_is_not_read():
             raw.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("piece_bytes", [KIB, 64 * KIB, MIB])
+def test_a_large_frame_that_comes_slowly_is_in_memory_only_when_it_is_whole(piece_bytes):
+    """A drip of 16 MiB: the bytes that the process itself counts, at every step."""
+    body = bytes(range(256)) * (16 * 1024 * 4 - 1)
+    frame = encode_command(RemotingCommand(1, body=body))
+
+    async def run():
+        got = []
+
+        def take(_connection, command):
+            got.append(bytes(command.body))
+            return command.reply()
+
+        async with serving(take) as server:
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            await eventually(lambda: server.connections, 60)
+            (connection,) = server.connections
+            first = min(len(frame) // 2, 8 * piece_bytes)
+            for start in range(0, first, piece_bytes):
+                end = min(start + piece_bytes, first)
+                writer.write(frame[start:end])
+                await eventually(lambda end=end: connection.bytes_in == end, 60)
+                assert in_memory(connection) <= 128 * KIB
+            writer.write(frame[first:-1])
+            await eventually(lambda: connection.bytes_in == len(frame) - 1, 60)
+            assert in_memory(connection) == 0
+            assert connection._decoder.pending_bytes == len(frame) - 1
+            writer.write(frame[-1:])
+            await eventually(lambda: got, 60)
+            assert got == [body]
+            assert connection._decoder.pending_bytes == 0
+            assert server._budget.taken_bytes == 0
+            writer.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("held", "wanted", "is_aside"), [(0, 400, False), (0, 600, True), (300, 400, True), (300, 200, False)])
+def test_what_is_held_for_a_connection_counts_against_its_frame(held, wanted, is_aside):
+    async def run():
+        async with serving(echo) as server:
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            await eventually(lambda: server.connections, 60)
+            (connection,) = server.connections
+            connection.held_bytes = lambda: held * KIB
+            frame = encode_command(RemotingCommand(1, body=bytes(wanted * KIB)))
+            writer.write(frame[:-1])
+            await eventually(lambda: connection.bytes_in == len(frame) - 1, 60)
+            assert in_memory(connection) == (0 if is_aside else len(frame) - 1)
+            writer.write(frame[-1:])
+            await eventually(lambda: connection.requests_in == 1, 60)
+            writer.close()
+
+    asyncio.run(run())
+
+
+def test_who_is_too_slow_gives_way_when_others_wait_and_only_then(caplog):
+    async def run():
+        async with serving(echo, partial_bytes_max=8 * MIB, frame_ms=30_000) as server:
+            peers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+            await eventually(lambda: len(server.connections) == 2, 60)
+            for _, writer in peers:
+                writer.write(encode_command(RemotingCommand(1, body=bytes(4_000_000)))[:2_000_000])
+            await eventually(lambda: all(c._decoder.pending_bytes == 2_000_000 for c in server.connections), 60)
+            slow, fast = server.connections
+            slow.partial_since -= 20
+            fast.partial_since -= 10
+            server._close_idle()
+            assert not slow.is_closed
+            honest = await connect(server.address)
+            large = honest.request(RemotingCommand(1, body=bytes(2 * MIB)), 60_000)
+            await eventually(lambda: server._budget.is_short, 60)
+            server._close_idle()
+            assert len((await large).body) == 2 * MIB
+            assert (slow.is_closed, fast.is_closed) == (True, False)
+            honest.close()
+            for _, writer in peers:
+                writer.transport.abort()
+
+    asyncio.run(run())
+    assert "it sends too slowly for 30,000 ms" in caplog.text
+
+
+def test_a_disk_that_is_full_ends_the_connection_with_the_reason(caplog, monkeypatch):
+    def refuse(_directory):
+        raise FrameError("a large frame cannot be kept")
+
+    monkeypatch.setattr("broker_core.remoting.connection.FrameFile", refuse)
+
+    async def run():
+        async with serving(echo, partial_bytes_max=4 * MIB) as server:
+            holder, waiter = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+            holder[1].write(encode_command(RemotingCommand(1, body=bytes(500 * KIB)))[: 400 * KIB])
+            await eventually(lambda: server._budget.taken_bytes, 60)
+            waiter[1].write(encode_command(RemotingCommand(1, body=bytes(4 * MIB)))[:MIB])
+            await eventually(lambda: server._budget.is_short, 60)
+            holder[1].transport.abort()
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(waiter[0].read(), 60) == b""
+            await eventually(lambda: not server.connections, 60)
+            assert server._budget.taken_bytes == 0
+            waiter[1].transport.abort()
+
+    asyncio.run(run())
+    assert "a large frame cannot be kept" in caplog.text
