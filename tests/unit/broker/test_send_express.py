@@ -63,6 +63,20 @@ def frame_of(
     )  # fmt: skip
 
 
+JSON, BINARY = SerializeType.JSON, SerializeType.ROCKETMQ
+both = pytest.mark.parametrize("kind", [BINARY, JSON], ids=["binary", "json"])
+
+
+def json_frame(header: bytes, body: bytes = b"body") -> bytes:
+    return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body
+
+
+def json_header() -> bytes:
+    """That of a plain send; what encodes it writes the same bytes as Java (see the golden frames)."""
+    frame = frame_of(serialize_type=JSON)
+    return frame[8 : 8 + struct.unpack_from(">I", frame, 4)[0]]
+
+
 def serve(bench, peer: FramePeer, frame: bytes) -> bool:
     return bench.dispatcher.express.serve(peer, frame, 0, len(frame) - 4)
 
@@ -85,27 +99,30 @@ def logs(bench) -> bytes:
     return bytes(found)
 
 
-def test_a_plain_send_is_stored_and_answered(bench):
+@both
+def test_a_plain_send_is_stored_and_answered(bench, kind):
     peer = FramePeer()
-    assert serve(with_topic(bench), peer, frame_of(opaque=99, e="3"))
+    assert serve(with_topic(bench), peer, frame_of(opaque=99, e="3", serialize_type=kind))
     answer = decode(peer.frames[0])
-    assert (answer.code, answer.opaque, answer.flag, answer.serialize_type) == (R.SUCCESS, 99, 1, SerializeType.ROCKETMQ)
+    assert (answer.code, answer.opaque, answer.flag, answer.serialize_type) == (R.SUCCESS, 99, 1, kind)
     assert (answer.ext_fields["queueId"], answer.ext_fields["queueOffset"]) == ("3", "0")
     message = decode_record(bench.state.store.record_at(int(answer.ext_fields["msgId"][16:], 16)))
     assert (message.topic, message.queue_id, message.body, message.born_timestamp_ms) == ("T", 3, b"body", 1_699_999_999_000)
     assert message.properties == {"UNIQ_KEY": "C0A800000007", "KEYS": "k", "TAGS": "a", "CLUSTER": "DefaultCluster"}
     assert str(message.born_host) == peer.remote_address
-    assert (peer.version, peer.serialize_type, peer.language) == (VERSION_4, SerializeType.ROCKETMQ, LanguageCode.JAVA)
+    assert (peer.version, peer.serialize_type, peer.language) == (VERSION_4, kind, LanguageCode.JAVA)
     assert bench.state.counters.topics["T"].put_messages == 2
 
 
-def test_answers_are_right_whatever_the_digits_of_the_offset(bench):
+@both
+def test_answers_are_right_whatever_the_digits_of_the_offset(bench, kind):
     peer = FramePeer()
     with_topic(bench)
-    for _ in range(120):
-        assert serve(bench, peer, frame_of())
+    for number in range(120):
+        assert serve(bench, peer, frame_of(serialize_type=kind, opaque=number * 1000))
     answers = [decode(frame) for frame in peer.frames]
     assert [answer.ext_fields["queueOffset"] for answer in answers] == [str(offset) for offset in range(1, 121)]
+    assert [answer.opaque for answer in answers] == [number * 1000 for number in range(120)]
     assert len({answer.ext_fields["msgId"] for answer in answers}) == 120
 
 
@@ -165,9 +182,10 @@ def check_alike(short, long, frame: bytes) -> bool:
     return taken
 
 
-@pytest.fixture
-def two(tmp_path):
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
     """Two brokers with the same topic: one for the short way, one for the long."""
+    tmp_path = tmp_path_factory.mktemp("two")
     with broker_bench(tmp_path / "short") as short, broker_bench(tmp_path / "long") as long:
         yield with_topic(short), with_topic(long)
 
@@ -180,24 +198,100 @@ def test_no_send_is_served_otherwise_than_the_long_way(two):
     def check(send) -> None:
         check_alike(short, long, frame_of(**send))
         assert check_alike(short, long, frame_of())
+        assert check_alike(short, long, frame_of(serialize_type=JSON))
 
     check()
     assert logs(short) == logs(long)
 
 
-def test_nor_is_one_that_was_damaged(two):
+@both
+def test_nor_is_one_that_was_damaged(two, kind):
     short, long = two
+    whole = frame_of(serialize_type=kind)
 
     @settings(deadline=None)
-    @given(st.lists(st.tuples(st.integers(4, len(frame_of()) - 1), st.integers(0, 255)), min_size=1, max_size=3))
+    @given(st.lists(st.tuples(st.integers(4, len(whole) - 1), st.integers(0, 255)), min_size=1, max_size=3))
     def check(changes) -> None:
-        frame = bytearray(frame_of())
+        frame = bytearray(whole)
         for position, value in changes:
             frame[position] = value
         check_alike(short, long, bytes(frame))
 
     check()
     assert logs(short) == logs(long)
+
+
+PIECES = [
+    b'"', b"\\", b'\\"', b"\\u0001", b"\\u0002", b"\\u0003", b"\\\\u0001", b"\\n", b"\x01", b"{", b"}", b",", b":", b" ", b"0",
+    b"-1", b"1.0", b"null", b"true", b'"opaque":1,', b'"opaque":"7",', b'"code":10,', b'"flag":2,', b'"g":"',
+    b'"g":"1699999999000",', b'"i":"x",', b'"l":"1",', b'"m":"true",', b'"a":"PG",', b'"extFields":{"b":"Other"},',
+    b'"remark":"r",', b'"remark":null,', b'"version":500,', b'"language":"GO",', b"\xc3\xa4", b"\xff",
+]  # fmt: skip
+
+
+def test_nor_is_one_whose_json_says_more_or_less_or_twice(two):
+    short, long = two
+    header = json_header()
+    places = [number for number in range(len(header) + 1) if header[number - 1 : number] in b'",:{}\\']
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(st.tuples(st.sampled_from(places), st.sampled_from(PIECES), st.integers(0, 12)), min_size=1, max_size=2))
+    def check(changes) -> None:
+        changed = header
+        for place, piece, cut in changes:
+            changed = changed[:place] + piece + changed[place + cut :]
+        check_alike(short, long, json_frame(changed))
+
+    check()
+    assert logs(short) == logs(long)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_taken"),
+    [
+        (b'"opaque":7', b'"opaque":2147483647', True),
+        (b'"opaque":7', b'"opaque":2147483648', False),
+        (b'"opaque":7', b'"opaque":07', False),
+        (b'"opaque":7', b'"opaque":-7', False),
+        (b'"opaque":7', b'"opaque":"7"', False),
+        (b'"opaque":7', b'"opaque": 7', False),
+        (b'"serializeTypeCurrentRPC":"JSON",', b"", True),
+        (b'"language":"JAVA"', b'"language":"JAVA","language":"GO"', False),
+        (b'"language":"JAVA"', b'"language":"?"', True),
+        (b'"flag":0', b'"flag":0,"code":10', False),
+        (b'"flag":0', b'"flag":false', False),
+        (b'"flag":0', b'"flag":0,"opaque":8', False),
+        (b'"version":401', b'"version":402', True),
+        (b'"version":401', b'"version":499', False),
+        (b'"version":401', b'"version":"401"', True),
+        (b'"version":401', b'"version":401 ', True),
+        (b'"a":"PG"', b'"a": "PG"', True),
+        (b'"a":"PG"', b'"a":"P\\"g\\":\\"G"', True),
+        (b'"a":"PG"', b'"a":7', False),
+        (b'"b":"T"', b'"b":"T","b":"T"', False),
+        (b'"e":"0"', b'"e":"\\u0030"', True),
+        (b'"j":"0"', b'"j":"0","g":"1699999999001"', False),
+        (b'"j":"0"', b'"j":0', False),
+        (b'KEYS\\u0001k', b'KEYS\\u0001k\\\\', False),
+        (b'KEYS\\u0001k', b'KEYS\\u0001\\"k', False),
+        (b'KEYS\\u0001k', b'KEYS\\u0001\\u0041', False),
+    ],
+)  # fmt: skip
+def test_json_of_other_writers_goes_the_short_way_where_it_means_the_same(two, old, new, is_taken):
+    header = json_header()
+    assert header.count(old) == 1
+    short, long = two
+    for _ in range(2):
+        assert check_alike(short, long, json_frame(header.replace(old, new))) == is_taken
+    assert logs(short) == logs(long)
+
+
+def test_a_header_made_to_be_looked_at_for_long_is_looked_at_once(bench):
+    express = with_topic(bench).dispatcher.express
+    for filler in (b'"opaque":1,' * 6_000, b"\\u0001a" * 9_000, b"a" * 65_000):
+        for header in (json_header().replace(b'"flag":0', filler + b"\x00"), json_header().replace(b"KEYS", filler + b"\x00")):
+            frame = json_frame(header)
+            assert not express.serve(FramePeer(), frame, 0, len(frame) - 4)
 
 
 @pytest.mark.parametrize("size", range(4, 29))
@@ -250,6 +344,9 @@ def test_what_was_remembered_is_bounded(bench, monkeypatch):
         assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
         assert len(express._lanes) <= 8
         assert len(express._ends) <= 8
+        assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
+        assert len(express._json_ends) <= 8
+    assert not serve(bench, FramePeer(), frame_of(k="P" * 2000, serialize_type=JSON))
     assert not serve(bench, FramePeer(), frame_of(a="P" * 2000))
 
 
@@ -264,13 +361,14 @@ class DurableByHand:
 
 
 @pytest.mark.parametrize(
-    ("durable", "refusal", "code"),
-    [(True, "", R.SUCCESS), (False, "", R.FLUSH_DISK_TIMEOUT), (False, "broken", R.SERVICE_NOT_AVAILABLE)],
+    "outcome", [(True, "", R.SUCCESS), (False, "", R.FLUSH_DISK_TIMEOUT), (False, "broken", R.SERVICE_NOT_AVAILABLE)]
 )
-def test_with_sync_flush_the_answer_waits_for_the_disk(bench, monkeypatch, durable, refusal, code):
+@both
+def test_with_sync_flush_the_answer_waits_for_the_disk(bench, monkeypatch, outcome, kind):
+    durable, refusal, code = outcome
     by_hand, peer = DurableByHand(), FramePeer()
     express = SendExpress(with_topic(bench).state, by_hand, bench.dispatcher.send)
-    frame = frame_of(opaque=31)
+    frame = frame_of(opaque=31, serialize_type=kind)
     assert express.serve(peer, frame, 0, len(frame) - 4)
     assert peer.frames == []
     ((end, answer),) = by_hand.waiting
