@@ -3,10 +3,10 @@
 A send of code 310 of a client before 5.0, with a binary header or one in JSON, whose fields stand in the order in which Java
 writes them; `broker_core.broker.send_lanes` draws both.
 
-What a producer says before its time and behind its properties is alike in all its sends to a queue. It is read and checked once
-and found again by its bytes. Properties stay bytes. Whatever else a request has, is or needs (delays, transactions, other
-flags, topics to be made, refusals of any kind) is left to `SendProcessor`, which knows all rules; a send that goes this way is stored
-and answered with the same bytes there. It takes 11 µs of a processor (JSON: 14), there 20 (30).
+What a producer says before its time and behind its properties is alike in all its sends to a queue. It is read and checked
+once and found again by its bytes. Properties stay bytes. Whatever else a request has, is or needs (delays, transactions, other
+flags, topics to be made, refusals of any kind) is left to `SendProcessor`, which knows all rules; a send that goes this way is
+stored and answered with the same bytes there. It takes 11 µs of a processor (JSON: 14), there 20 (25).
 
 Source: spec remoting §1.2, §1.3, §2.2.1, broker §2.8.
 """

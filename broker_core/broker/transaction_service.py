@@ -24,6 +24,7 @@ from itertools import islice
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.early_ends import EarlyEnds
 from broker_core.broker.peer import Peer
 from broker_core.broker.put_rewrites import Draft, to_internal_queue
 from broker_core.broker.state import BrokerState
@@ -57,8 +58,6 @@ ASK_TRIES = 3
 SLICES_AT_ONCE = 16
 """Of loading, within the start: 10 ms, and all there is in most stores."""
 ENDS_A_SLICE = 16
-EARLY_ENDS_MAX = 10_000
-"""Decisions that wait while the queues are read; a producer whose decision is not taken is asked later."""
 BROKER_ID_MASTER = 0
 
 
@@ -107,8 +106,7 @@ class TransactionService:
         self._durable: DurableAnswers | None = None
         self._task: asyncio.Task[None] | None = None
         self._progress = DurableProgress()
-        self._early_ends: list[tuple[Peer, RemotingCommand, EndRequest]] = []
-        """Decisions that came before it was known what is undecided."""
+        self._early_ends = EarlyEnds()
         state.store.add_arrival_listener(self.engine.arrived, (HALF_TOPIC, OP_TOPIC))
         dispatcher.rewrites.half = self._place_half
         dispatcher.extend(
@@ -168,7 +166,7 @@ class TransactionService:
                 logger.exception("the undecided transactions were not read; it is tried again in %d ms", TICK_MS)
                 await asyncio.sleep(TICK_MS / 1000)
                 loading = self._loading()
-        for number, (peer, command, request) in enumerate(self._early_ends, 1):
+        for number, (peer, command, request) in enumerate(self._early_ends.take(), 1):
             try:
                 answer = self._ended(peer, command, request)
             except OrbitError as error:
@@ -178,7 +176,6 @@ class TransactionService:
                 peer.send(answer)
             if number % ENDS_A_SLICE == 0:
                 await asyncio.sleep(0)
-        self._early_ends.clear()
 
     async def _run(self, loading: Iterator[None]) -> None:
         await self._load(loading)
@@ -269,11 +266,10 @@ class TransactionService:
         )
         if self.engine.is_loaded or request.decision is Decision.UNKNOWN:
             return self._ended(peer, command, request)
-        if len(self._early_ends) >= EARLY_ENDS_MAX:
-            remark = f"{self._reading}; {EARLY_ENDS_MAX:,} decisions wait for that already, this one is asked for later"
-            return command.reply(ResponseCode.SYSTEM_BUSY, remark)
-        self._early_ends.append((peer, command, request))
-        return None
+        if self._early_ends.keep(peer, command, request):
+            return None
+        remark = f"{self._reading}; too many decisions wait for that already, this one is asked for later"
+        return command.reply(ResponseCode.SYSTEM_BUSY, remark)
 
     @property
     def _reading(self) -> str:

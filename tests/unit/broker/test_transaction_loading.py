@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker_core.broker import transaction_service
+from broker_core.broker import early_ends, transaction_service
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.errors import RequestRefusedError, StoreError
 from broker_core.message.record import decode_record
@@ -101,7 +101,7 @@ def half_fields():
 
 
 def test_too_many_decisions_meanwhile_are_refused_and_asked_for_later(tmp_path, halves, monkeypatch):
-    monkeypatch.setattr(transaction_service, "EARLY_ENDS_MAX", 2)
+    monkeypatch.setattr(early_ends, "ENDS_MAX", 2)
 
     async def run():
         peer = RecordingPeer()
