@@ -69,8 +69,12 @@ class KernelSync:
         self._system_call.argtypes = [ctypes.c_long] * 7
         self._params = ctypes.create_string_buffer(_PARAMS.size)
         self._ring = self._call(_SETUP, _ENTRIES, ctypes.addressof(self._params))
-        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.is_under_way = False
+        try:
+            self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        except OSError:
+            os.close(self._ring)
+            raise
         try:
             self._map()
             wanted = ctypes.c_int(self.descriptor)

@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import select
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +75,14 @@ def test_a_system_without_it_says_so(monkeypatch):
     monkeypatch.setattr("broker_core.store.kernel_sync._SETUP", 9_999)
     with pytest.raises(OSError, match=os.strerror(errno.ENOSYS)):
         KernelSync()
+
+
+def test_without_a_descriptor_for_its_end_nothing_stays_open(kernel, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    before = sorted(Path("/proc/self/fd").iterdir())
+    monkeypatch.setattr(os, "eventfd", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+        KernelSync()
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
