@@ -11,6 +11,7 @@ classes (``main.py report --prepare`` before), warm a second query in a session 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -77,7 +78,7 @@ def scaling(counts: list[int]) -> None:
                 f"{count:>10,} messages, {store_bytes / 2**20:6,.0f} MiB: {seconds:6.1f} s in all, {read:6.1f} s reading "
                 f"({count / read:,.0f} messages/s), {largest / 2**20:6,.0f} MiB of memory"
             )
-            subprocess.run(["rm", "-rf", str(store)], check=True)
+            shutil.rmtree(store)
 
 
 def click(count: int) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from broker_core.errors import OrbitError
+from broker_core.errors import OrbitError, UsageError
+from broker_core.message.model import HostAddress
 from broker_core.remoting.codes import LanguageCode, SerializeType
 from broker_core.remoting.frame import RemotingCommand
+
+logger = logging.getLogger(__name__)
 
 
 class Peer(Protocol):
@@ -34,3 +38,12 @@ class Peer(Protocol):
         """Send a request; ``answered`` is called with its response, or with why there is none."""
 
     def __hash__(self) -> int: ...
+
+
+def host_of(peer: Peer) -> HostAddress:
+    """Address of a client, as records hold it; ``0.0.0.0:0`` where it has none of IP."""
+    try:
+        return HostAddress.parse(peer.remote_address)
+    except UsageError:
+        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", peer.remote_address)
+        return HostAddress(bytes(4), 0)

@@ -5,7 +5,6 @@ Delayed and half messages are stored elsewhere first; `broker_core.broker.put_re
 
 from __future__ import annotations
 
-import logging
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -16,13 +15,13 @@ from typing import NamedTuple
 
 from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
-from broker_core.broker.peer import Peer
+from broker_core.broker.peer import Peer, host_of
 from broker_core.broker.put_rewrites import TIMER_PROPERTIES, Draft, PutRewrites
 from broker_core.broker.send_flow import Defer, SendFlow
 from broker_core.broker.send_header import SendHeader, parse_send_header
 from broker_core.broker.state import BrokerState
 from broker_core.config import BrokerConfig
-from broker_core.errors import CodecError, RequestRefusedError, UsageError
+from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.message import properties as props
 from broker_core.message.batch import decode_batch
 from broker_core.message.message_id import offset_message_id
@@ -34,8 +33,6 @@ from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.schedule.timer.recall_handle import recall_fields
 from broker_core.store.results import PutResult, PutStatus
-
-logger = logging.getLogger(__name__)
 
 _NOT_STORED = re.compile(rf"(?:^|\x02)(?:{props.WAIT}|{props.CLUSTER})\x01[^\x02]*")
 OWN_BITS = HOST_V6_MASK | NEED_UNWRAP | INNER_BATCH
@@ -280,7 +277,7 @@ class SendProcessor:
         """Address of a client, as records hold it."""
         found = self._born_hosts.get(peer)
         if found is None:
-            found = self._born_hosts[peer] = _host_of(peer)
+            found = self._born_hosts[peer] = host_of(peer)
         return found
 
     def store(
@@ -389,11 +386,3 @@ def _check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...]
         if wrong is not None:
             remark = f"a batch may hold plain messages only; member {number} has {wrong}={found[wrong]}"
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
-
-
-def _host_of(peer: Peer) -> HostAddress:
-    try:
-        return HostAddress.parse(peer.remote_address)
-    except UsageError:
-        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", peer.remote_address)
-        return HostAddress(bytes(4), 0)

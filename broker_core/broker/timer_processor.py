@@ -12,10 +12,10 @@ from typing import Any
 from broker_core.broker.action_journal import ActionJournal
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.dispatcher import Dispatcher
-from broker_core.broker.peer import Peer
+from broker_core.broker.peer import Peer, host_of
 from broker_core.broker.put_rewrites import Draft, to_internal_queue
 from broker_core.broker.state import BrokerState
-from broker_core.errors import RequestRefusedError, UsageError
+from broker_core.errors import RequestRefusedError
 from broker_core.message import properties as props
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.nameserver.registration import PERM_WRITE, TopicConfig
@@ -187,7 +187,7 @@ class Timers:
         fields = command.ext_fields or {}
         try:
             handle = self._checked(fields.get("topic", ""), fields.get("recallHandle", ""))
-            result = self.cancel(handle, born_host=_host_of(peer), producer_group=fields.get("producerGroup", ""))
+            result = self.cancel(handle, born_host=host_of(peer), producer_group=fields.get("producerGroup", ""))
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message, {props.MESSAGE_REGION: self._state.config.region_id})
         if result.status is not PutStatus.PUT_OK:
@@ -250,10 +250,3 @@ class Timers:
         if result.status is PutStatus.PUT_OK:
             self._state.counters.put(placed.topic, 1, result.wrote_bytes)
         return result
-
-
-def _host_of(peer: Peer) -> HostAddress:
-    try:
-        return HostAddress.parse(peer.remote_address)
-    except UsageError:
-        return HostAddress(bytes(4), 0)
