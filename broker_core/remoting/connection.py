@@ -349,17 +349,21 @@ class Connection(asyncio.BufferedProtocol):
         if pending <= self._limits.partial_bytes_free:
             budget.release(self)
         elif self not in budget:
-            # At least as much as stays in memory, so that there are not too many files.
-            room = max(self._decoder.wanted_bytes, self._limits.partial_bytes_in_memory)
-            if budget.reserve(self, room, self._room_granted):
+            # On the disk a frame takes as much as the largest in memory, at least: so there are not too many files.
+            least = self._limits.partial_bytes_in_memory if self._is_for_disk() else 0
+            if budget.reserve(self, max(self._decoder.wanted_bytes, least), self._room_granted):
                 self._use_room()
             else:
                 self._waits_for_room = True
                 self._pause_reading()
 
+    def _is_for_disk(self) -> bool:
+        """Whether the incomplete frame is too large to be kept in memory, beside what is held there for this connection."""
+        return self._decoder.wanted_bytes > self._limits.partial_bytes_in_memory - self.held_bytes()
+
     def _use_room(self) -> None:
-        """Go on with a frame that room was reserved for, on the disk where it is too large to be kept in memory."""
-        if self._decoder.wanted_bytes > self._limits.partial_bytes_in_memory - self.held_bytes():
+        """Go on with a frame that room was reserved for."""
+        if self._is_for_disk():
             self._decoder.put_aside(FrameFile(self._frame_directory))
 
     def _room_granted(self) -> None:
