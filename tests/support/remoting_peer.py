@@ -265,7 +265,7 @@ async def eventually_answers(question: Callable[[], Awaitable[object]], seconds:
         await asyncio.sleep(0.02)
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until ``condition`` holds; fails after ``seconds``."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
