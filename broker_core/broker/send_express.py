@@ -14,10 +14,11 @@ Source: spec remoting §1.2, §1.3, §2.2.1, broker §2.8.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
@@ -28,6 +29,7 @@ from broker_core.broker.send_lanes import (
     BinaryLane,
     JsonEnd,
     JsonLane,
+    Lane,
     PlainFields,
     is_plain_end_of_binary,
     plain_end_of_json,
@@ -71,7 +73,7 @@ _UNUSUAL = (*(mark.encode() for mark in REWRITE_MARKS), b"WAIT\x01", b"CLUSTER\x
 _PUT_OK = PutStatus.PUT_OK
 _UNUSUAL_TOPICS = (names.RETRY_PREFIX, names.LMQ_PREFIX, names.SYSTEM_PREFIX)
 
-_Lane = BinaryLane | JsonLane
+_AnyLane = TypeVar("_AnyLane", BinaryLane, JsonLane)
 
 
 class ExpressPeer(Peer, Protocol):
@@ -97,8 +99,9 @@ class SendExpress:
         self._store_host = state.store_host
         self._durable = durable
         self._send = send
-        self._lanes: dict[bytes, _Lane | None] = {}
-        """By the bytes before the time; None for what does not go this way."""
+        self._lanes: dict[bytes, BinaryLane | None] = {}
+        """By the fields before the time; None for what does not go this way."""
+        self._json_lanes: dict[bytes, JsonLane | None] = {}
         self._ends: dict[bytes, bool] = {}
         """Binary fields behind the properties, and whether such sends go this way."""
         self._json_ends: dict[tuple[bytes, bytes], JsonEnd | None] = {}
@@ -139,10 +142,11 @@ class SendExpress:
         if properties_end > end:
             return False
         alike, behind = source[first:time_at], source[properties_end:end]
-        lane = self._lanes.get(alike) or self._new_lane(alike, BinaryLane)
+        lane = self._lanes.get(alike) or self._new_lane(self._lanes, alike, plain_start_of_binary, BinaryLane)
         if lane is None or not (self._ends.get(behind) or self._is_plain_end(behind)):
             return False
-        if not self._is_open(lane, alike):
+        if not self._is_open(lane):
+            del self._lanes[alike]
             return False
         at = position + OPAQUE_POSITION
         opaque, time = source[at : at + OPAQUE_BYTES], source[time_at + len(_TIME) : flag_at]
@@ -166,9 +170,12 @@ class SendExpress:
             return False
         time, properties, middle, opaque, last = rest.groups()
         alike = source[first:time_at]
-        lane = self._lanes.get(alike) or self._new_lane(alike, JsonLane)
+        lane = self._json_lanes.get(alike) or self._new_lane(self._json_lanes, alike, plain_start_of_json, JsonLane)
         told = self._json_ends.get((middle, last)) or self._json_end(middle, last)
-        if lane is None or told is None or int(opaque) > INT32_MAX or not self._is_open(lane, alike):
+        if lane is None or told is None or int(opaque) > INT32_MAX:
+            return False
+        if not self._is_open(lane):
+            del self._json_lanes[alike]
             return False
         text = properties.replace(b"\\u0001", b"\1").replace(b"\\u0002", b"\2")
         if b"\\" in text:
@@ -178,16 +185,19 @@ class SendExpress:
             peer.version, peer.serialize_type, peer.language = told.version, SerializeType.JSON, told.language
         return answered
 
-    def _is_open(self, lane: _Lane, alike: bytes) -> bool:
-        """Whether its topic is as it was, and may be sent to; else the lane is given up."""
-        topic = lane.topic
-        if self._topics.get(topic.name) is topic and self._send.is_writable:
-            return True
-        del self._lanes[alike]
-        return False
+    def _is_open(self, lane: Lane) -> bool:
+        """Whether its topic is as it was, and may be sent to."""
+        return self._topics.get(lane.topic.name) is lane.topic and self._send.is_writable
 
     def _put(  # noqa: PLR0917  the hot path names no arguments
-        self, peer: ExpressPeer, lane: _Lane, started: float, time: bytes, text: bytes, body: bytes, opaque: bytes
+        self,
+        peer: ExpressPeer,
+        lane: BinaryLane | JsonLane,
+        started: float,
+        time: bytes,
+        text: bytes,
+        body: bytes,
+        opaque: bytes,
     ) -> bool:
         """Store and answer; False when nothing was stored."""
         properties = self._stored_properties(text)
@@ -237,15 +247,21 @@ class SendExpress:
         own = self._send.own_properties_bytes
         return b"%b\x02%b" % (text, own) if text else own
 
-    def _new_lane(self, alike: bytes, kind: type[BinaryLane | JsonLane]) -> _Lane | None:
+    def _new_lane(
+        self,
+        lanes: dict[bytes, _AnyLane | None],
+        alike: bytes,
+        read: Callable[[bytes], PlainFields | None],
+        kind: type[_AnyLane],
+    ) -> _AnyLane | None:
         """Lane of a send whose start is met for the first time, or does not go this way."""
-        if alike in self._lanes or len(alike) > _ALIKE_BYTES_MAX:
+        if alike in lanes or len(alike) > _ALIKE_BYTES_MAX:
             return None
-        if len(self._lanes) >= _KNOWN_MAX:
-            self._lanes.clear()
-        fields: PlainFields | None = plain_start_of_json(alike) if kind is JsonLane else plain_start_of_binary(alike)
+        if len(lanes) >= _KNOWN_MAX:
+            lanes.clear()
+        fields = read(alike)
         if fields is None:
-            self._lanes[alike] = None
+            lanes[alike] = None
             return None
         name, queue_id, sys_flag = fields
         topic = self._topics.get(name)
@@ -253,7 +269,7 @@ class SendExpress:
             return None  # not kept: topics come, and grow
         if name in names.NOT_SENDABLE_TOPICS or name.startswith(_UNUSUAL_TOPICS):
             return None
-        lane = self._lanes[alike] = kind(topic, queue_id, sys_flag, self._send)
+        lane = lanes[alike] = kind(topic, queue_id, sys_flag, self._send)
         return lane
 
     def _is_plain_end(self, behind: bytes) -> bool:

@@ -73,11 +73,8 @@ class _Samples:
                 since = _NOTHING  # it came later, or went and came again
                 break
             since = known
-        total, times, elapsed_ms = (
-            current[index] - since[index],
-            current[2] - since[2],
-            max(now_ms - since_ms, _RATE_OVER_MS_MIN),
-        )
+        total, times = current[index] - since[index], current[2] - since[2]
+        elapsed_ms = max(now_ms - since_ms, _RATE_OVER_MS_MIN)
         return Window(total, total * 1000 / elapsed_ms, total / times if times else 0.0)
 
 

@@ -286,6 +286,17 @@ def test_json_of_other_writers_goes_the_short_way_where_it_means_the_same(two, o
     assert logs(short) == logs(long)
 
 
+def test_the_start_of_a_json_header_means_nothing_in_a_binary_one(two):
+    short, long = two
+    header = json_header()
+    assert check_alike(short, long, json_frame(header))
+    start, whole = header[: header.index(b'"g":"')], frame_of()
+    rest = whole[whole.index(b"\0\1g\0\0\0\x0d") :]
+    fields = start + rest[: -len(b"body")]
+    mixed = struct.pack(">II", len(fields) + 21 + 4 + 4, 1 << 24 | len(fields) + 21) + whole[8 : 8 + 17]
+    assert not check_alike(short, long, mixed + struct.pack(">I", len(fields)) + fields + b"body")
+
+
 def test_a_header_made_to_be_looked_at_for_long_is_looked_at_once(bench):
     express = with_topic(bench).dispatcher.express
     for filler in (b'"opaque":1,' * 6_000, b"\\u0001a" * 9_000, b"a" * 65_000):
@@ -346,6 +357,7 @@ def test_what_was_remembered_is_bounded(bench, monkeypatch):
         assert len(express._ends) <= 8
         assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
         assert len(express._json_ends) <= 8
+        assert len(express._json_lanes) <= 8
     assert not serve(bench, FramePeer(), frame_of(k="P" * 2000, serialize_type=JSON))
     assert not serve(bench, FramePeer(), frame_of(a="P" * 2000))
 
