@@ -259,7 +259,7 @@ class RemotingLimits:
 
     A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_in_memory``, less what is held
     for it, and a read of 64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory),
-    the pulls that are held for it (512 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger
+    the pulls that are held for it (384 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger
     frames are kept on the disk until they are complete, and share ``partial_bytes_max`` with all others on their way.
 
     Attributes:

@@ -17,7 +17,7 @@ HOLDS_MAX = 100_000
 HELD_BYTES = 768
 """What one held pull takes, its entry in the tables and its part of the terms included; measured 270 to 770."""
 
-HELD_BYTES_PER_PEER_MAX = 512 * 1024
+HELD_BYTES_PER_PEER_MAX = 384 * 1024
 """Bound on what the held pulls of one connection take: with its buffers it stays below a mebibyte."""
 
 
