@@ -7,7 +7,6 @@ out of account, then the older one or the whole log serves (Source: spec kafka Â
 from __future__ import annotations
 
 import logging
-import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from broker_core.atomic.model import OffsetKey, OpenQueue, PendingOffset, QueueK
 from broker_core.atomic.sequences import QueueSequences, StoredBatch, Window
 from broker_core.atomic.state import AtomicState
 from broker_core.errors import CodecError
+from broker_core.store.disk import Disk
 
 logger = logging.getLogger(__name__)
 
 PREFIX = "txnSnapshot-"
 KEPT = 2
+_OFFSET = "[0-9]" * 20
 _MAGIC = b"KTXS"
 _VERSION = 1
 
@@ -115,13 +116,7 @@ class SnapshotFiles:
         Raises:
             OSError: It cannot be written; the others are still there.
         """
-        path = self._directory / f"{PREFIX}{log_offset:020d}"
-        temporary = path.with_name(path.name + ".tmp")
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        Disk().replace_file(self._directory / f"{PREFIX}{log_offset:020d}", data)
         for old in self._files()[KEPT:]:
             old.unlink(missing_ok=True)
 
@@ -131,10 +126,7 @@ class SnapshotFiles:
         A log that lost its end in a crash makes later snapshots wrong.
         """
         for path in self._files():
-            try:
-                offset = int(path.name.removeprefix(PREFIX))
-            except ValueError:
-                continue
+            offset = int(path.name.removeprefix(PREFIX))
             if offset > log_end:
                 logger.warning("%s is later than the end of the log at %d and is deleted", path, log_end)
                 path.unlink(missing_ok=True)
@@ -147,5 +139,5 @@ class SnapshotFiles:
 
     def _files(self) -> list[Path]:
         """Newest first."""
-        found = self._directory.glob(f"{PREFIX}*") if self._directory.is_dir() else ()
-        return sorted((path for path in found if path.suffix != ".tmp"), key=lambda path: path.name, reverse=True)
+        found = self._directory.glob(PREFIX + _OFFSET) if self._directory.is_dir() else ()
+        return sorted(found, key=lambda path: path.name, reverse=True)

@@ -221,7 +221,7 @@ class AtomicService:
         return any(entry.deciding for entry in self.coordinator.state.ids.values())
 
     async def _write_snapshot(self) -> None:
-        offset = self._store.commit_log_max_offset
+        offset, records = self._store.commit_log_max_offset, self._log.records
         data = encode_snapshot(self.coordinator.state, offset)
         try:
             # Positions first: a restart from the snapshot does not read the decisions before it again.
@@ -232,7 +232,9 @@ class AtomicService:
                 "the snapshot of atomic transactions is not written (%s); the next start reads more of the log", error
             )
             return
-        self._snapshot_at, self._snapshot_ticks, self._log.records = offset, 0, 0
+        self._snapshot_at, self._snapshot_ticks = offset, 0
+        # What was recorded while the disk was slow is not in it, and makes the next one due.
+        self._log.records -= records
 
     def _written(self, task: asyncio.Task[None]) -> None:
         self._writing = None

@@ -100,6 +100,7 @@ class AtomicProducer(OpenedClient):
         self._sequences: dict[QueueKey, int] = {}
         self._order: defaultdict[QueueKey, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._is_open = False
+        self._has_joined = False
         self._needs_abort: AbortNeededError | None = None
         self._fenced: FencedError | None = None
         self._next_queue = random.randrange(1 << 16)
@@ -189,7 +190,7 @@ class AtomicProducer(OpenedClient):
             sharding_key: Messages with one key go to one queue.
 
         Raises:
-            UsageError: No transaction is open, or the message cannot be sent.
+            UsageError: No transaction is open, the message cannot be sent, or the queue is another broker's.
             AbortNeededError: The transaction must be aborted.
             FencedError: Another instance took over.
             NetworkError: The broker does not answer in time; the transaction must be aborted.
@@ -212,15 +213,19 @@ class AtomicProducer(OpenedClient):
             client_id: The consumer that owns the queues; the broker refuses one that has lost them.
 
         Raises:
-            UsageError: No transaction is open.
+            UsageError: No transaction is open, or a queue is another broker's.
             AbortNeededError: The transaction must be aborted.
             FencedError: Another instance took over.
         """
         self._check_open()
         if not offsets:
             return
+        for queue in offsets:
+            self._check_queue(queue)
         body = emit({"offsets": [[queue.topic, queue.queue_id, offset] for queue, offset in offsets.items()]})
         fields = {**self._shown(), "group": group, "clientId": client_id or self.client_id}
+        # Noted before the answer: positions that may have joined are to be decided, also without any message.
+        self._has_joined = True
         await self._ask(RequestCode.ADD_ATOMIC_OFFSETS, fields, body)
 
     async def commit(self) -> None:
@@ -233,7 +238,7 @@ class AtomicProducer(OpenedClient):
             NetworkError: The outcome is not known: call it again, or `start` a new instance.
         """
         self._check_open()
-        if not self._sequences:
+        if not self._has_joined:
             self._is_open = False
             return
         await self._end(commit=True)
@@ -247,7 +252,7 @@ class AtomicProducer(OpenedClient):
             # The broker has aborted it by itself: a new identity is all that is missing.
             fields = {**self._shown(), "timeoutMs": str(self._timeout_ms)}
             self._adopt(await self._ask(RequestCode.INIT_ATOMIC_PRODUCER, fields))
-        elif self._sequences or self._needs_abort is not None:
+        elif self._has_joined or self._needs_abort is not None:
             await self._end(commit=False)
         self._is_open = False
         self._needs_abort = None
@@ -264,6 +269,8 @@ class AtomicProducer(OpenedClient):
             self._check_open()
         self._check_alive()
         assert self._unique_ids is not None
+        if queue is not None:
+            self._check_queue(queue)
         target = queue or await self._choose(messages[0].topic, sharding_key)
         key = QueueKey(target.topic, target.queue_id)
         ids = [self._unique_ids.next_id() for _ in messages]
@@ -273,8 +280,8 @@ class AtomicProducer(OpenedClient):
             command.ext_fields |= {"kp": str(self._identity.producer_id), "ke": str(self._identity.epoch), "ks": str(base)}
             if self.transactional_id is not None:
                 command.ext_fields["kt"] = self.transactional_id
-            # Entered before the answer: a transaction with a message that may be stored is to be ended.
-            self._sequences[key] = base
+            # Noted before the answer: a transaction with a message that may be stored is to be ended.
+            self._has_joined = True
             answer = await self._request(command)
             self._sequences[key] = (base + len(messages)) & SEQUENCE_MASK
         return SendResult(
@@ -369,6 +376,15 @@ class AtomicProducer(OpenedClient):
     def _adopt(self, answer: RemotingCommand) -> None:
         self._identity = Identity(int(answer.ext_fields["pid"]), int(answer.ext_fields["epoch"]))
         self._sequences.clear()
+        self._has_joined = False
+
+    def _check_queue(self, queue: MessageQueue) -> None:
+        """Refuse a queue of another broker: one decision record in one log is what holds a transaction together."""
+        if queue.broker_name != self._broker_name:
+            raise UsageError(
+                f"queue {queue.queue_id} of {queue.topic} is on broker {queue.broker_name}, this producer works with "
+                f"{self._broker_name} alone, which keeps its transactions: take a queue there"
+            )
 
     def _shown(self) -> dict[str, str]:
         identity = {"pid": str(self._identity.producer_id), "epoch": str(self._identity.epoch)}

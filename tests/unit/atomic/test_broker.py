@@ -3,11 +3,14 @@
 import asyncio
 import json
 import shutil
+import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
+from broker_core.atomic.snapshot import SnapshotFiles
+from broker_core.broker import atomic_service
 from broker_core.broker.atomic_service import OFFSETS_ENTRY
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.atomic_producer import AbortNeededError, AtomicError, AtomicProducer, FencedError
@@ -327,6 +330,82 @@ def test_positions_of_a_group_change_with_the_transaction_only(tmp_path):
             await reader.ask(Q.UPDATE_CONSUMER_OFFSET, position | {"commitOffset": 8})
             await producer.commit()
             assert broker.offsets.get("CG", "orders", 0) == 8, "what was set later by itself counts"
+
+    asyncio.run(scenario())
+
+
+def test_positions_alone_are_decided_too(tmp_path):
+    async def scenario():
+        async with (
+            running(tmp_path) as broker,
+            reading(broker) as reader,
+            AtomicProducer(broker.name_server_address, "shop") as producer,
+        ):
+            await producer.create_topic("orders", queues=1)
+            async with producer.transaction():
+                await producer.send_offsets("CG", {queue("orders"): 7})
+            assert broker.offsets.get("CG", "orders", 0) == 7
+            producer.begin()
+            await producer.send_offsets("CG", {queue("orders"): 9})
+            await producer.abort()
+            async with producer.transaction():
+                await producer.send(Message("orders", b"x"))
+            assert broker.offsets.get("CG", "orders", 0) == 7, "what was aborted does not come with the next transaction"
+            assert await reader.committed("orders") == ["x"]
+            epoch = producer.identity.epoch
+            async with producer.transaction():
+                pass
+            assert producer.identity.epoch == epoch, "of a transaction with nothing in it the broker does not hear"
+
+    asyncio.run(scenario())
+
+
+def test_a_queue_of_another_broker_is_refused_and_the_transaction_goes_on(tmp_path):
+    async def scenario():
+        async with (
+            running(tmp_path) as broker,
+            reading(broker) as reader,
+            AtomicProducer(broker.name_server_address, "shop") as producer,
+        ):
+            await producer.create_topic("orders", queues=1)
+            elsewhere = MessageQueue("orders", "broker-b", 0)
+            async with producer.transaction():
+                await producer.send(Message("orders", b"x"))
+                with pytest.raises(UsageError, match="is on broker broker-b, this producer works with broker-a"):
+                    await producer.send(Message("orders", b"y"), queue=elsewhere)
+                with pytest.raises(UsageError, match="is on broker broker-b"):
+                    await producer.send_offsets("CG", {queue("orders"): 3, elsewhere: 4})
+            assert await reader.committed("orders") == ["x"]
+            assert broker.offsets.get("CG", "orders", 0) == -1
+
+    asyncio.run(scenario())
+
+
+def test_what_is_recorded_during_a_slow_snapshot_makes_the_next_one_due(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic_service, "SNAPSHOT_TICKS", 1)
+    monkeypatch.setattr(atomic_service, "TICK_SECONDS", 3_600)
+    released, write = threading.Event(), SnapshotFiles.write
+
+    def slow(files, data, offset):
+        assert released.wait(60)
+        write(files, data, offset)
+
+    monkeypatch.setattr(SnapshotFiles, "write", slow)
+
+    async def scenario():
+        async with running(tmp_path) as broker, AtomicProducer(broker.name_server_address, "shop") as producer:
+            await producer.create_topic("orders", queues=1)
+            broker.atomic._tick()
+            assert broker.atomic._writing is not None
+            async with producer.transaction():
+                await producer.send(Message("orders", b"x"))
+            end = broker.store.commit_log_max_offset
+            released.set()
+            await eventually(lambda: broker.atomic._writing is None)
+            assert broker.atomic._snapshot_at < end
+            broker.atomic._tick()
+            await eventually(lambda: broker.atomic._writing is None)
+            assert broker.atomic._snapshot_at == end
 
     asyncio.run(scenario())
 
