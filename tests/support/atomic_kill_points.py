@@ -3,9 +3,9 @@
 Points of the broker count calls of a run of `tests.crash.transformer`, so that they fall into a transaction in its middle.
 Those of the producer count its requests.
 
-Not among them, because one broker keeps log, queues and decisions in one process: 16 (two coordinators; the store has one
-owner), 17 (a leader that is down in phase 2) and 22, 23 (leaders that see a late resend; `tests.unit.atomic` plays those). 28
-and 29 are no crashes of a process: the simulation in `tests.unit.atomic` loses what was not synced and moves the clock.
+`tests.crash.test_atomic_rows` has those that need more than a kill: 16 (a coordinator that only seems dead), 22 and 23 (a
+resend that comes late). `tests.crash.test_power_cut_workers` has 28 (a log that lost its end). 18, 20, 21, 26, 27 and 29 (no
+crash of a process, but a deletion, a zombie or a clock) are played in `tests.unit.atomic`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ def at_apply(number: int, *, before: bool) -> None:
     kill_at_call(AtomicState, "record", number, before=before, when=is_decision)
 
 
+def at_release(*, before: bool) -> None:
+    """Kill around the release of the last of several queues: the others are released, in memory, as if their leaders lived."""
+    from broker_core.atomic.state import AtomicState
+
+    def is_last(state: AtomicState, queue: object, name: str) -> bool:
+        entry = state.ids[name]
+        return entry.deciding and len(entry.queues) > 1 and list(entry.queues)[-1] == queue
+
+    kill_at_call(AtomicState, "_close", 1, before=before, when=is_last)
+
+
 def at_waking(number: int, *, before: bool) -> None:
     """Kill around the answers to held pulls."""
     from broker_core.broker.pull_processor import PullProcessor
@@ -85,7 +96,7 @@ def at_snapshot(name: str, *, before: bool) -> None:
     atomic_service.TICK_SECONDS, atomic_service.SNAPSHOT_TICKS = 0.05, 1
     if name == "replace":
 
-        def is_snapshot(path: Path, *_rest: object) -> bool:
+        def is_snapshot(_temporary: Path, path: Path) -> bool:
             return path.name.startswith(PREFIX)
 
         kill_at_call(Path, "replace", 1, before=before, when=is_snapshot)
@@ -108,6 +119,7 @@ BROKER: Mapping[str, Callable[[], None]] = {
     "11 decision not recorded": partial(at_state_record, "DecisionRecord", 1, before=True),
     "12 decision recorded, nobody waits for it yet": partial(at_state_record, "DecisionRecord", 1, before=False),
     "12 decision durable, nothing applied": partial(at_apply, 1, before=True),
+    "17 one queue released, the other one not": partial(at_release, before=True),
     "13 queues released, positions not set": partial(at_service, "_decided", 1, before=True),
     "14 positions set, readers not woken": partial(at_waking, 1, before=True),
     "15 all applied, not answered": partial(at_service, "_decided", 1, before=False),
