@@ -164,6 +164,7 @@ class EmbeddedBroker:
         )
         self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
+        self._serving: Dispatcher | None = None
         self.journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
@@ -200,7 +201,6 @@ class EmbeddedBroker:
             self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
             # Shielded: a start that is cancelled must still learn of the open store, to close it.
             self.store = await asyncio.shield(self._opening)
-            self._unavailable = "the broker is stopping"
             await self._serve()
         except BaseException:
             await self.stop()
@@ -248,8 +248,6 @@ class EmbeddedBroker:
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=loop.call_soon,
         )
-        for connection in self.client_connections:
-            self._offer_express(connection)
         self._dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
         if self._access is not None:
             self._access.record_at = self.store.record_at
@@ -265,6 +263,10 @@ class EmbeddedBroker:
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
         for service in self._services:
             service.start()
+        # Not earlier: until atomic transactions are read back, readers would see open ones.
+        self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
+        for connection in self.client_connections:
+            self._offer_express(connection)
         link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
         link = RegistrationLink(
             state.config,
@@ -335,7 +337,7 @@ class EmbeddedBroker:
             self._timer = None
         if self._link is not None:
             await self._link.stop()
-        dispatcher, self._dispatcher = self._dispatcher, None
+        dispatcher, self._dispatcher, self._serving = self._dispatcher, None, None
         for connection in self.client_connections:
             connection.express = None
         if dispatcher is not None:
@@ -416,7 +418,7 @@ class EmbeddedBroker:
         return next((service for service in self._services if isinstance(service, TransactionService)), None)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
-        dispatcher = self._dispatcher
+        dispatcher = self._serving
         return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
 
     def _refuse(self, _connection: Connection, command: RemotingCommand) -> RemotingCommand:
@@ -431,8 +433,8 @@ class EmbeddedBroker:
         return 0 if self._dispatcher is None else self._dispatcher.held_bytes(connection)
 
     def _offer_express(self, connection: Connection) -> None:
-        if self._dispatcher is not None and self._access is None:
-            connection.express = partial(self._dispatcher.express.serve, connection)
+        if self._serving is not None and self._access is None:
+            connection.express = partial(self._serving.express.serve, connection)
 
     def _disconnected(self, connection: Connection) -> None:
         if self._dispatcher is not None:
@@ -444,7 +446,7 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: A check failed or the store does not take it; says why.
         """
-        dispatcher = self._dispatcher
+        dispatcher = self._serving
         if dispatcher is None or self._unique_ids is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
         now_ms = self._clock()
@@ -474,9 +476,9 @@ class EmbeddedBroker:
             RequestRefusedError: The broker is starting or stopping.
             OrbitError: See `broker_core.broker.console_requests.answer_console`.
         """
-        if self._dispatcher is None:
+        if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        handle = self._name_server.answer_console if name_server else self._dispatcher.handle_trusted
+        handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
         return await answer_console(handle, command, self.journal)
 
     def create_topic(self, topic: CreateTopic) -> None:
@@ -485,11 +487,11 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: Its name, its queues or its permission cannot be used.
         """
-        if self._dispatcher is None:
+        if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
         known = self.topics.get(topic.topic)
         base = TopicConfig(topic.topic, topic.read_queues, topic.write_queues) if known is None else known
-        self._dispatcher.topics.put(
+        self._serving.topics.put(
             replace(base, read_queues=topic.read_queues, write_queues=topic.write_queues, permission=topic.permission)
         )
 

@@ -1,4 +1,4 @@
-"""A worker with atomic transactions, a source topic of numbers, and transformers that copy them to two topics, seven at a time."""
+"""A worker with atomic transactions, a topic of numbers, and transformers that copy them to two others, seven at a time."""
 
 from __future__ import annotations
 

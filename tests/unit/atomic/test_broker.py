@@ -410,6 +410,44 @@ def test_what_is_recorded_during_a_slow_snapshot_makes_the_next_one_due(tmp_path
     asyncio.run(scenario())
 
 
+def test_until_the_state_is_read_back_nobody_is_served(tmp_path, monkeypatch):
+    released, started, replay = threading.Event(), threading.Event(), atomic_service.replay
+
+    def slow(log, files):
+        started.set()
+        assert released.wait(60)
+        return replay(log, files)
+
+    async def scenario():
+        async with running(tmp_path) as broker:
+            producer = AtomicProducer(broker.name_server_address, "shop")
+            await producer.start()
+            await producer.create_topic("orders", queues=1)
+            producer.begin()
+            await producer.send(Message("orders", b"open"))
+            await producer._instance.close()
+        monkeypatch.setattr(atomic_service, "replay", slow)
+        config = replace(broker.config, listen_port=0, name_server_port=0)
+        broker = EmbeddedBroker(config)
+        starting = asyncio.create_task(broker.start())
+        assert await asyncio.to_thread(started.wait, 60)
+        async with reading(broker) as reader:
+            pull = texts(pull_fields("orders") | SUBSCRIBED)
+            refusal = await reader.ask(Q.PULL_MESSAGE, pull)
+            asked = await reader.ask(Q.INIT_ATOMIC_PRODUCER, {"tid": "shop", "timeoutMs": 1_000})
+            sent = await reader.ask(Q.SEND_MESSAGE_V2, send_fields("orders"), b"x")
+            remarks = {answer.remark for answer in (refusal, asked, sent)}
+            assert (refusal.code, asked.code, sent.code) == (R.SERVICE_NOT_AVAILABLE,) * 3
+            assert remarks == {"service not available now: the broker is starting"}
+            released.set()
+            await starting
+            assert (await reader.ask(Q.SEND_MESSAGE_V2, send_fields("orders"), b"x")).code == R.SUCCESS
+            assert await reader.committed("orders") == []
+        await broker.stop()
+
+    asyncio.run(scenario())
+
+
 def test_a_crash_right_after_a_snapshot_loses_no_position(tmp_path):
     async def scenario():
         async with running(tmp_path) as broker, AtomicProducer(broker.name_server_address, "shop") as producer:
