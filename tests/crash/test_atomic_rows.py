@@ -46,6 +46,7 @@ def until(condition):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "committed"), [("11 decision not recorded", BATCH), (DECIDED, 2 * BATCH)])
 def test_while_a_coordinator_seems_dead_no_other_decides_and_after_its_death_one_does(full, tmp_path, point, committed):
     store = Path(shutil.copytree(full, tmp_path / "store"))
@@ -170,6 +171,7 @@ async def resends_come_late(store):
         assert await asyncio.to_thread(third.end_input) == 0
 
 
+@pytest.mark.slow
 def test_a_resend_of_the_last_five_is_known_after_a_crash_without_transactions_too(tmp_path):
     asyncio.run(resends_without_transactions(tmp_path / "store"))
 

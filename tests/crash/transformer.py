@@ -51,23 +51,26 @@ async def read(pool: ConnectionPool, broker: str, topic: str, offset: int, count
 
 
 async def transform(name_server: str, count: int) -> None:
+    """Work up to a number; raises what the producer raises."""
     pool = ConnectionPool()
-    async with AtomicProducer(name_server, "transformer", timeout_ms=5_000) as producer:
-        broker = producer.broker_address
-        offset = await position(pool, broker)
-        while offset < count:
-            numbers, following = await read(pool, broker, SOURCE, offset, BATCH)
-            if not numbers:
-                await asyncio.sleep(0.01)
-                continue
-            async with producer.transaction():
-                for number in numbers:
-                    for topic in TARGETS:
-                        await producer.send(Message(topic, number.encode()), queue=MessageQueue(topic, "broker-a", 0))
-                await producer.send_offsets(GROUP, {SOURCE_QUEUE: following})
-            offset = following
-            print(offset, flush=True)
-    await pool.close()
+    try:
+        async with AtomicProducer(name_server, "transformer", timeout_ms=5_000) as producer:
+            broker = producer.broker_address
+            offset = await position(pool, broker)
+            while offset < count:
+                numbers, following = await read(pool, broker, SOURCE, offset, BATCH)
+                if not numbers:
+                    await asyncio.sleep(0.01)
+                    continue
+                async with producer.transaction():
+                    for number in numbers:
+                        for topic in TARGETS:
+                            await producer.send(Message(topic, number.encode()), queue=MessageQueue(topic, "broker-a", 0))
+                    await producer.send_offsets(GROUP, {SOURCE_QUEUE: following})
+                offset = following
+                print(offset, flush=True)
+    finally:
+        await pool.close()
 
 
 if __name__ == "__main__":
