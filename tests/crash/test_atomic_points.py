@@ -41,7 +41,7 @@ def work_until_dead(driver, name_server, count, running):
     """
     deadline = time.monotonic() + SECONDS
     while driver.process.poll() is None:
-        assert time.monotonic() < deadline, "the point was not reached"
+        assert time.monotonic() < deadline, f"the point was not reached: {driver.end_with_stacks()}"
         if running is None or not running.is_running:
             if running is not None:
                 running.end()

@@ -27,7 +27,9 @@ PROPERTIES = (b"", b"TAGS\x01TagA", b"K\x01" + b"v" * 900 + b"\x02TAGS\x01b", b"
 
 @pytest.mark.parametrize("run", range(20))
 def test_any_image_opens_with_all_that_was_acknowledged(tmp_path, run):
-    PowerCutRun(tmp_path, seed=SEED + run).go()
+    cut = PowerCutRun(tmp_path, seed=SEED + run)
+    cut.go()
+    assert cut.images >= IMAGES_A_RUN
 
 
 @pytest.mark.slow
@@ -37,7 +39,9 @@ def test_any_image_opens_with_all_that_was_acknowledged(tmp_path, run):
 def test_ten_thousand_images(tmp_path, part):
     for run in range(20):
         place = tmp_path / str(run)
-        PowerCutRun(place, seed=SEED + 1_000 + part * 20 + run).go()
+        cut = PowerCutRun(place, seed=SEED + 1_000 + part * 20 + run)
+        cut.go()
+        assert cut.images >= IMAGES_A_RUN
         shutil.rmtree(place)
 
 

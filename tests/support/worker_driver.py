@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +26,8 @@ from broker_core.api import (
 )
 
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
-DEADLINE_S = 60.0
+DEADLINE_S = 100.0
+"""Below the time-out of a test, so that it is told where the worker stood."""
 
 _M = TypeVar("_M")
 
@@ -55,7 +57,7 @@ class WorkerDriver:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env={**os.environ, "PYTHONWARNINGS": "default"},
+                env={**os.environ, "PYTHONWARNINGS": "default", "PYTHONFAULTHANDLER": "1"},
             )
         self.messages: list[WorkerMessage] = []
         self.fault: Exception | None = None
@@ -97,9 +99,15 @@ class WorkerDriver:
         """Wait for a condition, checked after each message."""
         with self._changed:
             met = self._changed.wait_for(lambda: condition() or self._ended, deadline_s)
-        assert met, f"not in {deadline_s} s; last messages: {self.messages[-3:]}"
+        assert met, f"not in {deadline_s} s; last messages: {self.messages[-3:]}; {self.end_with_stacks()}"
         if not condition():
             raise AssertionError(f"the worker ended first: {self.fault!r} {self.error_log.read_text()[-3000:]}")
+
+    def end_with_stacks(self) -> str:
+        """End a worker that does not get on; returns where its threads were, to be told by the test that waited in vain."""
+        self.process.send_signal(signal.SIGABRT)
+        self.process.wait(DEADLINE_S)
+        return self.error_log.read_text()[-6_000:]
 
     def ask(self, query: Query) -> Answer:
         """Send a query and wait for its answer; a `Failure` is raised as its error."""
