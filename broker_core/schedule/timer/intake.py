@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.message.record import BODY_LENGTH_POSITION_V4, MAGIC_V1, SYS_FLAG_POSITION
+from broker_core.message.record import BODY_LENGTH_POSITION_V4, MAGIC_V1, SMALLEST_RECORD, SYS_FLAG_POSITION
 from broker_core.message.sys_flag import HOST_V6_MASK
 from broker_core.schedule.timer.messages import (
     DELETE_MARKER,
@@ -80,7 +80,7 @@ def _take_columns(source: WheelSource, taken: Intake) -> Bools:
     start, end = int(physical[0]), int(physical[-1] + sizes[-1])
     wanted = int(sizes.sum())
     none = np.zeros(len(physical), np.bool_)
-    if not 0 < wanted <= end - start <= max(_COPY_FACTOR * wanted, _COPY_BYTES_MIN) or sizes.min() <= BODY_LENGTH_POSITION_V4:
+    if not 0 < wanted <= end - start <= max(_COPY_FACTOR * wanted, _COPY_BYTES_MIN) or sizes.min() < SMALLEST_RECORD:
         return none
     piece = source.bytes_at(start, end - start)
     if piece is None or (physical[1:] < physical[:-1] + sizes[:-1]).any():

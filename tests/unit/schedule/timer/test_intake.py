@@ -106,5 +106,17 @@ def test_records_far_from_each_other_are_not_copied_in_one_piece():
     assert len(taken_rows(source)) == source.single == 20
 
 
+@pytest.mark.parametrize("size", [1, 84, 85, 87, 88, 90])
+@pytest.mark.parametrize("row", [0, 9])
+def test_a_unit_too_small_for_a_record_spoils_no_other(size, row, monkeypatch):
+    source = Source([message(ORDINARY)] * 10)
+    expected = source.one_by_one()
+    expected[row] = None
+    source.units.record_bytes[row] = size
+    record = source.record
+    monkeypatch.setattr(source, "record", lambda physical, length: None if length == size else record(physical, length))
+    assert taken_rows(source) == expected
+
+
 def test_a_time_beyond_64_bits_is_no_timer():
     assert facts_of(ODD[8]) is None
