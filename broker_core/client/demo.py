@@ -149,19 +149,23 @@ class _Demo:
             paying = TransactionProducer(self._name_server, PAYING_GROUP, self._flows.check)
             await stack.enter_async_context(paying)
             self._began = self._loop.time()
-            beside = [
-                asyncio.create_task(self._report(), name="demo report"),
+            reporter = asyncio.create_task(self._report(), name="demo report")
+            flows = [
                 asyncio.create_task(self._flows.send_delayed(producer), name="demo delayed messages"),
                 asyncio.create_task(self._flows.send_transactions(paying), name="demo transactions"),
                 asyncio.create_task(self._flows.leave_open(self._name_server), name="demo producer that dies"),
             ]
             try:
                 await self._produce(producer, seconds)
+                self._flows.stop()
                 await asyncio.gather(*self._sends)
+                await asyncio.wait(flows)
             finally:
-                for task in beside:
+                for task in (reporter, *flows):
                     task.cancel()
-                await asyncio.gather(*beside, return_exceptions=True)
+                for outcome in await asyncio.gather(reporter, *flows, return_exceptions=True):
+                    if isinstance(outcome, Exception):
+                        self._say(f"a part of the demo has ended early: {outcome}")
         self._say(self._line("done"))
 
     async def _produce(self, producer: Producer, seconds: float | None) -> None:

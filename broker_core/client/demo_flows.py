@@ -7,9 +7,10 @@ producer dies between its half messages and its decisions, as programs do: nobod
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol
 
 from broker_core.client.demo_shop import Shop
 from broker_core.client.message import Message, ReceivedMessage
@@ -45,7 +46,7 @@ class Totals(Protocol):
 
 
 class SideFlows:
-    """Sends delayed messages and transactions until it is cancelled.
+    """Sends delayed messages and transactions until it is stopped.
 
     Args:
         shop: Makes the messages.
@@ -62,6 +63,11 @@ class SideFlows:
         self._transactions_per_second = min(rate * _TRANSACTION_SHARE, _TRANSACTIONS_PER_SECOND_MAX)
         self._random = random.Random(seed)
         self._pause = pause
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """Begin nothing more; each flow ends when what it has begun is over."""
+        self._stopped.set()
 
     def check(self, _message: ReceivedMessage) -> LocalState:
         """What the shop says when the broker asks."""
@@ -93,20 +99,21 @@ class SideFlows:
         await self._pause(self._random.random() ** 3 * _LOCAL_SECONDS_MAX)
         return self._random.choices(_STATES, _FIRST_WEIGHTS)[0]
 
-    async def _paced(self, per_second: float, send: Callable[[], Awaitable[None]]) -> None:
+    async def _paced(self, per_second: float, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Call ``send`` so often; calls overlap, but not more than `_AT_ONCE_MAX`. What could not be made is left out."""
         loop = asyncio.get_running_loop()
         made, start = 0, loop.time()
         async with asyncio.TaskGroup() as group:
             running: set[asyncio.Task[None]] = set()
-            while True:
+            while not self._stopped.is_set():
                 due = int((loop.time() - start) * per_second)
                 for _ in range(min(due - made, _AT_ONCE_MAX - len(running))):
-                    task = group.create_task(_run(send))
+                    task = group.create_task(send())
                     running.add(task)
                     task.add_done_callback(running.discard)
                 made = due
-                await asyncio.sleep(_TICK_SECONDS)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopped.wait(), _TICK_SECONDS)
 
     async def _counted(self, sending: Awaitable[object]) -> None:
         try:
@@ -116,7 +123,3 @@ class SideFlows:
             self._totals.last_failure = error.message
         else:
             self._totals.sent += 1
-
-
-async def _run(send: Callable[[], Awaitable[None]]) -> None:
-    await send()

@@ -167,7 +167,7 @@ class Peer:
         return command.reply()
 
     def _unregister(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        group = command.ext_fields["consumerGroup"]
+        group = command.ext_fields.get("consumerGroup")
         if group:
             self.members[group].pop(command.ext_fields["clientID"], None)
             self.notify(group)
