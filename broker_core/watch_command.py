@@ -14,7 +14,7 @@ import logging
 import sys
 from pathlib import Path
 
-from broker_core.errors import OrbitError, StoreError
+from broker_core.errors import OrbitError, StoreError, UsageError
 from broker_core.ipc.schema import WorkerMessage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions, wall_clock_ms
 from broker_core.worker.attached.recording import folder_of, open_recording
@@ -38,6 +38,8 @@ def main(argv: list[str], *, open_history: OpenHistory) -> int:
     arguments = _parser().parse_args(argv)
     start_logging(None)
     try:
+        if arguments.seconds is not None and not arguments.seconds > 0:
+            raise UsageError(f"{arguments.seconds:g} seconds cannot be recorded: give more than 0")
         folder = arguments.folder or folder_of(arguments.ns)
         asyncio.run(_watch(arguments.ns, folder.absolute(), arguments.seconds, open_history))
     except OrbitError as error:

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from broker_core.api import CreateTopic, StoreError
+from broker_core.api import CreateTopic, StoreError, UsageError
+from broker_core.watch_command import main as watch
 from tests.support.worker_driver import DEADLINE_S, MAIN, WorkerDriver
 
 
@@ -40,6 +41,14 @@ def test_it_records_until_it_is_stopped_and_one_at_a_time(tmp_path, name_server)
         kinds = [kind for (kind,) in history.execute("SELECT kind FROM events ORDER BY id")]
     history.close()
     assert (kinds[0], kinds[-1]) == ("broker_started", "broker_stopped")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-5", "nan"])
+def test_no_time_at_all_is_refused(tmp_path, capsys, seconds):
+    argv = ["--ns", "127.0.0.1:1", "--folder", str(tmp_path / "recorded"), "--seconds", seconds]
+    assert watch(argv, open_history=None) == UsageError.exit_code
+    assert f"orbit watch: {float(seconds):g} seconds cannot be recorded" in capsys.readouterr().err
+    assert not (tmp_path / "recorded").exists()
 
 
 def test_it_ends_while_it_waits_for_a_name_server(tmp_path):
