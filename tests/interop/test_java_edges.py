@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -69,7 +68,8 @@ class Follower:
     """A Java program that sends and consumes until it is told to end."""
 
     def __init__(self, command, environment):
-        self.sent, self.got, self.over = set(), set(), threading.Event()
+        self.sent, self.got, self.over = set(), set(), False
+        self._changed = threading.Condition()
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         self._reader = threading.Thread(target=self._read, name="follower output")
@@ -78,15 +78,21 @@ class Follower:
     def _read(self):
         for line in self.process.stdout:
             word, _, number = line.strip().partition(" ")
-            if word in ("sent", "got"):
-                (self.sent if word == "sent" else self.got).add(int(number))
-            elif word == "over":
-                self.over.set()
+            with self._changed:
+                if word in ("sent", "got"):
+                    (self.sent if word == "sent" else self.got).add(int(number))
+                elif word == "over":
+                    self.over = True
+                self._changed.notify_all()
+
+    def wait_for(self, condition):
+        with self._changed:
+            assert self._changed.wait_for(condition, 120), "the condition did not come true in time"
 
     def stop_sending(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        assert self.over.wait(60)
+        self.wait_for(lambda: self.over)
 
     def close(self):
         """End it, and by force where it does not end."""
@@ -100,13 +106,6 @@ class Follower:
             self.process.stdout.close()
 
 
-def wait_for(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.05)
-
-
 def test_its_clients_go_on_by_themselves_after_the_broker_was_killed(program, tmp_path):
     start, environment = program
     with contextlib.ExitStack() as stack:
@@ -117,11 +116,11 @@ def test_its_clients_go_on_by_themselves_after_the_broker_was_killed(program, tm
             }
             follower = Follower([*start, broker.name_server, "follow", "followed"], environment)
             stack.callback(follower.close)
-            wait_for(lambda: len(follower.got) >= 100)
+            follower.wait_for(lambda: len(follower.got) >= 100)
             broker.kill()
         before = len(follower.sent)
         with running_broker(tmp_path / "store", "--flush", "sync", **ports):
-            wait_for(lambda: len(follower.sent) >= before + 100)
+            follower.wait_for(lambda: len(follower.sent) >= before + 100)
             follower.stop_sending()
-            wait_for(lambda: follower.sent <= follower.got)
+            follower.wait_for(lambda: follower.sent <= follower.got)
             stack.close()

@@ -18,15 +18,6 @@ WAIT_SECONDS = 90.0
 RECONSUME_LATER = 1
 
 
-def wait_for(what: str, holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {what}")
-        time.sleep(0.01)
-
-
 class Cases:
     """The cases, by name with underscores."""
 
@@ -34,10 +25,22 @@ class Cases:
         from rocketmq.client import Producer
 
         self.name_server = name_server
-        self.lock = threading.Lock()
+        self.changed = threading.Condition()
         self.producer = Producer("PG-CPP-CASES")
         self.producer.set_namesrv_addr(name_server)
         self.producer.start()
+
+    def wait_for(self, what: str, holds: Callable[[], bool]) -> None:
+        """Wait until a condition holds, looked at whenever the client's threads have told something."""
+        with self.changed:
+            if not self.changed.wait_for(holds, WAIT_SECONDS):
+                raise SystemExit(f"waited in vain for {what}")
+
+    def told(self, tell: Callable[[], object]) -> None:
+        """Take in what a thread of the client tells."""
+        with self.changed:
+            tell()
+            self.changed.notify_all()
 
     def message(self, topic: str, body: str, tag: str = "t", level: int = 0) -> Any:
         """A message."""
@@ -69,29 +72,32 @@ class Cases:
         """A listener that keeps bodies."""
 
         def take(message: Any) -> None:
-            with self.lock:
-                into.append(message.body.decode())
+            self.told(lambda: into.append(message.body.decode()))
 
         return take
 
     def ways(self) -> str:
         """Asynchronous, one-way and batch; what comes has its keys, tags and properties."""
         answered: list[int] = []
+
+        def answer(result: Any) -> None:
+            self.told(lambda: answered.append(int(result.status)))
+
         for number in range(20):
-            self.producer.send_async(self.message("c-ways", f"async{number}"), lambda r: answered.append(int(r.status)), None)
-        wait_for("answers", lambda: len(answered) == 20)
+            self.producer.send_async(self.message("c-ways", f"async{number}"), answer, None)
+        self.wait_for("answers", lambda: len(answered) == 20)
         for number in range(20):
             self.producer.send_oneway(self.message("c-ways", f"oneway{number}"))
         batch = self.producer.send_batch([self.message("c-ways", f"batch{number}") for number in range(20)])
         got: dict[str, tuple[str, str, str]] = {}
 
         def take(message: Any) -> None:
-            with self.lock:
-                words = (message.tags, message.keys, message.get_property("origin"))
-                got[message.body.decode()] = tuple(word.decode() for word in words)
+            words = (message.tags, message.keys, message.get_property("origin"))
+            item = {message.body.decode(): tuple(word.decode() for word in words)}
+            self.told(lambda: got.update(item))
 
         consumer = self.consumer("c-ways-group", "c-ways", take)
-        wait_for("all messages", lambda: len(got) == 60)
+        self.wait_for("all messages", lambda: len(got) == 60)
         consumer.shutdown()
         wrong = {body: words for body, words in got.items() if words != ("t", f"key-{body}", "cpp")}
         return f"{set(answered)} {int(batch.status)} {wrong}"
@@ -105,13 +111,11 @@ class Cases:
         queues: dict[str, set[int]] = {"k0": set(), "k1": set(), "k2": set()}
 
         def take(message: Any) -> None:
-            with self.lock:
-                key = message.tags.decode()
-                got[key].append(int(message.body))
-                queues[key].add(message.queue_id)
+            key, number, queue_id = message.tags.decode(), int(message.body), message.queue_id
+            self.told(lambda: (got[key].append(number), queues[key].add(queue_id)))
 
         consumer = self.consumer("c-ordered-group", "c-ordered", take, orderly=True)
-        wait_for("ordered messages", lambda: sum(map(len, got.values())) >= 60)
+        self.wait_for("ordered messages", lambda: sum(map(len, got.values())) >= 60)
         consumer.shutdown()
         in_order = [got[f"k{key}"] == list(range(key, 60, 3)) for key in range(3)]
         return f"{in_order} {[len(found) for found in queues.values()]}"
@@ -132,7 +136,7 @@ class Cases:
         for number in range(20):
             self.producer.send_sync(self.message("c-news", f"news{number}"))
         expected = {f"news{number}" for number in range(20)}
-        wait_for("all news at both", lambda: all(expected <= set(one) for one in got))
+        self.wait_for("all news at both", lambda: all(expected <= set(one) for one in got))
         for member in members:
             member.shutdown()
         return "20"
@@ -145,7 +149,8 @@ class Cases:
                 raise SystemExit(f"{sent} messages came in vain")
             self.producer.send_sync(self.message(topic, f"try{sent}"))
             sent += 1
-            time.sleep(0.02)
+            with self.changed:
+                self.changed.wait(0.02)
         return sent
 
     def takeover(self) -> str:
@@ -155,14 +160,14 @@ class Cases:
         for number in range(50):
             self.producer.send_sync(self.message("c-takeover", str(number)))
         one = self.consumer("c-takeover-group", "c-takeover", self.adder(first), instance="one")
-        wait_for("the first member", lambda: len(set(first)) == 50)
+        self.wait_for("the first member", lambda: len(set(first)) == 50)
         two = self.consumer("c-takeover-group", "c-takeover", self.adder(second), instance="two")
         tries = self.send_until("c-takeover", lambda: second)
         one.shutdown()
         for number in range(50, 90):
             self.producer.send_sync(self.message("c-takeover", str(number)))
         expected = {*map(str, range(90)), *(f"try{number}" for number in range(tries))}
-        wait_for("everything after the takeover", lambda: expected <= {*first, *second})
+        self.wait_for("everything after the takeover", lambda: expected <= {*first, *second})
         two.shutdown()
         return str(len({*first, *second} - expected))
 
@@ -174,9 +179,8 @@ class Cases:
 
         def take(_consumer: Any, handle: Any) -> int:
             message = RecvMessage(handle)
-            with self.lock:
-                times.append(message.reconsume_times)
-                return RECONSUME_LATER if len(times) < 3 else 0
+            self.told(lambda: times.append(message.reconsume_times))
+            return RECONSUME_LATER if len(times) < 3 else 0
 
         self.producer.send_sync(self.message("c-retry", "stubborn"))
         consumer = PushConsumer("c-retry-group")
@@ -184,7 +188,7 @@ class Cases:
         ffi_check(dll.Subscribe(consumer._handle, b"c-retry", b"*"))
         consumer._register_callback(take)
         consumer.start()
-        wait_for("two retries", lambda: len(times) >= 3)
+        self.wait_for("two retries", lambda: len(times) >= 3)
         consumer.shutdown()
         return str(times)
 
@@ -193,11 +197,12 @@ class Cases:
         got: list[tuple[int, int]] = []
 
         def take(message: Any) -> None:
-            got.append((message.delay_time_level, message.store_timestamp - message.born_timestamp))
+            waited = (message.delay_time_level, message.store_timestamp - message.born_timestamp)
+            self.told(lambda: got.append(waited))
 
         self.producer.send_sync(self.message("c-delay", "later", level=1))
         consumer = self.consumer("c-delay-group", "c-delay", take)
-        wait_for("the delayed message", lambda: bool(got))
+        self.wait_for("the delayed message", lambda: bool(got))
         consumer.shutdown()
         level, waited_ms = got[0]
         return f"{level} {waited_ms >= 1000}"

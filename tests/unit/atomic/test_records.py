@@ -60,10 +60,9 @@ def is_record_or_refused(data):
     """Every other exception fails the test; what is taken for a record is one, that can be written again."""
     try:
         record = decode_state(data)
-    except CodecError as error:
-        assert error.message
-    else:
-        assert decode_state(encode_state(record)) == record
+    except CodecError:
+        return
+    assert decode_state(encode_state(record)) == record
 
 
 @given(RECORDS, st.data())

@@ -1,5 +1,3 @@
-from contextlib import suppress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,5 +44,9 @@ GROUPS = JSON | st.lists(st.fixed_dictionaries({"groupName": JSON, "subscription
 
 @given(st.fixed_dictionaries({"clientID": JSON, "producerDataSet": JSON, "consumerDataSet": GROUPS}))
 def test_any_body_parses_or_is_refused(value):
-    with suppress(CodecError):
-        parse_heartbeat(emit(value))
+    try:
+        beat = parse_heartbeat(emit(value))
+    except CodecError:
+        return
+    assert beat.client_id == value["clientID"]
+    assert len(beat.consumers) == len(value["consumerDataSet"] or ())
