@@ -112,7 +112,8 @@ class Cases:
 
         def take(message: Any) -> None:
             key, number, queue_id = message.tags.decode(), int(message.body), message.queue_id
-            self.told(lambda: (got[key].append(number), queues[key].add(queue_id)))
+            self.told(lambda: queues[key].add(queue_id))
+            self.told(lambda: got[key].append(number))
 
         consumer = self.consumer("c-ordered-group", "c-ordered", take, orderly=True)
         self.wait_for("ordered messages", lambda: sum(map(len, got.values())) >= 60)

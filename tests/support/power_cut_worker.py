@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 from pathlib import Path
@@ -13,6 +14,10 @@ from tests.support.power_cut import PowerCutDisk
 
 _PARTS = ("commitlog", "consumequeue", "index", "config", "checkpoint", "abort")
 """Of a store's directory; the rest (history, logs) no broker reads to go on."""
+
+
+def _no_kernel_sync(_disk: Disk) -> KernelSync:
+    raise OSError(errno.ENOSYS, "power cuts are in `sync`")
 
 
 class WorkerDisk(PowerCutDisk):
@@ -30,14 +35,10 @@ class WorkerDisk(PowerCutDisk):
 
     def arm(self) -> None:
         """Have the whole process use this one."""
-
-        def kernel_sync(_disk: Disk) -> KernelSync:
-            return super(PowerCutDisk, self).kernel_sync()
-
-        Disk.sync = lambda _disk, descriptor: self.sync(descriptor)  # type: ignore[method-assign]  # the point of it
-        Disk.sync_directory = lambda _disk, path: self.sync_directory(path)  # type: ignore[method-assign]
-        Disk.replace_file = lambda _disk, path, data: self.replace_file(path, data)  # type: ignore[method-assign]
-        Disk.kernel_sync = kernel_sync  # type: ignore[method-assign]
+        for name in ("sync", "sync_directory", "replace_file"):
+            mine = getattr(self, name)
+            setattr(Disk, name, lambda _disk, *arguments, mine=mine: mine(*arguments))
+        setattr(Disk, "kernel_sync", _no_kernel_sync)  # noqa: B010  so that all syncs come by `sync`
 
     def sync(self, descriptor: int) -> None:
         with self._lock:
