@@ -1,10 +1,10 @@
 """What the Go client can do beside sending and consuming, many cases in one process."""
 
 import os
-import subprocess
 
 import pytest
 
+from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import go_module, go_program
 
@@ -26,10 +26,7 @@ def outcome(tmp_path_factory):
     with running_target(folder, messageDelayLevel="1s 1s 1s 1s 1s") as name_server:
         command = [str(program), name_server, *CASES]
         environment = {**os.environ, "HOME": str(folder)}
-        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
-    return {name: result for _, name, result in rows}
+        return case_results(command, environment)
 
 
 @pytest.mark.parametrize("case", CASES)

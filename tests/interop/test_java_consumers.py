@@ -1,9 +1,8 @@
 """What consumers of the official Java client can do, against our broker or a real one: one JVM for each client version."""
 
-import subprocess
-
 import pytest
 
+from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import java_class_path, java_command
 
@@ -35,11 +34,7 @@ def outcome(request, tmp_path_factory):
     class_path = java_class_path(folder, version, "JavaCases.java", "JavaConsumers.java")
     start, environment = java_command(class_path, folder, serialize=serialize)
     with running_target(folder, enablePropertyFilter="true") as name_server:
-        command = [*start, "JavaConsumers", name_server, *CASES]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-        rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
-    return {name: result for _, name, result in rows}
+        return case_results([*start, "JavaConsumers", name_server, *CASES], environment)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -9,6 +9,7 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
+from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.toolchains import java_class_path, java_command
 
@@ -47,11 +48,7 @@ def outcome(program, tmp_path_factory):
     start, environment = program
     with running_target(tmp_path_factory.mktemp("broker")) as name_server:
         asyncio.run(create(name_server, "j-members", MEMBERS))
-        command = [*start, name_server, *CASES]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
-        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
-    return {name: result for _, name, result in rows}
+        return case_results([*start, name_server, *CASES], environment)
 
 
 async def create(name_server, topic, queues):

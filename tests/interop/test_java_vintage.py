@@ -1,10 +1,9 @@
 """Java clients of many years: what all of them can do, against our broker or a real one: one JVM for each client version."""
 
-import subprocess
-
 import pytest
 
 from tests.support.broker_process import running_broker
+from tests.support.foreign_client import case_results
 from tests.support.interop_target import running_target
 from tests.support.real_broker import free_port
 from tests.support.toolchains import java_class_path, java_command
@@ -40,11 +39,7 @@ def run(start, environment, name_server, cases, *, vip):
     options = ["--add-opens=java.base/java.nio=ALL-UNNAMED"]  # their netty looks into the JVM
     options.append(f"-Dcom.rocketmq.sendMessageWithVIPChannel={str(vip).lower()}")  # on in the oldest of them
     environment = {**environment, "JDK_JAVA_OPTIONS": " ".join(options)}
-    command = [*start, "JavaVintage", name_server, *cases]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
-    return {name: result for _, name, result in rows}
+    return case_results([*start, "JavaVintage", name_server, *cases], environment)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -17,6 +17,14 @@ _RUN_SECONDS = 110
 _CONSUME_SECONDS = 60.0
 
 
+def case_results(command: Sequence[str], environment: Mapping[str, str], *, seconds: float = 280) -> dict[str, str]:
+    """Run a program that tries cases, and prints ``case NAME RESULT`` for each; results by name."""
+    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    rows = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith("case ")]
+    return {name: result for _, name, result in rows}
+
+
 class ForeignClient:
     """One such program; every line of result begins with ``sent`` or ``got``, anything else is its log."""
 
