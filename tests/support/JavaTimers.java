@@ -3,6 +3,7 @@ import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /**
  * The official Java client of 5.3 with messages that have a time of their own.
@@ -17,7 +18,8 @@ public final class JavaTimers {
     public static void main(String[] args) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("PG-TIMERS");
         producer.setNamesrvAddr(args[0]);
-        producer.setSendMsgTimeout(10_000);
+        producer.setSendMsgTimeout(30_000);
+        producer.setMqClientApiTimeout(30_000);
         producer.start();
         try {
             waitForRoute(producer, args[1]);
@@ -36,7 +38,7 @@ public final class JavaTimers {
             try {
                 producer.send(new Message(topic + "-first", new byte[] {1}));
                 return;
-            } catch (MQClientException error) {
+            } catch (MQClientException | RemotingException | IllegalStateException error) {
                 if (tries == 60) {
                     throw error;
                 }
