@@ -101,13 +101,14 @@ def paint_sparkline(painter: QPainter, box: QRect | QRectF, values: Sequence[flo
     top = max(known) or 1.0
     step = area.width() / (len(points) - 1)
     height = area.height() - 2
+    zero = area.bottom() - 0.5  # the middle of the lowest row: a line of zeros is not cut in half
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     fill = QColor(colour)
     fill.setAlpha(46)
     for start, run in _known_runs(points):
         line = QPolygonF(
-            [QPointF(area.left() + (start + i) * step, area.bottom() - value / top * height) for i, value in enumerate(run)]
+            [QPointF(area.left() + (start + i) * step, zero - value / top * height) for i, value in enumerate(run)]
         )
         _fill_under(painter, line, area.bottom(), fill)
         painter.setPen(QPen(QColor(colour), 1.2))
