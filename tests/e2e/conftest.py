@@ -22,6 +22,7 @@ from gui.app import Console, WindowOptions
 from gui.bridge.worker_process import WorkerOptions
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
+from tests.support.patient_bot import PatientBot
 
 TIMEOUT_MS = 90_000
 
@@ -101,6 +102,11 @@ class App:
             client.wait()
             assert client.stdin is not None
             client.stdin.close()
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture

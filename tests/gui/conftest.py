@@ -19,6 +19,12 @@ from gui.views.page import PageView
 from monitoring.series import History
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource, fake_history, fake_state
+from tests.support.patient_bot import PatientBot
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def test_the_web_hook_is_told_off_the_gui_thread(make_center, source, qtbot):
     center = make_center(send)
     only(center, RULE)
     center.set_webhook(HOOK)
-    with qtbot.waitSignal(center.posted, timeout=20_000):
+    with qtbot.waitSignal(center.posted):
         source.push()
     assert [url for url, _ in told] == [HOOK]
     assert center.last_post == WebhookResult(200, "OK", 3.0)
@@ -141,7 +141,7 @@ def test_a_web_hook_in_trouble_is_tried_again_and_then_given_up(make_center, sou
     only(center, RULE)
     center.set_webhook(HOOK)
     source.push()
-    qtbot.waitUntil(lambda: len(window.notices) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.notices) == 2)
     assert len(attempts) == 3
     assert len(set(attempts)) == 1
     assert window.notices[-1] == ("The web hook was not told: 503 Service Unavailable in 1 ms", State.WARNING)

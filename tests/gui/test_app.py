@@ -15,7 +15,6 @@ from PySide6.QtCore import QSettings
 from broker_core.api import CreateTopic
 from gui.app import Console, WindowOptions, set_scale
 from gui.bridge.options import WorkerOptions
-from gui.gallery import free_ports
 from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
 from monitoring.sources.base import SourceStatus
@@ -24,6 +23,7 @@ from tests.support.process_family import descendants, left_running
 from tests.support.worker_driver import WorkerDriver
 
 ROOT = Path(__file__).resolve().parents[2]
+WAIT_MS = 90_000
 HEAVY = ("numpy", "pyqtgraph", "msgpack", "pandas", "pyspark", "pyarrow")
 
 
@@ -44,12 +44,11 @@ class _Events:
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     hook = sys.excepthook
-    name_server_port, broker_port = free_ports()
-    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port)
+    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     yield made
     made.window.close()
-    qtbot.waitUntil(lambda: not made.children_processes.any_running, timeout=20_000)
+    qtbot.waitUntil(lambda: not made.children_processes.any_running, timeout=WAIT_MS)
     assert sys.excepthook is hook
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     made.window.deleteLater()
@@ -58,7 +57,7 @@ def console(qapp, qtbot, tmp_path, monkeypatch):
 
 def test_the_window_comes_first_and_the_broker_after(console, qtbot):
     console.window.show()
-    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     assert console.window.area.current is not None
     assert console.window.area.current.page_id == "welcome"
     assert console.window.status_bar.address_button.text() == console.worker.source.ready.name_server
@@ -67,12 +66,12 @@ def test_the_window_comes_first_and_the_broker_after(console, qtbot):
 def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, qtbot):
     console.window.show()
     source = console.worker.source
-    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=WAIT_MS)
     os.kill(console.worker.pid, signal.SIGKILL)
-    qtbot.waitUntil(console.window.banner.isVisible, timeout=20_000)
+    qtbot.waitUntil(console.window.banner.isVisible, timeout=WAIT_MS)
     assert "SIGKILL" in console.window.banner.text
     console.window.banner.button.click()
-    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: source.status is SourceStatus.READY, timeout=WAIT_MS)
     assert not console.window.banner.isVisible()
 
 
@@ -80,7 +79,7 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
     threads = []
     monkeypatch.setattr(console, "_import_pages", lambda: threads.append(threading.current_thread()))
     console.begin()
-    qtbot.waitUntil(lambda: bool(threads), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(threads), timeout=WAIT_MS)
     assert threads[0] is not threading.main_thread()
 
 
@@ -88,7 +87,7 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
 def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
     console.window.show()
     first = tmp_path / "store"
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     console.window.navigate("overview")
     second = tmp_path / "second"
     console.switch(Cluster(EMBEDDED, str(second)))
@@ -97,7 +96,7 @@ def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
         ready = console.worker.source.ready
         return ready is not None and ready.store_directory == str(second) and console.window.newest_state is not None
 
-    qtbot.waitUntil(runs_there, timeout=60_000)
+    qtbot.waitUntil(runs_there, timeout=WAIT_MS)
     assert console.window.newest_state is console.worker.source.state
     assert console.window.area.current.page_id == "overview"
     assert [cluster.address for cluster in console._known_clusters()] == [str(second), str(first)]
@@ -107,7 +106,7 @@ def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
 def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbot, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     console.window.show()
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     with WorkerDriver(tmp_path / "elsewhere") as elsewhere:
         ready = elsewhere.wait_ready()
         elsewhere.ask(CreateTopic("orders", 2, 2))
@@ -118,26 +117,25 @@ def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbo
             state = console.window.newest_state
             return console.worker.source.name == ready.name_server and state is not None and "orders" in state.catalog.topics
 
-        qtbot.waitUntil(is_shown, timeout=60_000)
+        qtbot.waitUntil(is_shown, timeout=WAIT_MS)
         assert console.worker.source.read_only
         assert console._known_clusters()[0] == cluster
         assert ready.name_server in console.window.windowTitle()
         console.worker.source.add_listener(_Events(told := []))
         assert elsewhere.end_input() == 0
     # What it showed is gone, the window is not.
-    qtbot.waitUntil(lambda: any(event.kind == "broker_lost" for event in told), timeout=60_000)
+    qtbot.waitUntil(lambda: any(event.kind == "broker_lost" for event in told), timeout=WAIT_MS)
     assert console.worker.source.status is SourceStatus.READY
     console.switch(Cluster(EMBEDDED, str(tmp_path / "store")))
-    qtbot.waitUntil(lambda: console.worker.source.ready is not None and not console.worker.source.read_only, timeout=60_000)
+    qtbot.waitUntil(lambda: console.worker.source.ready is not None and not console.worker.source.read_only, timeout=WAIT_MS)
 
 
 @pytest.mark.timeout(180)
 def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot, tmp_path, monkeypatch, qtlog):
     monkeypatch.setattr(qapp, "quit", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    name_server_port, broker_port = free_ports()
     options = WindowOptions(
-        WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port),
+        WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0),
         settings_file=tmp_path / "window.ini",
         reports_folder=tmp_path / "reports",
         prepare_reports=True,
@@ -145,18 +143,18 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     others = descendants()
     console = Console(qapp, options)
     console.window.show()
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=30_000)
+    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     preparation = console.children_processes.preparation
     console.window.actions_known.run("demo.play")
     console.window.navigate("reports")
-    qtbot.waitUntil(lambda: preparation.is_running, timeout=30_000)
-    qtbot.waitUntil(lambda: console.window.newest_state is not None, timeout=60_000)
-    qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=60_000)
+    qtbot.waitUntil(lambda: preparation.is_running, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.window.newest_state is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.window.newest_state.totals["put_messages"] > 0, timeout=WAIT_MS)
     console.reports.start(console.reports.order(reports()[0], (console.worker.source.ready.store_directory,)))
     family = descendants() - others
     assert len(family) >= 4
     console.window.close()
-    qtbot.waitUntil(lambda: not console.children_processes.any_running, timeout=20_000)
+    qtbot.waitUntil(lambda: not console.children_processes.any_running, timeout=WAIT_MS)
     assert left_running(family) == []
     console.window.deleteLater()
     console.deleteLater()

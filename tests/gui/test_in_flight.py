@@ -10,7 +10,6 @@ import pytest
 from gui.app import Console, WindowOptions
 from gui.bridge.demo import DemoPace
 from gui.bridge.options import WorkerOptions
-from gui.gallery import free_ports
 from gui.models.transactions import WAITING
 from gui.views.delay.actions import DELIVER
 from gui.views.transactions.actions import ROLL_BACK
@@ -23,8 +22,7 @@ LONG_LEVEL = 10
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    name_server_port, broker_port = free_ports()
-    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port)
+    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()

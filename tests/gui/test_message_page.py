@@ -20,7 +20,6 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushCon
 from broker_core.client.transaction import LocalState, TransactionProducer
 from gui.app import Console, WindowOptions
 from gui.bridge.options import WorkerOptions
-from gui.gallery import free_ports
 from gui.models.lifeline import MISSING, life_chips, life_events
 from gui.plots.life_line import HEAD, LANE, TimeScale
 from gui.text import CatalogueTranslator, load_catalogue
@@ -226,8 +225,7 @@ def test_the_model_of_events_keeps_the_rules_of_qt(view):
 @pytest.fixture
 def console(qapp, qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(qapp, "quit", lambda: None)
-    name_server_port, broker_port = free_ports()
-    worker = WorkerOptions(tmp_path / "store", name_server_port=name_server_port, broker_port=broker_port, settings=QUICK)
+    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0, settings=QUICK)
     hook = sys.excepthook
     made = Console(qapp, WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini"))
     made.window.show()

@@ -257,7 +257,7 @@ class Peer:
         return command.reply()
 
 
-async def eventually_answers(question: Callable[[], Awaitable[object]], seconds: float = 30.0) -> None:
+async def eventually_answers(question: Callable[[], Awaitable[object]], seconds: float = 60.0) -> None:
     """Ask again and again until the answer is a true one; fails after ``seconds``."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not await question():
