@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import NoteEvent, UsageError
@@ -148,11 +148,13 @@ def test_a_web_hook_in_trouble_is_tried_again_and_then_given_up(make_center, sou
 
 
 def test_a_rule_may_leave_the_web_hook_out(make_center, source):
-    center = make_center()
+    told = []
+    center = make_center(lambda _url, body: told.append(body) or WebhookResult(200, "OK", 1.0))
     only(center, replace(RULE, webhook=False))
     center.set_webhook(HOOK)
     source.push()
-    assert center.last_post is None
+    assert QThreadPool.globalInstance().waitForDone(60_000)
+    assert (center.firing, told) == (1, [])
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "hooks.example.org", "ftp://x"])
