@@ -19,6 +19,7 @@ from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually
 
+pytestmark = pytest.mark.timeout(400)
 COUNT = 200
 
 
@@ -35,7 +36,7 @@ def cpp_client(tmp_path):
         # The client writes its logs below HOME.
         environment = {**os.environ, "HOME": str(tmp_path)}
         command = [sys.executable, str(script), *map(str, arguments)]
-        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=110)
+        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=280)
         assert done.returncode == 0, done.stderr[-2000:]
         return json.loads(done.stdout.splitlines()[-1])
 

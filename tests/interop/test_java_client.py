@@ -42,7 +42,7 @@ def java(client, class_path, tmp_path):
     def run(main: str, *arguments: object) -> list[str]:
         start, environment = java_command(class_path, tmp_path, serialize=client[1])
         command = [*start, main, *map(str, arguments)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=110)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=280)
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout.splitlines()
 
