@@ -18,7 +18,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import numpy as np
 from PySide6.QtWidgets import QApplication
 
-from broker_core.api import SearchHits
+from broker_core.api import Marks, SearchHits
 from gui.app import make_application
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
@@ -49,7 +49,7 @@ def turns(count: int) -> Iterator[SearchHits]:
 
 def grid_of(application: QApplication, count: int) -> tuple[DataGrid[MessageRow], HitTableModel, list[float]]:
     theme = ThemeManager(application, ThemeMode.DARK)
-    model = HitTableModel(hit_columns(TimeZoneChoice(application, utc=True), lambda: 0), application)
+    model = HitTableModel(hit_columns(TimeZoneChoice(application, utc=True), lambda: 0, Marks), application)
     grid: DataGrid[MessageRow] = DataGrid(model, theme)
     grid.resize(800, 600)
     grid.show()

@@ -129,6 +129,7 @@ from broker_core.search.fields import KINDS as FILTER_FIELDS
 from broker_core.search.fields import OPERATORS as FILTER_OPERATORS
 from broker_core.search.fields import STATES as FILTER_STATES
 from broker_core.search.language import parse_field, parse_filter
+from broker_core.search.marks import Marks, marks_of
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.version import ORBIT_VERSION
 
@@ -192,6 +193,7 @@ __all__ = [
     "ListMembers",
     "ListTimers",
     "ListTransactions",
+    "Marks",
     "MeasureTopics",
     "Members",
     "MessageDetail",
@@ -258,6 +260,7 @@ __all__ = [
     "error_from_wire",
     "first_topic_of_retry",
     "java_string_hash",
+    "marks_of",
     "parse_field",
     "parse_filter",
     "parse_object",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.ipc.schema import FieldValues, ReadFields
+from broker_core.message.model import StoredMessage
 from broker_core.message.record import decode_record
-from broker_core.search.facts import MessageFacts
+from broker_core.search.facts import MessageFacts, utf8
 from broker_core.search.field_text import field_text
 from broker_core.search.language import parse_field
 from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
@@ -17,6 +19,49 @@ PLACES_MAX = 1_000
 FIELDS_MAX = 50
 PLACES_AT_A_TIME = 100
 """Messages read in one go; between them other work gets its turn."""
+BEFORE_MATCH_CHARACTERS = 24
+"""Of a body that are shown before what was looked for."""
+
+
+class FieldReader:
+    """Makes the answer to one request out of messages.
+
+    Raises:
+        FilterError: A field cannot be read.
+        UsageError: Too much is asked for, or ``around`` is no regular expression.
+    """
+
+    def __init__(self, query: ReadFields) -> None:
+        if len(query.places) > PLACES_MAX or len(query.fields) > FIELDS_MAX:
+            raise UsageError(
+                f"{len(query.fields)} fields of {len(query.places):,} messages are asked for; "
+                f"ask for {FIELDS_MAX} of {PLACES_MAX:,} at most"
+            )
+        try:
+            self._around = re.compile(query.around) if query.around else None
+        except re.error as error:
+            raise UsageError(f"what bodies are to be shown around is no regular expression: {error}") from error
+        self._fields = [parse_field(text) for text in query.fields]
+
+    def values(self, messages: Iterable[StoredMessage | None]) -> FieldValues:
+        """Fields of some messages; of those that are gone everything is empty. Any thread."""
+        texts: list[list[str]] = [[] for _ in self._fields]
+        starts = []
+        for message in messages:
+            facts = None if message is None else MessageFacts(message)
+            for column, field in zip(texts, self._fields, strict=True):
+                column.append("" if facts is None else field_text(facts, field))
+            starts.append(b"" if facts is None else self._part_of_body(facts))
+        return FieldValues(texts, starts)
+
+    def _part_of_body(self, facts: MessageFacts) -> bytes:
+        """The beginning of the body, or where that does not reach the match the part with it."""
+        match = self._around.search(facts.body_text) if self._around is not None else None
+        if match is None or match.end() <= BODY_START_BYTES // 4:
+            return facts.body[:BODY_START_BYTES]
+        start = max(match.start() - BEFORE_MATCH_CHARACTERS, 0)
+        part = facts.body_text[start : start + BODY_START_BYTES]
+        return utf8(f"…{part}" if start else part)[:BODY_START_BYTES]
 
 
 def field_reader(store: StoreReader, query: ReadFields) -> list[Callable[[], FieldValues]]:
@@ -26,22 +71,10 @@ def field_reader(store: StoreReader, query: ReadFields) -> list[Callable[[], Fie
         FilterError: A field cannot be read.
         UsageError: Too much is asked for.
     """
-    if len(query.places) > PLACES_MAX or len(query.fields) > FIELDS_MAX:
-        raise UsageError(
-            f"{len(query.fields)} fields of {len(query.places):,} messages are asked for; "
-            f"ask for {FIELDS_MAX} of {PLACES_MAX:,} at most"
-        )
-    fields = [parse_field(text) for text in query.fields]
+    reader = FieldReader(query)
 
     def part(places: list[int]) -> FieldValues:
-        texts: list[list[str]] = [[] for _ in fields]
-        starts = []
-        for place in places:
-            facts = _facts(store, place)
-            for column, field in zip(texts, fields, strict=True):
-                column.append("" if facts is None else field_text(facts, field))
-            starts.append(b"" if facts is None else facts.body[:BODY_START_BYTES])
-        return FieldValues(texts, starts)
+        return reader.values(_message(store, place) for place in places)
 
     starts = range(0, len(query.places), PLACES_AT_A_TIME)
     return [partial(part, query.places[start : start + PLACES_AT_A_TIME]) for start in starts]
@@ -53,11 +86,11 @@ def joined(parts: list[FieldValues], fields: int) -> FieldValues:
     return FieldValues(texts, [start for part in parts for start in part.body_start])
 
 
-def _facts(store: StoreReader, place: int) -> MessageFacts | None:
+def _message(store: StoreReader, place: int) -> StoredMessage | None:
     record = store.record_at(place)
     if record is None:
         return None
     try:
-        return MessageFacts(decode_record(record))
+        return decode_record(record)
     except CodecError:
         return None  # the list shows nothing there; the detail says why

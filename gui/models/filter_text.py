@@ -27,6 +27,7 @@ _WORD_OPERATORS = ("contains", "in")
 _PLAIN_NAME = re.compile(r"[^\s.()\[\]\"'=!<>~,]+")
 _TIMES = ("-15m", "-1h", "-24h", "-7d")
 _SIZES = ("1KB", "10KB", "1MB")
+_STORED_BOUND = re.compile(r"stored (?:>=|<) \d{10,}")
 _ORDER = {operator.value: place for place, operator in enumerate(FilterOperator)}
 
 
@@ -246,3 +247,18 @@ def narrowed(text: str, condition: str) -> str:
     if len(parts) == 1 and any(piece.text.lower() == "or" for piece in pieces(text)):
         return f"({text.strip()}) and {condition}"
     return " and ".join([*(part.text for part in parts), condition])
+
+
+def within_times(text: str, start_ms: int, end_ms: int) -> str:
+    """The filter for messages stored in a time: in place of such a time that it has, else besides the rest.
+
+    Args:
+        text: A filter.
+        start_ms: Begin, ms since the epoch.
+        end_ms: End, which is no part of it.
+    """
+    rest = text
+    for clause in clauses(text):
+        if _STORED_BOUND.fullmatch(clause.text):
+            rest = without(rest, next(one for one in clauses(rest) if one.text == clause.text))
+    return narrowed(narrowed(rest, f"stored >= {start_ms}"), f"stored < {end_ms}")

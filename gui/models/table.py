@@ -7,6 +7,7 @@ changed, so that selection and scroll position stay.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -94,6 +95,8 @@ class Column(Generic[R]):
     """In px; 0: takes the space that is left."""
     dim: bool = False
     """In the secondary text colour."""
+    marks: Callable[[], re.Pattern[str] | None] | None = None
+    """What is marked in its text now, e.g. what a search looks for; the answer None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class HitReader(QObject):
         super().__init__(parent)
         self._source = source
         self._model = model
+        self.around = ""
+        """A regular expression: bodies are shown from its first match on, else from their beginning."""
         self._seen: LatestQuery[FieldValues] = LatestQuery(self)
         self._whole: LatestQuery[FieldValues] = LatestQuery(self)
         self._column: tuple[str, TextColumn] | None = None
@@ -67,7 +69,7 @@ class HitReader(QObject):
             return
         places, fields = self._model.take_wanted(SEEN_ROWS_MAX), list(self._model.fields)
         if places:
-            pending = self._source.read_fields(places, fields)
+            pending = self._source.read_fields(places, fields, self.around)
             self._seen.ask(pending, lambda values: self._model.show_values(places, fields, values), self.failed.emit)
 
     # ---- order ---------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.plots.time_chart import round_step
@@ -19,7 +19,8 @@ from gui.theme.tokens import Size, State
 AXIS_WIDTH = 40
 LABEL_HEIGHT = 18
 TOP_SPACE = 8
-LABEL_DISTANCE_MIN = 58
+LABEL_GAP = 10
+CHOICE_OPACITY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,16 @@ class BarLayer:
 
 
 class StackedBars(QWidget):
-    """Bars from 0 up; a tip says what a bar stands for."""
+    """Bars from 0 up; a tip says what a bar stands for.
+
+    Attributes:
+        is_choosable: Whether parts can be dragged out with the mouse.
+
+    Signals:
+        parts_chosen: Parts were dragged out; carries the numbers of the first and the last one.
+    """
+
+    parts_chosen = Signal(int, int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,6 +57,9 @@ class StackedBars(QWidget):
         self._labels: Sequence[str] = ()
         self._top = 1.0
         self._step = 1.0
+        self.is_choosable = False
+        self._dragged: tuple[int, int] | None = None
+        """Where the drag began, and where it is."""
         self.setMinimumHeight(90)
         theme.changed.connect(self.update)
 
@@ -76,12 +89,43 @@ class StackedBars(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._labels:
-            plot = self._plot()
-            part = int((event.pos().x() - plot.left()) / plot.width() * len(self._labels))
-            if 0 <= part < len(self._labels) and plot.contains(QPointF(event.pos())):
+            part = self._part_at(event.pos().x())
+            if self._plot().contains(QPointF(event.pos())):
                 QToolTip.showText(event.globalPos(), self.text_of(part), self)
                 return True
         return super().event(event)
+
+    def _part_at(self, x: float) -> int:
+        """The part at a place, the nearest one beside the bars."""
+        plot = self._plot()
+        return min(max(int((x - plot.left()) / plot.width() * len(self._labels)), 0), len(self._labels) - 1)
+
+    # ---- dragging ------------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.is_choosable and self._labels and event.button() == Qt.MouseButton.LeftButton:
+            part = self._part_at(event.position().x())
+            self._dragged = part, part
+            self.update()
+        else:
+            super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._dragged is not None and self._labels:
+            self._dragged = self._dragged[0], self._part_at(event.position().x())
+            self.update()
+        else:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        dragged, self._dragged = self._dragged, None
+        self.update()
+        if dragged is None:
+            super().mouseReleaseEvent(event)
+        elif max(dragged) < len(self._labels):
+            self.parts_chosen.emit(min(dragged), max(dragged))
+
+    # ---- painting ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens, plot = self._theme.tokens, self._plot()
@@ -101,6 +145,11 @@ class StackedBars(QWidget):
                     bar = QRectF(plot.left() + part * width, bottom - height, max(1.0, width - min(2.0, width / 3)), height)
                     painter.fillRect(bar, QColor(tokens.state(layer.state)))
                     bottom -= height
+            if self._dragged is not None:
+                first, last = min(self._dragged), max(self._dragged)
+                painter.setOpacity(CHOICE_OPACITY)
+                chosen = QRectF(plot.left() + first * width, plot.top(), (last - first + 1) * width, plot.height())
+                painter.fillRect(chosen, QColor(tokens.accent))
         painter.end()
 
     def _paint_axis(self, painter: QPainter, plot: QRectF, pixels: int) -> None:
@@ -114,8 +163,8 @@ class StackedBars(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
             value += self._step
         width = plot.width() / len(self._labels)
-        every = max(1, math.ceil(LABEL_DISTANCE_MIN / width))
         metrics = QFontMetrics(painter.font())
+        every = max(1, math.ceil((metrics.horizontalAdvance(self._labels[0]) + LABEL_GAP) / width))
         for part in range(0, len(self._labels), every):
             left = plot.left() + part * width
             if left + metrics.horizontalAdvance(self._labels[part]) <= self.width():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from gui.text import bytes_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, Tokens
+from gui.theme.tokens import Size, Tokens, mix
 
+MARK_SHARE = 38
+"""Of the warning's colour in the ground of marked parts, in percent."""
 HEX_BYTES_MAX = 256 * 1024
 """More than this is not shown at once; the view says so in its last line."""
 
@@ -82,6 +85,7 @@ class CodeView(QPlainTextEdit):
         self.setFont(mono_font())
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setTabStopDistance(self.fontMetrics().horizontalAdvance(" ") * 4)
+        self._marked: list[tuple[int, int]] = []
         self._highlighter = _Highlighter(self.document(), self, language, theme.tokens)
         theme.changed.connect(self._restyle)
 
@@ -96,8 +100,36 @@ class CodeView(QPlainTextEdit):
         self.set_language(language)
         self.setPlainText(text)
 
+    def mark(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Put a ground behind parts of the text, each by its start and length in characters, in their order."""
+        self._marked = list(spans)
+        self._show_marks(self._theme.tokens)
+
+    def _show_marks(self, tokens: Tokens) -> None:
+        text = self.toPlainText() if self._marked else ""
+        ground = QTextCharFormat()
+        ground.setBackground(QColor(mix(tokens.warning, tokens.panel, MARK_SHARE)))
+        selections, reached, units = [], 0, 0
+        for start, length in self._marked:
+            units += _units(text[reached:start])
+            end = units + _units(text[start : start + length])
+            selection = QTextEdit.ExtraSelection()
+            cursor = QTextCursor(self.document())
+            cursor.setPosition(units)
+            cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            selection.cursor, selection.format = cursor, ground
+            selections.append(selection)
+            reached, units = start + length, end
+        self.setExtraSelections(selections)
+
     def _restyle(self, tokens: Tokens) -> None:
         self._highlighter.use(tokens)
+        self._show_marks(tokens)
+
+
+def _units(text: str) -> int:
+    """Length of a text in units of UTF-16, as Qt counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class HexView(QPlainTextEdit):

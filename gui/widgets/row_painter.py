@@ -6,9 +6,11 @@ the time, because fonts, places and colours are looked up once for a column and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
@@ -27,6 +29,10 @@ from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, p
 CELL_PADDING = 10
 MARK_SHARE = 16
 """Of a state's colour in the ground of a marked row, in percent."""
+FOUND_SHARE = 38
+"""Of the warning's colour in the ground of what a search looks for, in percent."""
+FOUND_MAX = 20
+"""Matches marked in one cell."""
 TEXTS_KEPT = 4_096
 """Shortened texts that are remembered; a page of a wide table has some 500 cells."""
 TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE})
@@ -109,7 +115,13 @@ class RowPainter:
             if mark is None and column.kind in TEXT_KINDS and column.dot is None:
                 state = column.state(row) if column.state is not None else None
                 colour = _text_colour(tokens, state, dim=column.dim, selected=selected)
-                _paint_text(painter, place, QRect(left, top, width, height), column.text(row), colour)
+                box_of_text, text = QRect(left, top, width, height), column.text(row)
+                pattern = column.marks() if column.marks is not None else None
+                if pattern is not None:
+                    ground = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
+                    for found in _marked(place, _fitting(place, text, width), pattern, box_of_text):
+                        painter.fillRect(found, ground)
+                _paint_text(painter, place, box_of_text, text, colour)
             else:
                 cell = model.cell(row, column)
                 self._paint_cell(painter, place, QRect(left, top, width, height), cell, selected=selected)
@@ -185,12 +197,27 @@ def _column_places(view: QTableView, model: ColumnTableModel[Any], area: QRect) 
 def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, colour: str) -> None:
     if not text:
         return
-    # Measuring a text takes half as long as painting it; most are so short that they fit whatever they say.
-    if len(text) * place.widest > box.width() or not text.isascii():
-        text = _shortened(place.column.kind, text, box.width())
     painter.setFont(place.font)
     painter.setPen(_colour(colour))
-    painter.drawText(box, place.flags, text)
+    painter.drawText(box, place.flags, _fitting(place, text, box.width()))
+
+
+def _marked(place: _ColumnPlace, text: str, pattern: re.Pattern[str], box: QRect) -> list[QRect]:
+    """Where in a cell the matches stand; of texts on the left."""
+    metrics = QFontMetrics(place.font)
+    found = []
+    for match in islice(pattern.finditer(text), FOUND_MAX):
+        left, right = (metrics.horizontalAdvance(text[:end]) for end in match.span())
+        found.append(QRect(box.left() + left, box.top() + 4, right - left, box.height() - 9))
+    return found
+
+
+def _fitting(place: _ColumnPlace, text: str, width: int) -> str:
+    """The text as it fits into a cell of ``width`` px."""
+    # Measuring a text takes half as long as painting it; most are so short that they fit whatever they say.
+    if len(text) * place.widest > width or not text.isascii():
+        return _shortened(place.column.kind, text, width)
+    return text
 
 
 def _text_colour(tokens: Tokens, state: State | None, *, dim: bool, selected: bool) -> str:

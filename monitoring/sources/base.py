@@ -199,8 +199,8 @@ class ClusterSource(Protocol):
     def continue_search(self, search_id: int) -> Pending[SearchHits]:
         """What a moment of search brings; to be called again until it is over."""
 
-    def read_fields(self, places: list[int], fields: list[str]) -> Pending[FieldValues]:
-        """Fields of up to 1,000 messages by physical offset, for the columns of a list."""
+    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> Pending[FieldValues]:
+        """Fields of up to 1,000 messages by physical offset, and bodies from shortly before a match of ``around`` on."""
 
     def end_search(self, search_id: int) -> Pending[Done]:
         """Give a search up."""

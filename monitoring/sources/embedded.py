@@ -252,8 +252,8 @@ class EmbeddedSource:
     def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> Pending[SearchStarted]:
         return self._ask(StartSearch(text, limit, body_starts), SearchStarted)
 
-    def read_fields(self, places: list[int], fields: list[str]) -> Pending[FieldValues]:
-        return self._ask(ReadFields(places, fields), FieldValues)
+    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> Pending[FieldValues]:
+        return self._ask(ReadFields(places, fields, around), FieldValues)
 
     def continue_search(self, search_id: int) -> Pending[SearchHits]:
         return self._ask(ContinueSearch(search_id), SearchHits)

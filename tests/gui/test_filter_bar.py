@@ -8,9 +8,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QInputDialog
 
 from broker_core.api import UsageError
-from gui.models.filter_text import Vocabulary
 from gui.operations.filter_memory import HISTORY_MAX, SAVED_MAX, FilterMemory
+from gui.operations.known_names import SEEN_MAX, KnownNames
 from gui.views.messages.filter_bar import CHIPS_MAX, FilterBar
+from tests.support.fake_source import fake_state
 
 
 @pytest.fixture
@@ -66,7 +67,9 @@ def test_typing_is_checked_when_it_pauses(qtbot, bar):
 
 
 def test_a_word_is_completed_and_enter_behind_it_submits(qtbot, bar):
-    bar.set_vocabulary(Vocabulary(topics=("orders", "payments")))
+    names = KnownNames()
+    bar.use_names(names)
+    names.take_state(fake_state())
     QTest.keyClicks(bar.edit, "to")
     assert bar.edit.popup.isVisible()
     qtbot.keyClick(bar.edit.popup, Qt.Key.Key_Return)
@@ -155,3 +158,16 @@ def test_a_fault_of_the_search_is_shown_too(bar):
     bar.show_fault(UsageError("8 searches are open"))
     assert bar.fault.whole_text() == "8 searches are open"
     assert underlined(bar.edit) == ""
+
+
+def test_names_are_offered_as_they_come_to_be_known(bar):
+    names, told = KnownNames(), []
+    bar.use_names(names)
+    names.changed.connect(lambda: told.append(names.vocabulary))
+    names.add_tags(["PAID", "", "PAID"])
+    names.add_properties(["region"])
+    names.add_tags(["PAID"])
+    assert len(told) == 2
+    assert (bar.edit.vocabulary.tags, bar.edit.vocabulary.properties) == (["PAID"], ["region"])
+    names.add_tags(str(number) for number in range(2 * SEEN_MAX))
+    assert len(bar.edit.vocabulary.tags) == SEEN_MAX

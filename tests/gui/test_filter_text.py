@@ -16,6 +16,7 @@ from gui.models.filter_text import (
     pieces,
     property_field,
     quoted,
+    within_times,
     without,
 )
 
@@ -149,3 +150,13 @@ def test_a_quoted_text_is_read_as_it_was(text):
 @given(st.text(min_size=1, max_size=20))
 def test_a_field_of_any_property_is_read_as_that_property(name):
     assert parse_filter(f"{property_field(name)} = 'x'", now_ms=0).field.prop == name
+
+
+def test_a_time_takes_the_place_of_the_one_before():
+    text = within_times('tag = "a" or tag = "b"', 1_700_000_000_000, 1_700_000_001_000)
+    assert text == '(tag = "a" or tag = "b") and stored >= 1700000000000 and stored < 1700000001000'
+    assert within_times(text, 1_700_000_000_100, 1_700_000_000_200).endswith(
+        '") and stored >= 1700000000100 and stored < 1700000000200'
+    )
+    assert within_times("", 1_700_000_000_000, 1_700_000_001_000) == "stored >= 1700000000000 and stored < 1700000001000"
+    assert within_times("stored >= -2h", 1_700_000_000_000, 1_700_000_001_000).startswith("stored >= -2h and ")

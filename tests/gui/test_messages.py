@@ -36,7 +36,7 @@ from gui.models.messages import (
 from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
-from gui.views.messages.view import MessagesView
+from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
 
@@ -238,9 +238,6 @@ def test_models_keep_qts_rules(make_view, theme):
 
     tree.set_value({"a": [1, {"b": None}], "c": {}})
     view.open({"topic": "payments", "queue": 2})
-    view.bar.filter.setText("PAID")
-    view._filter_changed("PAID")
-
     assert tree.rowCount(tree.index(0, 0)) == 2
 
 
@@ -350,14 +347,77 @@ def test_new_messages_are_counted_and_shown_when_asked_for(make_view, qtbot):
     assert view.bar.new_button.isHidden()
 
 
-def test_an_unmatched_filter_offers_to_clear_itself(make_view):
+def narrowed(view, text):
+    view.bar.filter.set_text(text)
+    view.bar.filter.submit()
+    return view.narrowed
+
+
+def test_a_filter_browses_by_a_search_within_the_queue(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"topic": "payments", "queue": 2})
+
+    hits = narrowed(view, 'tag = "PAID" or body.amount > 9')
+
+    assert asked(source, "start_search")[-1][0] == '(tag = "PAID" or body.amount > 9) and topic = "payments" and queue = 2'
+    assert hits.table.isVisibleTo(view)
+    assert hits.progress.isVisibleTo(view)
+    assert not view.bar.slider.isVisibleTo(view)
+    assert not view.grid.isVisibleTo(view)
+
+
+def test_another_queue_is_searched_with_the_same_filter(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    narrowed(view, 'key = "k"')
+
+    view.bar.queue_chosen.emit("orders", 1)
+
+    assert asked(source, "start_search")[-1][0] == '(key = "k") and topic = "orders" and queue = 1'
+
+
+def test_without_the_filter_the_page_of_the_queue_is_back(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    hits = narrowed(view, 'key = "k"')
+
+    view.bar.filter.set_text("")
+
+    assert view.grid.isVisibleTo(view)
+    assert view.bar.slider.isVisibleTo(view)
+    assert not hits.table.isVisibleTo(view)
+
+
+def test_a_place_that_is_opened_is_not_hidden_by_the_filter(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    narrowed(view, 'key = "k"')
+
+    view.open({"topic": "payments", "queue": 3, "offset": 7})
+
+    assert (view.bar.filter.text, view.grid.isVisibleTo(view)) == ("", True)
+
+
+def test_a_filter_goes_along_to_the_other_part_of_the_page(make_view):
     view = make_view(FakeSource())
+    view.bar.filter.set_text('tag = "A"')
+    view.tabs.setCurrentIndex(SEARCH)
+    assert view.search.bar.text == 'tag = "A"'
+    view.search.bar.set_text('tag = "B"')
+    view.tabs.setCurrentIndex(BROWSE)
+    assert view.bar.filter.text == 'tag = "A"'
 
-    view.bar.filter.setText("no such thing")
-    view._filter_changed("no such thing")
 
-    assert view.model.rowCount() == 0
-    assert view.grid.placeholder.text == "None of these messages matches the filter."
+def test_the_plan_of_a_filter_is_shown_while_browsing(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.bar.filter.set_text('key = "k"')
+
+    view.bar.filter.submit(plan_only=True)
+
+    assert "scan of 1 queue" in view.narrowed.progress.plan.whole_text()
+    assert not asked(source, "continue_search")
 
 
 def test_without_topics_the_page_says_what_to_do(make_view):

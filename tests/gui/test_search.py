@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QPushButton
 
 from broker_core.api import FilterError, SearchHits, SearchStarted, WorkerLostError
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
+from gui.plots.stacked_bars import AXIS_WIDTH
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
@@ -283,3 +284,46 @@ def test_the_third_click_on_a_header_returns_to_the_order_of_the_log(qtbot, view
     qtbot.waitUntil(lambda: view.search.model.key_at(0) == 30)
     view.search.model.sort(-1)
     assert view.search.model.key_at(0) == 10
+
+
+def test_hits_are_counted_by_time_and_a_time_is_dragged_out(qtbot, view, source):
+    begin(view, source)
+    hits = turn([10, 20, 30], scanned=400)
+    answer(source, replace(hits, store_ms=[1_000, 61_000, 61_500]))
+    show_hits(qtbot, view, 3)
+    bars = view.search.hit_times.bars
+    assert view.search.hit_times.isVisibleTo(view)
+    histogram = view.search.hit_times.histogram
+    assert (histogram.width_ms, int(histogram.counts.sum())) == (1_000, 3)
+    source.held.clear()
+    half = histogram.span_ms(len(histogram.counts) // 2, len(histogram.counts) - 1)
+    width = bars.width() - AXIS_WIDTH
+    middle = bars.height() // 2
+    qtbot.mousePress(bars, Qt.MouseButton.LeftButton, pos=QPoint(AXIS_WIDTH + width - 2, middle))
+    qtbot.mouseMove(bars, QPoint(AXIS_WIDTH + width // 2, middle))
+    qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=QPoint(AXIS_WIDTH + width // 2, middle))
+    assert half == (31_000, 62_000)
+    assert view.search.bar.text == "queue >= 0 and stored >= 31000 and stored < 62000"
+    assert view.search.run.text == view.search.bar.text
+
+
+def test_what_is_looked_for_is_marked_in_list_and_body(qtbot, view, source):
+    source.hold = False
+    view.search.bar.set_text('body contains "amount" and tag = "A"')
+    view.search.bar.submit()
+    panel = view.search
+    assert [column.key for column in panel.model.columns if column.marks is not None and column.marks() is not None] == [
+        "tag",
+        "body",
+    ]
+    assert panel.reader.around == "amount"
+    panel.model.append(hits_of([2_560]))
+    panel.grid.select_first()
+    view.detail.body.choose_view("text")
+    (selection,) = view.detail.body.text.extraSelections()
+    assert selection.cursor.selectedText() == "amount"
+    panel.bar.set_text("queue >= 0")
+    panel.bar.submit()
+    assert panel.reader.around == ""
+    view.tabs.setCurrentIndex(BROWSE)
+    assert view.detail.body.text.extraSelections() == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import FilterError, Followed, SendMessage, StartFollow, UsageError
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
@@ -195,17 +194,39 @@ def test_no_more_topics_than_fit_are_taken(view, source, monkeypatch):
 
 
 def test_a_filter_that_cannot_be_read_says_where_and_what_runs_goes_on(view, source):
-    source.fail_with = FilterError("a value is missing", position=5, length=1)
-    view.bar.filter.setText("tag =")
-    view.bar.filter.returnPressed.emit()
-    assert not view.bar.error.isHidden()
-    assert view.bar.error.text() == "Character 6: a value is missing"
+    count = len(started(source))
+    view.bar.filter.set_text("tag =")
+    view.bar.filter.submit()
+    assert view.bar.filter.fault.whole_text() == "at character 6: expected a value, found the end"
+    assert view.session.is_running
+    assert len(started(source)) == count
+    source.fail_with = FilterError("at character 1: not here", position=0, length=3)
+    view.bar.filter.set_text('tag = "b"')
+    assert view.bar.filter.fault.whole_text() == "at character 1: not here"
     assert view.session.is_running
     source.fail_with = None
-    view.bar.filter.setText('tag = "a"')
-    view.bar.filter.returnPressed.emit()
-    assert view.bar.error.isHidden()
+    view.bar.filter.set_text('tag = "a"')
+    view.bar.filter.submit()
+    assert view.bar.filter.fault.isHidden()
     assert started(source)[-1].filter == 'tag = "a"'
+
+
+def test_what_is_followed_can_be_searched_in_what_is_stored(view, window):
+    view.open({"topics": ["orders", "payments"], "filter": 'tag = "a" or key = "b"'})
+    view.search_button.click()
+    expected = 'topic in ("orders", "payments") and (tag = "a" or key = "b")'
+    assert window.opened[-1] == ("messages", {"filter": expected})
+    view.bar.filter.submit(plan_only=True)
+    assert window.opened[-1] == ("messages", {"plan": expected})
+    view.open({"topics": [], "filter": ""})
+    view.search_button.click()
+    assert window.opened[-1] == ("messages", {"filter": "body_bytes >= 0"})
+
+
+def test_tags_that_arrived_complete_the_filter(view, source):
+    source.feed_follow(followed(2, tag="REFUND"))
+    assert "REFUND" in view.bar.filter.edit.vocabulary.tags
+    assert "orders" in view.bar.filter.edit.vocabulary.topics
 
 
 def test_a_pause_holds_the_rows_and_goes_on_collecting(view, source):
@@ -337,8 +358,7 @@ def test_a_message_opens_on_its_page_and_arguments_choose_what_is_followed(view,
 
 def test_the_filter_field_takes_the_focus(view):
     view.focus_filter()
-    assert isinstance(view.focusWidget(), QLineEdit)
-    assert view.focusWidget() is view.bar.filter
+    assert view.focusWidget() is view.bar.filter.edit
 
 
 # ---- with the real worker ----
@@ -382,7 +402,7 @@ def test_messages_of_the_real_broker_arrive_marked_filtered_and_through_a_pause(
         assert view.model.rows[0].body_text == "during the pause"
         view.bar.set_filter("tag =")
         view.follow()
-        qtbot.waitUntil(lambda: not view.bar.error.isHidden(), timeout=TIMEOUT_MS)
+        qtbot.waitUntil(lambda: not view.bar.filter.fault.isHidden(), timeout=TIMEOUT_MS)
         send("orders", b"still following", "new")
         qtbot.waitUntil(lambda: view.model.rows[0].body_text == "still following", timeout=TIMEOUT_MS)
     finally:

@@ -275,10 +275,10 @@ class FakeSource:
     def act_on_timers(self, action: ActOnTimers) -> FakePending[TimersActed]:
         return self._answer("act_on_timers", (action,), TimersActed(len(action.slot_ms), []))
 
-    def read_fields(self, places: list[int], fields: list[str]) -> FakePending[FieldValues]:
+    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> FakePending[FieldValues]:
         texts = [[f"{field}@{place}" for place in places] for field in fields]
         starts = [fake_body(place // 256)[:200] for place in places]
-        return self._answer("read_fields", (places, fields), FieldValues(texts, starts))
+        return self._answer("read_fields", (places, fields, around), FieldValues(texts, starts))
 
     def start_search(self, text: str, limit: int = -1, *, body_starts: bool = True) -> FakePending[SearchStarted]:
         return self._answer("start_search", (text, limit, body_starts), SearchStarted(1, ["scan of 1 queue, 0 messages"], 0))

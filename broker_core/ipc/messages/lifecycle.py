@@ -40,6 +40,8 @@ class Ready:
     """Whether requests that act are refused (`broker_core.ipc.acting`); clients are served as ever."""
     commit_log: str = ""
     """Directories of the commit log, apart by commas, where the store has not only its own."""
+    has_store: bool = True
+    """Whether ``store_directory`` holds the messages; that of an attached cluster holds its history alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,12 @@ class ReadFields:
     """Read fields of messages for the columns of a list. Answer: `FieldValues`.
 
     ``places`` are physical offsets, at most 1,000; ``fields`` are those of the filter language (``prop.region``,
-    ``body.items[0].sku``), at most 50.
+    ``body.items[0].sku``), at most 50. ``around`` is a regular expression: bodies then begin shortly before its first match.
     """
 
     places: list[int]
     fields: list[str]
+    around: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,18 @@ class ReadLifeline:
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Store a message as a producer's send would, with the same checks. Answer: `SendReceipt`. ``queue_id`` -1: any."""
+    """Store a message as a producer's send would, with the same checks. Answer: `SendReceipt`. ``queue_id`` -1: any.
+
+    ``transaction`` sends it as a half message and says how that ends: ``commit``, ``rollback``, or ``unknown`` for neither. The
+    receipt is that of the half message then.
+    """
 
     topic: str
     queue_id: int
     body: bytes
     properties: dict[str, str]
     flag: int = 0
+    transaction: str = ""
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.errors import RemoteError, UsageError
+from broker_core.errors import CodecError, RemoteError, UsageError
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
     Answer,
@@ -22,6 +22,7 @@ from broker_core.ipc.schema import (
     CreateTopic,
     Done,
     EndSearch,
+    FieldValues,
     FindOffset,
     FoundOffset,
     ListDelayed,
@@ -32,6 +33,7 @@ from broker_core.ipc.schema import (
     MessagePage,
     Query,
     ReadEvents,
+    ReadFields,
     ReadHistory,
     ReadMessage,
     ReadMessageById,
@@ -43,7 +45,9 @@ from broker_core.ipc.schema import (
     StartSearch,
 )
 from broker_core.message.message_id import parse_offset_message_id
+from broker_core.message.model import StoredMessage
 from broker_core.message.properties import KEYS, TAGS
+from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
@@ -56,11 +60,14 @@ from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
+from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.history import HistoryKeeper
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
 
 PRODUCER_GROUP = "orbit-console"
 """Producer group of messages that a person sends from the window."""
+FIELDS_AT_A_TIME = 16
+"""Messages that are asked for at once to fill columns."""
 
 
 class ClusterQueries:
@@ -127,6 +134,8 @@ class ClusterQueries:
                 return await ask_brokers(self._link, query, topics_on=self._brokers_of)
             case StartSearch() | ContinueSearch() | EndSearch():
                 return await self._searches.answer(query)
+            case ReadFields():
+                return await self._fields(query)
         return await self._answer_rest(query)
 
     async def _answer_rest(self, query: Query) -> Answer:
@@ -199,6 +208,24 @@ class ClusterQueries:
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         record = bytes((await self._link.ask(broker, command)).body)
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, physical_offset))
+
+    async def _fields(self, query: ReadFields) -> FieldValues:
+        """Fields of messages that lie on any of the brokers, a few asked for at a time."""
+        reader = FieldReader(query)
+        parts = []
+        for start in range(0, len(query.places), FIELDS_AT_A_TIME):
+            asks = (self._message_at(place) for place in query.places[start : start + FIELDS_AT_A_TIME])
+            parts.append(reader.values(await asyncio.gather(*asks)))
+        return joined(parts, len(query.fields))
+
+    async def _message_at(self, shown_place: int) -> StoredMessage | None:
+        """A message by the place that the window knows; None where it has expired or is damaged."""
+        broker, offset = self._link.numbers.place_of(shown_place)
+        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
+        try:
+            return decode_record(bytes((await self._link.ask(broker, command)).body))
+        except (RemoteError, CodecError):
+            return None
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         queue = None

@@ -7,7 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from broker_core.api import MessageDetail
+from broker_core.api import Marks, MessageDetail
+from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader, DecoderBook
 from gui.text import KnownTexts, bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
@@ -59,6 +60,7 @@ class BodyPane(QWidget):
         self._detail: MessageDetail | None = None
         self._body: ShownBody | None = None
         self._is_revealed = False
+        self._marks = Marks()
         self._wanted_view = TREE
         self.book = DecoderBook(settings_folder(context))
         self.reader = BodyReader(self)
@@ -91,6 +93,18 @@ class BodyPane(QWidget):
             self.encoding.setCurrentIndex(0)
         self._detail = detail
         self._read()
+
+    def set_marks(self, marks: Marks) -> None:
+        """Mark what a search looks for in this body and the next ones."""
+        if marks != self._marks:
+            self._marks = marks
+            self.tree.set_mark(marks.body)
+            self._mark_text()
+
+    def _mark_text(self) -> None:
+        pattern, is_literal = self._marks.body, self._marks.is_literal
+        text = self.text.toPlainText() if pattern is not None else ""
+        self.text.mark([] if pattern is None else marked_spans(text, pattern, is_literal=is_literal))
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -206,6 +220,7 @@ class BodyPane(QWidget):
         else:
             language = "json" if content.kind in STRUCTURED else "text"
             self.text.set_code(content.text[:TEXT_CHARACTERS_MAX], language)
+            self._mark_text()
             self._views.setCurrentWidget(self.text)
         self.note.setText(self._note(detail, body, view))
         self._show_remarks(detail, body)

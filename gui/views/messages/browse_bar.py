@@ -1,4 +1,4 @@
-"""`BrowseBar`: which queue is browsed and where in it."""
+"""`BrowseBar`: which queue is browsed, where in it, and by which filter."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSlider, QVBoxLayout, QWidget
 
 from gui.models.messages import ALL_QUEUES, QueueWindow, parse_time, queue_ids, topic_names
+from gui.operations.filter_memory import FilterMemory
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
+from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, label
-from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000
 """A slider holds 32 bits, an offset 64."""
+EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
 
 class BrowseBar(QWidget):
@@ -35,7 +37,7 @@ class BrowseBar(QWidget):
     id_chosen = Signal(str)
     new_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._times = times
         self._now_ms = 0
@@ -45,12 +47,14 @@ class BrowseBar(QWidget):
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
         self.queue = QComboBox()
-        self.filter = SearchField(theme, " ", "funnel")
+        self.filter = FilterBar(theme, memory, example=EXAMPLE)
         self.message_id = QLineEdit()
         self.oldest = IconButton(theme, "skip-back", role="icon-box", on_click=lambda: self._go("oldest"))
         self.older = IconButton(theme, "caret-left", role="icon-box", on_click=lambda: self._go("older"))
         self.newer = IconButton(theme, "caret-right", role="icon-box", on_click=lambda: self._go("newer"))
         self.newest = IconButton(theme, "skip-forward", role="icon-box", on_click=self.new_wanted.emit)
+        self._position = Panel()
+        self._search: QWidget | None = None
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, SLIDER_STEPS)
         self.offset = QLineEdit()
@@ -111,6 +115,20 @@ class BrowseBar(QWidget):
         self._place_slider()
         self.place.setText(self._place_text())
 
+    def add_search(self, search: QWidget) -> None:
+        """Have something that stands in place of the position while a filter is used."""
+        self._search = search
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(search)
+        search.hide()
+
+    def show_search(self, *, shown: bool) -> None:
+        """Show how far a filter is, or the position in the queue."""
+        self._position.setVisible(not shown)
+        if self._search is not None:
+            self._search.setVisible(shown)
+
     def show_new(self, count: int) -> None:
         """How many messages have come since the page was read."""
         self.new_button.setText(tr("{count} new", count=count_text(count)))
@@ -123,7 +141,7 @@ class BrowseBar(QWidget):
         self.queue.setAccessibleName(tr("Queue"))
         for index in range(self.queue.count()):
             self.queue.setItemText(index, _queue_text(int(self.queue.itemData(index))))
-        self.filter.setPlaceholderText(tr("Filter these messages by key, tag or body"))
+        self.filter.retranslate()
         self.message_id.setPlaceholderText(tr("Open by message ID"))
         self.offset.setPlaceholderText(tr("Go to offset"))
         self.time.setPlaceholderText(tr("Go to time"))
@@ -147,6 +165,8 @@ class BrowseBar(QWidget):
             choice.addWidget(widget)
         choice.addWidget(self.filter, 1)
         choice.addWidget(self.message_id)
+        for part in (self.topic, self.queue, self.message_id):
+            choice.setAlignment(part, Qt.AlignmentFlag.AlignTop)
         position = QHBoxLayout()
         position.setSpacing(6)
         for button in (self.oldest, self.older):
@@ -170,15 +190,14 @@ class BrowseBar(QWidget):
         words.addWidget(self.new_button)
         words.addStretch(1)
         words.addWidget(self.promise)
-        panel = Panel()
-        panel.content.setContentsMargins(12, 10, 12, 8)
-        panel.content.addLayout(position)
-        panel.content.addLayout(words)
+        self._position.content.setContentsMargins(12, 10, 12, 8)
+        self._position.content.addLayout(position)
+        self._position.content.addLayout(words)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(12)
         lines.addLayout(choice)
-        lines.addWidget(panel)
+        lines.addWidget(self._position)
 
     def _connect(self) -> None:
         self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from broker_core.api import Marks
 from gui.models.lifeline import LifeEvent
 from gui.models.message_words import PropertyWords
 from gui.models.messages import MessageRow, PropertyRow
@@ -39,8 +40,16 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
     ]
 
 
-def hit_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[MessageRow]]:
-    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for the body."""
+def hit_columns(
+    times: TimeZoneChoice, now_ms: Callable[[], int], marks: Callable[[], Marks] = Marks
+) -> list[Column[MessageRow]]:
+    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for the body.
+
+    Args:
+        times: Zone of the times.
+        now_ms: The broker's clock.
+        marks: What the search looks for.
+    """
     return [
         Column(
             "store_ms",
@@ -49,14 +58,16 @@ def hit_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=108,
         ),
-        Column("topic", "Topic", lambda row: row.topic, width=104),
+        Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=74),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82),
-        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150,
+               marks=lambda: marks().key),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82,
+               marks=lambda: marks().tag),
+        Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body),
         Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=62),
-    ]
+    ]  # fmt: skip
 
 
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:

@@ -14,8 +14,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
-from gui.models.filter_text import Clause, Vocabulary, clauses, narrowed, without
+from gui.models.filter_text import Clause, clauses, narrowed, without
 from gui.operations.filter_memory import FilterMemory
+from gui.operations.known_names import KnownNames
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
@@ -25,6 +26,7 @@ CHIPS_MAX = 8
 _CHIP_CHARACTERS_MAX = 48
 _MENU_FILTERS_MAX = 20
 _MENU_CHARACTERS_MAX = 90
+EXAMPLE = 'topic = "orders" and tag = "PAID" and body contains "4711" and stored >= -2h'
 
 
 class FilterBar(QWidget):
@@ -46,13 +48,15 @@ class FilterBar(QWidget):
         memory: FilterMemory,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        example: str = EXAMPLE,
         parent: QWidget | None = None,
     ) -> None:
-        """Create an empty bar; ``now_ms`` is what times like -15m count from."""
+        """Create an empty bar; ``now_ms`` is what times like -15m count from, ``example`` stands in it while it is empty."""
         super().__init__(parent)
         self._theme = theme
         self._memory = memory
         self._now_ms = now_ms
+        self._example = example
         self._history_place = -1
         self._told = ""
         self.edit = FilterEdit(theme)
@@ -97,9 +101,14 @@ class FilterBar(QWidget):
         self.set_text(narrowed(self.text, condition))
         self.submit()
 
-    def set_vocabulary(self, vocabulary: Vocabulary) -> None:
-        """Offer other names."""
-        self.edit.vocabulary = vocabulary
+    def use_names(self, names: KnownNames) -> None:
+        """Complete with these names, and with those that come to be known."""
+
+        def offer() -> None:
+            self.edit.vocabulary = names.vocabulary
+
+        names.changed.connect(offer)
+        offer()
 
     def submit(self, *, plan_only: bool = False) -> None:
         """Tell the filter if it can be read, else say where it is wrong."""
@@ -136,7 +145,7 @@ class FilterBar(QWidget):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.edit.setPlaceholderText('topic = "orders" and tag = "PAID" and body contains "4711" and stored >= -2h')
+        self.edit.setPlaceholderText(self._example)
         self.edit.setAccessibleName(tr("Filter"))
         self.edit.setToolTip(tr("Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls"))
         self.saved_button.set_tip(tr("Saved filters"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
@@ -12,7 +14,8 @@ from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionVi
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Tokens
+from gui.theme.tokens import Tokens, mix
+from gui.widgets.code_view import MARK_SHARE
 
 CHILDREN_MAX = 2_000
 """More items of one branch than this are counted, not listed."""
@@ -21,6 +24,8 @@ EPOCH_MS = range(10**12, 2 * 10**12)
 PREVIEW_ITEMS = 3
 PREVIEW_CHARACTERS = 60
 LEVELS_OPENED = 2
+MARKED_CHARACTERS, MARKS_MAX = 1_000, 20
+"""Of a value in which matches are looked for, and how many are shown."""
 ROW_HEIGHT = 21
 
 NODE_ROLE = Qt.ItemDataRole.UserRole
@@ -146,7 +151,8 @@ class JsonTree(QTreeView):
         super().__init__(parent)
         self._model = JsonTreeModel(self)
         self.setModel(self._model)
-        self.setItemDelegate(_NodeDelegate(theme, times, self))
+        self._delegate = _NodeDelegate(theme, times, self)
+        self.setItemDelegate(self._delegate)
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)
         self.setIndentation(16)
@@ -163,6 +169,11 @@ class JsonTree(QTreeView):
     def clear(self) -> None:
         """Show nothing."""
         self._model.clear()
+
+    def set_mark(self, pattern: re.Pattern[str] | None) -> None:
+        """Put a ground behind what a search looks for in keys and values."""
+        self._delegate.pattern = pattern
+        self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -190,6 +201,7 @@ class _NodeDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
         self._times = times
+        self.pattern: re.Pattern[str] | None = None
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's signature
         text = str(index.data(Qt.ItemDataRole.DisplayRole))
@@ -209,6 +221,10 @@ class _NodeDelegate(QStyledItemDelegate):
         left = box.left() + 4
         metrics = QFontMetrics(mono_font())
         for text, colour in self._parts(node, tokens):
+            for match in islice(self.pattern.finditer(text, 0, MARKED_CHARACTERS), MARKS_MAX) if self.pattern else ():
+                start, end = (metrics.horizontalAdvance(text[:place]) for place in match.span())
+                ground = QColor(mix(tokens.warning, tokens.panel, MARK_SHARE))
+                painter.fillRect(QRect(left + start, box.top() + 2, end - start, box.height() - 4), ground)
             painter.setPen(QColor(colour))
             painter.drawText(QRect(left, box.top(), 10_000, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
             left += metrics.horizontalAdvance(text + " ")

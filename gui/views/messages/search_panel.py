@@ -1,26 +1,29 @@
-"""`SearchPanel`: a search over everything that is stored: filter, plan, progress, hits, and how it ended."""
+"""`SearchPanel`: a search over everything that is stored, or within a queue: filter, plan, progress, hits, how it ended."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QInputDialog, QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import FilterError, OrbitError, SearchHits, parse_field
-from gui.models.filter_text import Vocabulary, quoted
+from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_field, parse_filter
+from gui.models.filter_text import quoted, within_times
 from gui.models.hit_table import HitTableModel
-from gui.models.messages import MessageRow, topic_names
+from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.hit_reader import HitReader
+from gui.operations.known_names import KnownNames
 from gui.operations.search import SearchRun, SearchState
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.messages.columns import hit_columns
 from gui.views.messages.filter_bar import FilterBar
+from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
@@ -32,7 +35,6 @@ SHOW_INTERVAL_MS = 100
 """Hits are shown this often, however many come."""
 FIELD_WIDTH = 150
 FIELDS_MAX = 20
-TAGS_KEPT_MAX = 500
 _FIELDS = "messages/search/fields"
 _HIDDEN = "messages/search/hidden"
 
@@ -48,24 +50,40 @@ class SearchPanel(QWidget):
     selected = Signal(object)
     browse_wanted = Signal(object)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        context: PageContext,
+        names: KnownNames,
+        bar: FilterBar | None = None,
+        within: Callable[[], str] = lambda: "",
+        parent: QWidget | None = None,
+    ) -> None:
+        """Create it.
+
+        Args:
+            context: Of the page.
+            names: What filters are completed with; grows by what is found.
+            bar: Where the filter is entered, if that is somewhere else: its owner then calls `search`.
+            within: A condition that every search has besides its filter; empty for none.
+            parent: Qt's owner.
+        """
         super().__init__(parent)
         theme = context.theme
         self._context = context
-        self._revision = -1
-        self._topics: list[str] = []
-        self._groups: list[str] = []
-        self._tags: dict[str, None] = {}
-        self._properties: dict[str, None] = {}
+        self._names = names
+        self._within = within
         self._waiting: list[SearchHits] = []
-        self.memory = FilterMemory(context.settings, self)
-        self.bar = FilterBar(theme, self.memory)
+        self._has_own_bar = bar is None
+        self.bar = bar or FilterBar(theme, FilterMemory(context.settings, self))
         self.run = SearchRun(context.source, context.tasks, self)
         self.progress = SearchProgress(theme, self.run)
-        self._columns = hit_columns(context.times, self._now_ms)
+        self.marks = Marks()
+        """What the search that is shown looks for."""
+        self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks)
         self.model = HitTableModel(self._columns, self)
         self.reader = HitReader(context.source, self.model, self)
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
+        self.hit_times = HitTimes(theme, context.times)
         self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
         self.columns_button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
         self.foot = label(role="caption")
@@ -82,26 +100,24 @@ class SearchPanel(QWidget):
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
-    def show_choices(self, state: ClusterState) -> None:
-        """Offer the names that there are."""
+    def show_time(self, state: ClusterState) -> None:
+        """Know the time of the broker, to leave out today's date."""
         self._state_ms = state.taken_ms
-        if state.catalog.revision != self._revision:
-            self._revision = state.catalog.revision
-            self._topics, self._groups = topic_names(state), list(state.catalog.groups)
-            self._offer()
-
-    def learn(self, properties: list[str]) -> None:
-        """Offer names of properties that a message was seen with."""
-        if not self._properties.keys() >= set(properties):
-            self._properties.update(dict.fromkeys(properties[:TAGS_KEPT_MAX]))
-            self._offer()
 
     def search(self, text: str, *, plan_only: bool = False) -> None:
         """Search for what passes a filter, or say only how that would be done."""
         self._drop()
         self.grid.set_error("")
-        self.run.start(text, hold=plan_only)
+        self.marks = self._marks_of(text)
+        self.reader.around = self.marks.body.pattern if self.marks.body is not None else ""
+        within = self._within()
+        self.run.start(f"({text}) and {within}" if within else text, hold=plan_only)
         self._show_foot()
+
+    def end(self) -> None:
+        """Give up the search and forget its hits."""
+        self.run.end()
+        self._drop()
 
     def focus(self) -> None:
         """Put the cursor into the filter."""
@@ -112,8 +128,10 @@ class SearchPanel(QWidget):
         self.search_button.setText(tr("Search"))
         self.columns_button.setText(tr("Columns"))
         self._hint.setText(tr("Right-click a cell to filter for or against it"))
-        self.bar.retranslate()
+        if self._has_own_bar:
+            self.bar.retranslate()
         self.progress.retranslate()
+        self.hit_times.retranslate()
         self.model.all_texts_changed()
         self._show_empty()
         self._show_foot()
@@ -121,12 +139,15 @@ class SearchPanel(QWidget):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> QWidget:
-        self.bar.line.addWidget(self.search_button)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(Size.GAP)
-        lines.addWidget(self.bar)
+        if self._has_own_bar:
+            self.bar.line.addWidget(self.search_button)
+            self.bar.use_names(self._names)
+            lines.addWidget(self.bar)
         lines.addWidget(self.progress)
+        lines.addWidget(self.hit_times)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -137,8 +158,10 @@ class SearchPanel(QWidget):
         return panel
 
     def _connect(self) -> None:
-        self.bar.submitted.connect(self._submitted)
-        self.bar.plan_wanted.connect(partial(self._submitted, plan_only=True))
+        if self._has_own_bar:
+            self.bar.submitted.connect(self._submitted)
+            self.bar.plan_wanted.connect(partial(self._submitted, plan_only=True))
+        self.hit_times.span_chosen.connect(self._narrow_time)
         self.run.found.connect(self._found)
         self.run.changed.connect(self._run_changed)
         self.progress.run_wanted.connect(self.run.resume)
@@ -155,14 +178,21 @@ class SearchPanel(QWidget):
     def _now_ms(self) -> int:
         return self._state_ms
 
-    def _offer(self) -> None:
-        self.bar.set_vocabulary(Vocabulary(self._topics, self._groups, list(self._tags), list(self._properties)))
-
     # ---- the search ----------------------------------------------------------------------------------------------------
 
     def _submitted(self, text: str, *, plan_only: bool = False) -> None:
         if text:
             self.search(text, plan_only=plan_only)
+
+    def _marks_of(self, text: str) -> Marks:
+        try:
+            return marks_of(parse_filter(text, now_ms=self._state_ms))
+        except FilterError:
+            return Marks()  # the search itself is refused then, and says why
+
+    def _narrow_time(self, start_ms: int, end_ms: int) -> None:
+        self.bar.set_text(within_times(self.bar.text, start_ms, end_ms))
+        self.bar.submit()
 
     def _drop(self) -> None:
         """Forget what an earlier search found."""
@@ -171,6 +201,7 @@ class SearchPanel(QWidget):
         self._show_timer.stop()
         self.grid.select_key(None)
         self.model.clear()
+        self.hit_times.clear()
 
     def _found(self, hits: SearchHits) -> None:
         self._waiting.append(hits)
@@ -182,16 +213,11 @@ class SearchPanel(QWidget):
         waiting, self._waiting = self._waiting, []
         for hits in waiting:
             self.model.append(hits)
-        self._learn_tags(waiting)
+        self.hit_times.show_times(self.model.hits.numbers["store_ms"].values)
+        self._names.add_tags(tag for hits in waiting for tag in dict.fromkeys(hits.tag))
         if is_first and waiting:
             self.grid.select_first()
         self._show_foot()
-
-    def _learn_tags(self, found: list[SearchHits]) -> None:
-        tags = {tag: None for hits in found for tag in hits.tag if tag and tag not in self._tags}
-        if tags and len(self._tags) < TAGS_KEPT_MAX:
-            self._tags.update(tags)
-            self._offer()
 
     def _run_changed(self) -> None:
         if self.run.is_over and self.run.state is not SearchState.NONE:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
-from broker_core.api import FoundOffset, MessageDetail, MessagePage, OrbitError, SendReceipt
+from broker_core.api import FoundOffset, Marks, MessageDetail, MessagePage, OrbitError, SendReceipt
+from gui.models.filter_text import quoted
 from gui.models.messages import (
     ALL_QUEUES,
     PAGE_MESSAGES,
@@ -20,6 +22,8 @@ from gui.models.messages import (
     queue_bounds,
 )
 from gui.models.table import ColumnTableModel
+from gui.operations.filter_memory import FilterMemory
+from gui.operations.known_names import KnownNames
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
@@ -27,6 +31,7 @@ from gui.views.messages.browse_bar import BrowseBar
 from gui.views.messages.columns import message_columns
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
+from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.search_panel import SearchPanel
 from gui.views.page import PageArguments, PageContext, PageView
@@ -63,7 +68,9 @@ class MessagesView(PageView):
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.send_button)
-        self.bar = BrowseBar(theme, context.times)
+        self.names = KnownNames(self)
+        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
+        self.bar.filter.use_names(self.names)
         self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
             message_columns(context.times, self._now_ms), lambda message: message.key, parent=self
         )
@@ -74,6 +81,9 @@ class MessagesView(PageView):
         self.tabs = QTabBar()
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self._search: SearchPanel | None = None
+        self._narrowed: SearchPanel | None = None
+        self._is_narrowed = False
+        self._browse_table = Panel(flush=True)
         self._build()
         self._connect()
         self.retranslate()
@@ -84,14 +94,37 @@ class MessagesView(PageView):
     def search(self) -> SearchPanel:
         """The part that searches; made when it is first wanted."""
         if self._search is None:
-            made = self._search = SearchPanel(self.context)
-            self._tops.addWidget(made)
-            self._tables.addWidget(made.table)
-            made.selected.connect(self._hit_selected)
-            made.browse_wanted.connect(self._browse_hit)
-            if self._state is not None:
-                made.show_choices(self._state)
+            self._search = self._made(SearchPanel(self.context, self.names))
+            self._tops.addWidget(self._search)
         return self._search
+
+    @property
+    def narrowed(self) -> SearchPanel:
+        """What browses with a filter: a search within the queues that are shown; made when it is first wanted."""
+        if self._narrowed is None:
+            self._narrowed = self._made(SearchPanel(self.context, self.names, self.bar.filter, self._queues_shown))
+            self.bar.add_search(self._narrowed)
+        return self._narrowed
+
+    def _made(self, panel: SearchPanel) -> SearchPanel:
+        self._tables.addWidget(panel.table)
+        panel.selected.connect(self._hit_selected)
+        panel.browse_wanted.connect(self._browse_hit)
+        if self._state is not None:
+            panel.show_time(self._state)
+        return panel
+
+    def _queues_shown(self) -> str:
+        """What is browsed, as a condition."""
+        topic = f"topic = {quoted(self._topic)}"
+        return topic if self._queue == ALL_QUEUES else f"{topic} and queue = {self._queue}"
+
+    @property
+    def _hits(self) -> SearchPanel | None:
+        """The hits that are shown; None while a page of a queue is."""
+        if self.tabs.currentIndex() == SEARCH:
+            return self.search
+        return self.narrowed if self._is_narrowed else None
 
     def tab_title(self) -> str:
         if self.tabs.currentIndex() == SEARCH and self.search.run.text:
@@ -102,20 +135,20 @@ class MessagesView(PageView):
         topic, queue, offset = arguments.get("topic"), arguments.get("queue"), arguments.get("offset")
         if isinstance(topic, str) and topic:
             queue_id = queue if isinstance(queue, int) else ALL_QUEUES
-            self._wanted_offset = offset if isinstance(offset, int) and queue_id >= 0 else None
-            self._show_queue(topic, queue_id)
+            self._show_place(topic, queue_id, offset if isinstance(offset, int) and queue_id >= 0 else None)
         message_id = arguments.get("message_id")
         if isinstance(message_id, str) and message_id:
             self.open_by_id(message_id)
         physical_offset = arguments.get("physical_offset")
         if isinstance(physical_offset, int) and physical_offset >= 0:
             self._read_alone(self.context.source.read_message(physical_offset))
-        filter_text = arguments.get("filter")
+        is_plan = isinstance(arguments.get("plan"), str)
+        filter_text = arguments.get("plan" if is_plan else "filter")
         if isinstance(filter_text, str) or arguments.get("show") == "search":
             self.tabs.setCurrentIndex(SEARCH)
         if isinstance(filter_text, str) and filter_text:
             self.search.bar.set_text(filter_text)
-            self.search.bar.submit()
+            self.search.bar.submit(plan_only=is_plan)
         if arguments.get("send"):
             self.ask_send()
 
@@ -123,8 +156,10 @@ class MessagesView(PageView):
         first = self._state is None
         self._state = state
         self.bar.show_choices(state)
-        if self._search is not None:
-            self._search.show_choices(state)
+        self.names.take_state(state)
+        for panel in (self._search, self._narrowed):
+            if panel is not None:
+                panel.show_time(state)
         if not self._topic:
             topic = busiest_topic(state)
             if topic:
@@ -146,8 +181,7 @@ class MessagesView(PageView):
         if self.tabs.currentIndex() == SEARCH:
             self.search.focus()
             return
-        self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.bar.filter.selectAll()
+        self.bar.filter.focus()
 
     def detail_pane(self) -> QWidget:
         return self.detail
@@ -158,8 +192,9 @@ class MessagesView(PageView):
         self.tabs.setTabText(BROWSE, tr("Browse by queue"))
         self.tabs.setTabText(SEARCH, tr("Search"))
         self.bar.retranslate()
-        if self._search is not None:
-            self._search.retranslate()
+        for panel in (self._search, self._narrowed):
+            if panel is not None:
+                panel.retranslate()
         self.detail.retranslate()
         self.model.all_texts_changed()
         self._show_empty()
@@ -208,8 +243,7 @@ class MessagesView(PageView):
             self._show_newest()
 
     def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
-        self._wanted_offset = receipt.queue_offset
-        self._show_queue(topic, receipt.queue_id)
+        self._show_place(topic, receipt.queue_id, receipt.queue_offset)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -221,15 +255,14 @@ class MessagesView(PageView):
         self.content.addWidget(self.tabs)
         self._tops.addWidget(self.bar)
         self.content.addWidget(self._tops)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
-        panel.content.addWidget(self.grid, 1)
+        self._browse_table.content.setSpacing(0)
+        self._browse_table.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
-        panel.content.addWidget(foot)
+        self._browse_table.content.addWidget(foot)
         split = QSplitter(Qt.Orientation.Horizontal)
-        self._tables.addWidget(panel)
+        self._tables.addWidget(self._browse_table)
         split.addWidget(self._tables)
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
@@ -247,7 +280,9 @@ class MessagesView(PageView):
         self.bar.time_chosen.connect(self._go_to_time)
         self.bar.id_chosen.connect(self.open_by_id)
         self.bar.new_wanted.connect(self._show_newest)
-        self.bar.filter.searched.connect(self._filter_changed)
+        self.bar.filter.submitted.connect(self._narrow)
+        self.bar.filter.plan_wanted.connect(partial(self._narrow, plan_only=True))
+        self.bar.filter.edited.connect(self._filter_edited)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
@@ -258,18 +293,33 @@ class MessagesView(PageView):
 
     def _show_part(self, part: int) -> None:
         if part == SEARCH:
+            self._carry(self.bar.filter, self.search.bar)
             self.search.focus()
+        elif self._search is not None:
+            self._carry(self._search.bar, self.bar.filter)
         self._tops.setCurrentIndex(part)
-        self._tables.setCurrentIndex(part)
         for place in range(self._tops.count()):
             # A part that is not shown claims no height.
             policy = QSizePolicy.Policy.Preferred if place == part else QSizePolicy.Policy.Ignored
             widget = self._tops.widget(place)
             if widget is not None:
                 widget.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
+        self._show_table()
+
+    def _show_table(self) -> None:
+        """Show the rows of the part, and the message that is selected there."""
+        hits = self._hits
+        self._tables.setCurrentWidget(self._browse_table if hits is None else hits.table)
+        self.detail.body.set_marks(Marks() if hits is None else hits.marks)
         self._show_facts()
-        self._read_selected(self.search.grid.selected_row if part == SEARCH else self.grid.selected_row)
+        self._read_selected(self.grid.selected_row if hits is None else hits.grid.selected_row)
         self.title_changed.emit(self.tab_title())
+
+    @staticmethod
+    def _carry(left: FilterBar, entered: FilterBar) -> None:
+        """What was entered in one part stands in the other, if nothing was entered there."""
+        if left.text and not entered.text:
+            entered.set_text(left.text)
 
     def _read_selected(self, message: MessageRow | None) -> None:
         """Show the message that is selected in the part that is shown."""
@@ -277,7 +327,7 @@ class MessagesView(PageView):
         self._read_key = None
         if message is None:
             self.detail.show_nothing()
-        elif self.tabs.currentIndex() == SEARCH:
+        elif self._hits is not None:
             self._hit_selected(message)
         else:
             self._row_selected(message)
@@ -290,7 +340,16 @@ class MessagesView(PageView):
     def _queue_chosen(self, topic: str, queue_id: int) -> None:
         self._wanted_offset = None
         self._show_queue(topic, queue_id)
+        if self._is_narrowed:
+            self.narrowed.search(self.bar.filter.text)
         self.place_changed.emit({"topic": topic, "queue": queue_id})
+
+    def _show_place(self, topic: str, queue_id: int, offset: int | None) -> None:
+        """Browse without a filter, so that what lies at the offset is seen."""
+        self.bar.filter.set_text("")
+        self._narrow("")
+        self._wanted_offset = offset
+        self._show_queue(topic, queue_id)
 
     def _show_queue(self, topic: str, queue_id: int) -> None:
         if (topic, queue_id) != (self._topic, self._queue):
@@ -402,13 +461,14 @@ class MessagesView(PageView):
         self.title_changed.emit(self.tab_title())
 
     def _show_hit(self, detail: MessageDetail) -> None:
+        if self._hits is not None:
+            self.detail.body.set_marks(self._hits.marks)
         self.detail.show_message(detail)
-        self.search.learn(list(detail.properties))
+        self.names.add_properties(detail.properties)
 
     def _browse_hit(self, hit: MessageRow) -> None:
         self.tabs.setCurrentIndex(BROWSE)
-        self._wanted_offset = hit.queue_offset
-        self._show_queue(hit.topic, hit.queue_id)
+        self._show_place(hit.topic, hit.queue_id, hit.queue_offset)
 
     def _detail_failed(self, error: OrbitError) -> None:
         self._read_key = None
@@ -458,20 +518,22 @@ class MessagesView(PageView):
 
     # ---- filter and texts ----------------------------------------------------------------------------------------------
 
-    def _filter_changed(self, text: str) -> None:
-        words = text.casefold().split()
+    def _narrow(self, text: str, *, plan_only: bool = False) -> None:
+        """Browse only what passes a filter; empty: page by page again."""
+        if text and not self._topic:
+            return
+        was_narrowed, self._is_narrowed = self._is_narrowed, bool(text)
+        if text:
+            self.narrowed.search(text, plan_only=plan_only)
+        elif self._narrowed is not None:
+            self._narrowed.end()
+        self.bar.show_search(shown=self._is_narrowed)
+        if was_narrowed != self._is_narrowed:
+            self._show_table()
 
-        def accepts(message: MessageRow) -> bool:
-            searched = f"{message.keys} {message.tag} {message.unique_key} {message.body_start}".casefold()
-            return all(word in searched for word in words)
-
-        self.model.set_filter(accepts if words else None)
-        self._show_empty()
-        self._show_foot()
-
-    def _clear_filter(self) -> None:
-        self.bar.filter.clear()
-        self._filter_changed("")
+    def _filter_edited(self, text: str) -> None:
+        if not text and self._is_narrowed:
+            self._narrow("")
 
     def _zone_changed(self) -> None:
         self.model.all_texts_changed()
@@ -479,22 +541,15 @@ class MessagesView(PageView):
             self.detail.show_message(self.detail.detail)
 
     def _show_empty(self) -> None:
-        if self.model.rows:
-            self.grid.set_empty(tr("None of these messages matches the filter."), tr("Clear filter"), self._clear_filter)
-        elif self._topic:
+        if self._topic:
             text = tr("Nothing is stored in {topic}.", topic=self._topic)
             self.grid.set_empty(text, tr("Send message…"), self._send_clicked)
         else:
             self.grid.set_empty(tr("No topics yet. Send a message or play the demo."), tr("Send message…"), self._send_clicked)
 
     def _show_foot(self, notice: str = "") -> None:
-        rows, shown = len(self.model.rows), len(self.model.shown_rows)
-        if notice:
-            self.foot.setText(notice)
-        elif shown < rows:
-            self.foot.setText(tr("{shown} of {count} messages", shown=count_text(shown), count=count_text(rows)))
-        else:
-            self.foot.setText(tr("{count} messages, newest first", count=count_text(rows)))
+        count = count_text(len(self.model.rows))
+        self.foot.setText(notice or tr("{count} messages, newest first", count=count))
 
     def _show_facts(self) -> None:
         if self.tabs.currentIndex() == SEARCH:

@@ -1,24 +1,25 @@
-"""`TailBar`: which topics are followed, and the filter; says where a filter cannot be read."""
+"""`TailBar`: which topics are followed, and the filter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
-from broker_core.api import FilterError
 from gui.models.messages import topic_names
+from gui.operations.filter_memory import FilterMemory
+from gui.operations.known_names import KnownNames
 from gui.text import tr
-from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
-from gui.widgets.basic import IconButton, label, row
-from gui.widgets.inputs import SearchField
+from gui.views.messages.filter_bar import FilterBar
+from gui.widgets.basic import IconButton, row
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12
 """Chips that fit; more topics are followed by a filter such as ``topic ~ "^order"``."""
+EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
 
 class TailBar(QWidget):
@@ -26,20 +27,22 @@ class TailBar(QWidget):
 
     Signals:
         changed: Topics or filter are others now.
+        plan_wanted: What is stored already is to be searched; carries the filter.
     """
 
     changed = Signal()
+    plan_wanted = Signal(str)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, memory: FilterMemory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._topics: list[str] = []
         self._known: list[str] = []
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
-        self.filter = SearchField(theme, " ", "funnel")
-        self.error = label(role="critical", wrap=True, selectable=True)
-        self.error.hide()
+        self.names = KnownNames(self)
+        self.filter = FilterBar(theme, memory, example=EXAMPLE)
+        self.filter.use_names(self.names)
         self._chips = QHBoxLayout()
         self._chips.setSpacing(6)
         self._told = ""
@@ -53,7 +56,7 @@ class TailBar(QWidget):
 
     @property
     def filter_text(self) -> str:
-        return self.filter.text().strip()
+        return self.filter.text
 
     def set_topics(self, topics: Sequence[str]) -> None:
         """Follow these, without telling anyone."""
@@ -62,12 +65,12 @@ class TailBar(QWidget):
 
     def set_filter(self, text: str) -> None:
         """Write the filter, without telling anyone."""
-        with QSignalBlocker(self.filter):
-            self.filter.setText(text)
         self._told = text.strip()
+        self.filter.set_text(text)
 
     def show_choices(self, state: ClusterState) -> None:
-        """Topics to choose from."""
+        """Topics to choose from, and names for the filter."""
+        self.names.take_state(state)
         names = topic_names(state)
         if names != self._known:
             self._known = names
@@ -77,18 +80,6 @@ class TailBar(QWidget):
                 self.topic.addItems(names)
                 self.topic.setCurrentIndex(-1)
             self.topic_text.setText(entered)
-
-    def show_error(self, error: FilterError | None) -> None:
-        """Say why the filter is none, and select the place; None: it is one."""
-        self.error.setVisible(error is not None)
-        if error is None:
-            return
-        position, length = error.context.get("position"), error.context.get("length")
-        if isinstance(position, int) and isinstance(length, int):
-            self.filter.setSelection(position, max(length, 1))
-            self.error.setText(tr("Character {position}: {reason}", position=position + 1, reason=error.message))
-        else:
-            self.error.setText(error.message)
 
     def add_topic(self, topic: str) -> None:
         """Follow one more topic, if it is known."""
@@ -110,27 +101,26 @@ class TailBar(QWidget):
         """Write all texts anew."""
         self.topic_text.setPlaceholderText(tr("Add topic"))
         self.topic.setAccessibleName(tr("Add topic"))
-        self.filter.setPlaceholderText(tr('Filter, e.g. tag = "paid" and body.amount > 100'))
-        self.filter.setAccessibleName(tr("Filter"))
+        self.filter.retranslate()
 
     def _build(self) -> None:
-        self.filter.setFont(mono_font())
         self.topic.setFixedWidth(150)
         line = row(self.topic, self.filter)
         line.setStretch(1, 1)
         line.insertLayout(0, self._chips)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        lines.addLayout(line)
-        lines.addWidget(self.error)
+        for part in (self._chips, self.topic):
+            line.setAlignment(part, Qt.AlignmentFlag.AlignTop)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(line)
         self.topic.textActivated.connect(self.add_topic)
         self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
-        self.filter.searched.connect(self._filter_searched)
+        self.filter.submitted.connect(self._filter_entered)
+        self.filter.edited.connect(self._filter_entered)
+        self.filter.plan_wanted.connect(self.plan_wanted)
 
-    def _filter_searched(self, text: str) -> None:
-        if text.strip() != self._told:
-            self._told = text.strip()
+    def _filter_entered(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
             self.changed.emit()
 
     def _show_chips(self) -> None:

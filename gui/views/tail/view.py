@@ -7,8 +7,10 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, Followed, OrbitError, StartFollow
+from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel, TailRow
+from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import bytes_text, count_text, rate_text, tr
 from gui.theme.tokens import Size, State
@@ -46,7 +48,8 @@ class TailView(PageView):
         self.rules: list[ColourRule] = load_rules(context.settings)
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
-        self.bar = TailBar(theme)
+        self.bar = TailBar(theme, FilterMemory(context.settings, self))
+        self.search_button = IconButton(theme, "magnifying-glass", " ", on_click=self.search_stored)
         self.rules_button = IconButton(theme, "tag", " ", on_click=self._rules_clicked)
         self.clear_button = IconButton(theme, "trash", " ", on_click=self.clear)
         self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
@@ -104,11 +107,12 @@ class TailView(PageView):
             self.follow()
 
     def focus_filter(self) -> None:
-        self.bar.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.bar.filter.selectAll()
+        self.bar.filter.focus()
 
     def retranslate(self) -> None:
         self.bar.retranslate()
+        self.search_button.setText(tr("Search what is stored"))
+        self.search_button.set_tip(tr("The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first"))
         self.clear_button.setText(tr("Clear"))
         self._keys.setText(tr("Space pauses and continues"))
         self.bars.setAccessibleName(tr("Arrivals of the last {count} seconds", count=SECONDS_SHOWN))
@@ -139,6 +143,16 @@ class TailView(PageView):
         self.model.clear()
         self._show_figures()
 
+    def search_stored(self) -> None:
+        """Search what is stored already for what is followed."""
+        self._search(plan_only=False)
+
+    def _search(self, *, plan_only: bool) -> None:
+        topics, text = self.bar.topics, self.bar.filter_text
+        among = f"topic in ({', '.join(map(quoted, topics))})" if topics else ""
+        both = f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
+        self.context.navigate("messages", **{"plan" if plan_only else "filter": both})
+
     def ask_rules(self) -> RulesDialog:
         """Open the dialog of the colour rules."""
         dialog = RulesDialog(self.context.theme, self.rules, self)
@@ -162,7 +176,7 @@ class TailView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.rules_button, self.clear_button, self.pause_button):
+        for button in (self.search_button, self.rules_button, self.clear_button, self.pause_button):
             self.header.add_action(button)
         self.content.addWidget(self.bar)
         arrivals = Panel()
@@ -188,6 +202,7 @@ class TailView(PageView):
 
     def _connect(self) -> None:
         self.bar.changed.connect(self._asked_otherwise)
+        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
         self.grid.activated.connect(self._open_message)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
@@ -206,7 +221,7 @@ class TailView(PageView):
         self.place_changed.emit({"topics": self.bar.topics, "filter": self.bar.filter_text})
 
     def _begun(self) -> None:
-        self.bar.show_error(None)
+        self.bar.filter.check()
         self.grid.set_error("")
         self._show_rules()
         self._show_figures()
@@ -219,7 +234,7 @@ class TailView(PageView):
             self.rules = []
             self.follow()
         else:
-            self.bar.show_error(error)
+            self.bar.filter.show_fault(error)
 
     def _lost(self, error: OrbitError) -> None:
         self.grid.set_error(tr("The live tail has ended."), error.message, tr("Retry"), self.follow)
@@ -233,7 +248,9 @@ class TailView(PageView):
             self._show_waiting()
 
     def _show_waiting(self) -> None:
-        self.model.add(self.buffer.take_out())
+        rows = self.buffer.take_out()
+        self.bar.names.add_tags(dict.fromkeys(row.tag for row in rows))
+        self.model.add(rows)
         self._show_figures()
 
     # ---- pause ---------------------------------------------------------------------------------------------------------

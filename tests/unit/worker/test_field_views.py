@@ -24,8 +24,8 @@ def queries(engine: Engine) -> Iterator[Queries]:
     made.close()
 
 
-def read(queries: Queries, places: list[int], fields: list[str]) -> FieldValues:
-    answer = asyncio.run(queries.answer(ReadFields(places, fields)))
+def read(queries: Queries, places: list[int], fields: list[str], around: str = "") -> FieldValues:
+    answer = asyncio.run(queries.answer(ReadFields(places, fields, around)))
     assert isinstance(answer, FieldValues)
     return answer
 
@@ -47,6 +47,17 @@ def test_a_place_without_a_message_shows_nothing(engine: Engine, queries: Querie
 def test_without_fields_only_the_bodies_are_read(engine: Engine, queries: Queries):
     place = engine.put("orders", 0, b"x" * 500)
     assert read(queries, [place], []) == FieldValues([], [b"x" * 200])
+
+
+def test_a_body_is_shown_from_what_was_looked_for_on(engine: Engine, queries: Queries):
+    far = engine.put("orders", 0, ("杭" * 300 + "4711 is here").encode())
+    near = engine.put("orders", 0, b"4711 at the beginning")
+    none = engine.put("orders", 0, b"nothing of it")
+    values = read(queries, [far, near, none], [], "4711")
+    assert values.body_start[0].decode() == "…" + "杭" * 24 + "4711 is here"
+    assert values.body_start[1:] == [b"4711 at the beginning", b"nothing of it"]
+    with pytest.raises(UsageError, match="no regular expression"):
+        read(queries, [far], [], "(")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""Where in a text the matches of a filter are, within bounds that keep the window alive. Pure."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+SPANS_MAX = 1_000
+LITERAL_CHARACTERS_MAX = 1024 * 1024
+EXPRESSION_CHARACTERS_MAX = 32 * 1024
+EXPRESSION_LINE_MAX = 1_000
+"""A regular expression can take the square of a line's length; literals take its length."""
+
+
+def marked_spans(text: str, pattern: re.Pattern[str], *, is_literal: bool) -> list[tuple[int, int]]:
+    """Start and length of the matches, in characters; of a long text only those at its beginning.
+
+    Args:
+        text: What is shown.
+        pattern: What is looked for.
+        is_literal: Whether the pattern is made of plain texts.
+    """
+    if is_literal:
+        found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)
+        return [(match.start(), len(match[0])) for match in islice(found, SPANS_MAX) if match[0]]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for line in text[:EXPRESSION_CHARACTERS_MAX].splitlines(keepends=True):
+        part = line[:EXPRESSION_LINE_MAX].rstrip("\r\n")
+        spans += [(start + match.start(), len(match[0])) for match in pattern.finditer(part) if match[0]]
+        start += len(line)
+        if len(spans) >= SPANS_MAX:
+            break
+    return spans[:SPANS_MAX]

@@ -1,0 +1,75 @@
+"""`HitTimes`: when the hits of a search were stored, as bars over which a narrower time is dragged."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from gui.models.hit_columns import Int64s
+from gui.models.hit_histogram import HitHistogram
+from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.text import TimeZoneChoice, duration_text, milliseconds_text, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.basic import label
+from gui.widgets.panel import Panel
+
+BARS_HEIGHT = 72
+_DAY_MS = 86_400_000
+
+
+class HitTimes(Panel):
+    """Hidden while there are no hits.
+
+    Signals:
+        span_chosen: A time was dragged out; carries its begin and its end (both int, ms since the epoch; the end excluded).
+    """
+
+    span_chosen = Signal(object, object)
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._times = times
+        self.histogram = HitHistogram()
+        self.title_line = label(role="caption")
+        self.bars = StackedBars(theme)
+        self.bars.is_choosable = True
+        self.bars.setFixedHeight(BARS_HEIGHT)
+        self.content.setContentsMargins(12, 6, 12, 4)
+        self.content.setSpacing(2)
+        self.content.addWidget(self.title_line)
+        self.content.addWidget(self.bars)
+        self.bars.parts_chosen.connect(self._parts_chosen)
+        times.changed.connect(self.retranslate)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the hits of the search before."""
+        self.histogram.clear()
+        self.retranslate()
+
+    def show_times(self, times_ms: Int64s) -> None:
+        """Show the store times of all hits so far."""
+        self.histogram.update(times_ms)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        bars, width_ms = self.histogram, self.histogram.width_ms
+        self.setVisible(len(bars.counts) > 1)
+        width = duration_text(width_ms) if width_ms >= 1_000 else milliseconds_text(width_ms)
+        self.title_line.setText(tr("Hits per {duration} · drag to narrow the time", duration=width))
+        self.bars.setAccessibleName(tr("Hits by the time at which they were stored"))
+        starts = [bars.span_ms(part, part)[0] for part in range(len(bars.counts))]
+        self.bars.set_bars([self._label(at) for at in starts], (BarLayer(tr("Hits"), bars.counts.tolist(), State.INFO),))
+
+    def _label(self, at_ms: int) -> str:
+        width, span = self.histogram.width_ms, self.histogram.width_ms * len(self.histogram.counts)
+        if width < 1_000:
+            return self._times.clock(at_ms)
+        if span <= _DAY_MS:
+            return self._times.seconds(at_ms)
+        return self._times.minutes(at_ms)
+
+    def _parts_chosen(self, first: int, last: int) -> None:
+        self.span_chosen.emit(*self.histogram.span_ms(first, last))
