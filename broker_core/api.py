@@ -123,6 +123,7 @@ from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.replay.imported import IMPORT_BYTES_MAX, IMPORT_MESSAGES_MAX, read_imports
 from broker_core.search.expression import Kind as FilterKind
 from broker_core.search.expression import Operator as FilterOperator
 from broker_core.search.fields import KINDS as FILTER_FIELDS
@@ -137,6 +138,8 @@ __all__ = [
     "FILTER_FIELDS",
     "FILTER_OPERATORS",
     "FILTER_STATES",
+    "IMPORT_BYTES_MAX",
+    "IMPORT_MESSAGES_MAX",
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
@@ -265,6 +268,7 @@ __all__ = [
     "parse_filter",
     "parse_object",
     "parse_properties",
+    "read_imports",
     "refusal",
     "resent_properties",
     "setting_specs",

@@ -22,8 +22,9 @@ from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.search.export import FORMATS, exported
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
-from broker_core.search.message_row import Row, message_row
+from broker_core.search.message_row import message_row
 from broker_core.search.results import Hit, Outcome, Step
+from broker_core.search.row_names import Row
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.ownership import open_failed
 

@@ -20,7 +20,7 @@ from broker_core.message.model import StoredMessage
 from broker_core.message.properties import ITEM_SEPARATOR, NAME_SEPARATOR
 from broker_core.message.sys_flag import COMPRESSED, Compression, compression_number
 from broker_core.search.export import body_bytes
-from broker_core.search.message_row import Row
+from broker_core.search.row_names import Row
 
 _CRC_BITS = 0x7FFF_FFFF
 _INT32 = (-(1 << 31), (1 << 31) - 1)
@@ -86,7 +86,7 @@ def item_of_row(row: Row, where: str, now_ms: int) -> ReplayItem:
     """Item of an exported row; a row made by hand needs no more than ``topic`` and ``body``.
 
     Args:
-        row: By `broker_core.search.message_row.NAMES`.
+        row: By `broker_core.search.row_names.NAMES`.
         where: Names the row in errors.
         now_ms: Time of what has none.
 

@@ -1,7 +1,7 @@
 """Found messages as files: JSON Lines, CSV (RFC 4180) and Parquet, and back to rows.
 
 A file is written beside its place and gets its name when it is whole. All three hold the same values under the same names
-(`message_row.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
+(`row_names.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from broker_core.errors import CodecError, UsageError
-from broker_core.search.message_row import NAMES, Row
+from broker_core.search.row_names import NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
 
@@ -244,12 +244,15 @@ def _from_parquet(row: Row) -> Row:
 
 
 def body_bytes(row: Row, where: str) -> bytes:
-    """Body of a row.
+    """Body of a row: ``body`` in Base64, or where a row was made by hand ``bodyText``.
 
     Raises:
         CodecError: It is missing, or no Base64.
     """
     text = row.get("body")
+    plain = row.get("bodyText")
+    if text is None and isinstance(plain, str):
+        return plain.encode("utf-8", "surrogatepass")
     if not isinstance(text, str):
         raise CodecError(f"{where} has no body")
     try:

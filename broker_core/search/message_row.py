@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
 from zlib import crc32
 
 from broker_core.errors import CodecError
 from broker_core.message.body import decompress_body
 from broker_core.message.message_id import offset_message_id
 from broker_core.search.results import Hit
-
-Row = dict[str, Any]
+from broker_core.search.row_names import NAMES, Row
 
 BODY_SHOWN_BYTES = 48
 """Bodies above this have their SHA-256 beside them."""
-
-NAMES = (
-    "topic", "queueId", "queueOffset", "physicalOffset", "storeSize", "bodyCrc", "sysFlag", "flag", "bornTimestamp", "bornHost",
-    "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "properties", "storedBodyLength",
-    "bodyLength", "body", "bodySha256", "tagsCode", "recordCrc32", "offsetMsgId",
-)  # fmt: skip
 
 
 def message_row(hit: Hit, tags_code: int) -> tuple[Row, str]:

@@ -92,7 +92,14 @@ from broker_core.worker.queue_measures import MeasuredStore, QueueMeasures
 from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.store_views import InsideStore, store_picture
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
-from broker_core.worker.transactions import Transactions, history_columns, list_transactions
+from broker_core.worker.transactions import (
+    COMMIT,
+    UNDECIDED,
+    Transactions,
+    half_of,
+    history_columns,
+    list_transactions,
+)
 
 THREADS = 2
 
@@ -178,7 +185,7 @@ class Queries:
             case FindOffset() | ReadMessage() | ReadMessageById() | MeasureTopics() | ReadFields() | ReadLifeline():
                 return await self._read(query)
             case SendMessage():
-                return await self._engine.put_from_console(query)
+                return await self._send(query)
             case CreateTopic():
                 self._engine.create_topic(query)
                 return Done()
@@ -198,6 +205,15 @@ class Queries:
                 self._shut_down()
                 return Done()
         raise BugError(f"no answer is known to {type(query).__name__}")
+
+    async def _send(self, message: SendMessage) -> SendReceipt:
+        """Store a message, or a half message that is decided at once where that is asked for."""
+        if not message.transaction:
+            return await self._engine.put_from_console(message)
+        receipt = await self._engine.put_from_console(half_of(message))
+        if message.transaction != UNDECIDED:
+            await self._transactions.actions.end(receipt.queue_offset, commit=message.transaction == COMMIT)
+        return receipt
 
     async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore | NoteEvent) -> Answer:
         match query:

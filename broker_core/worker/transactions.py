@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker_core.errors import RecordError, UsageError
-from broker_core.ipc.schema import ListTransactions, TransactionHistory, TransactionPage
+from broker_core.ipc.schema import ListTransactions, SendMessage, TransactionHistory, TransactionPage
 from broker_core.message import properties as props
 from broker_core.message.record import check_record
+from broker_core.message.resent import TIMED
 from broker_core.transaction.engine import Ended, TransactionEngine
 from broker_core.transaction.history import HistoryPage
 from broker_core.transaction.messages import HalfMessage
@@ -19,6 +21,25 @@ if TYPE_CHECKING:
     from broker_core.broker.transaction_actions import TransactionActions
 
 PAGE_MAX = 1_000
+COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
+"""How a person's transaction ends, as `SendMessage` says it."""
+CONSOLE_GROUP = "orbit-console"
+"""Producer group of a person's transactions; nobody answers its checks but a person."""
+
+
+def half_of(message: SendMessage) -> SendMessage:
+    """The half message of what a person sends in a transaction.
+
+    Raises:
+        UsageError: It asks for an end that there is none of, or for a delay, which a half message cannot have.
+    """
+    if message.transaction not in (COMMIT, ROLLBACK, UNDECIDED):
+        raise UsageError(f"a transaction ends with {COMMIT}, {ROLLBACK} or {UNDECIDED}, not “{message.transaction}”")
+    timed = sorted(TIMED & message.properties.keys())
+    if timed:
+        raise UsageError(f"a message in a transaction cannot be delayed as well: leave out {', '.join(timed)}")
+    properties = {props.PRODUCER_GROUP: CONSOLE_GROUP} | message.properties | {props.TRANSACTION_PREPARED: "true"}
+    return replace(message, properties=properties, transaction="")
 
 
 class Transactions(Protocol):

@@ -216,16 +216,23 @@ def clauses(text: str) -> list[Clause]:
     found = pieces(text)
     if not found:
         return []
-    depth, cuts = 0, []
-    for piece in found:
-        depth += {"(": 1, ")": -1}.get(piece.text, 0) if piece.kind is PieceKind.BRACKET else 0
-        if depth == 0 and piece.kind is PieceKind.JOINER and piece.text.lower() == "or":
-            return [_clause(text, found[0].start, found[-1].end)]
-        if depth == 0 and piece.kind is PieceKind.JOINER and piece.text.lower() == "and":
-            cuts.append(piece)
+    outer = _outer_joiners(found)
+    if any(piece.text.lower() == "or" for piece in outer):
+        return [_clause(text, found[0].start, found[-1].end)]
+    cuts = [piece for piece in outer if piece.text.lower() == "and"]
     starts = [found[0].start, *(cut.end for cut in cuts)]
     ends = [*(cut.start for cut in cuts), found[-1].end]
     return [_clause(text, start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()]
+
+
+def _outer_joiners(found: Sequence[Piece]) -> list[Piece]:
+    """``and``, ``or`` and ``not`` outside of all brackets."""
+    depth, joiners = 0, []
+    for piece in found:
+        depth += {"(": 1, ")": -1}.get(piece.text, 0) if piece.kind is PieceKind.BRACKET else 0
+        if depth == 0 and piece.kind is PieceKind.JOINER:
+            joiners.append(piece)
+    return joiners
 
 
 def _clause(text: str, start: int, end: int) -> Clause:
@@ -244,7 +251,7 @@ def narrowed(text: str, condition: str) -> str:
     parts = clauses(text)
     if any(part.text == condition for part in parts):
         return text
-    if len(parts) == 1 and any(piece.text.lower() == "or" for piece in pieces(text)):
+    if any(piece.text.lower() == "or" for piece in _outer_joiners(pieces(text))):
         return f"({text.strip()}) and {condition}"
     return " and ".join([*(part.text for part in parts), condition])
 

@@ -298,3 +298,79 @@ def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbo
         if worker.is_running:
             with qtbot.waitSignal(worker.stopped, timeout=TIMEOUT_MS):
                 worker.stop()
+
+
+# ---- transactions and files ----
+
+
+def choose_end(dialog: ComposeDialog, end: str) -> None:
+    dialog.options.transaction.setCurrentIndex(dialog.options.transaction.findData(end))
+
+
+def test_a_message_is_sent_in_a_transaction_with_the_end_that_was_chosen(compose, source):
+    dialog = compose()
+    dialog.body.setPlainText("x")
+    choose_end(dialog, "rollback")
+    dialog.send_button.click()
+    assert sent(source)[-1].transaction == "rollback"
+    assert dialog.receipt.text().startswith("Half message stored, and rolled back")
+    assert dialog.show_button.isHidden()
+    choose_end(dialog, "")
+    dialog.send_button.click()
+    assert sent(source)[-1].transaction == ""
+    assert not dialog.show_button.isHidden()
+
+
+def test_a_transaction_takes_no_delay(compose):
+    dialog = compose()
+    dialog.body.setPlainText("x")
+    choose_end(dialog, "commit")
+    dialog.options.when.setCurrentIndex(1)
+    dialog.options.when_text.setText("3")
+    assert not dialog.send_button.isEnabled()
+    assert dialog.send_button.toolTip() == "A message in a transaction cannot be delayed as well."
+
+
+def test_messages_of_files_are_sent_in_place_of_what_is_entered(compose, source, qtbot, tmp_path):
+    file = tmp_path / "some.jsonl"
+    file.write_text('{"topic":"payments","bodyText":"杭州","properties":{"KEYS":"K1"}}\n{"bodyText":"two"}\n', encoding="utf-8")
+    dialog = compose()
+    dialog.imports.read([file])
+    assert not dialog.send_button.isEnabled()
+    qtbot.waitUntil(lambda: not dialog.imports.is_reading)
+    assert dialog.send_button.text() == "Send 2 messages"
+    assert dialog.body_note.text() == "2 messages of some.jsonl, 9 B, to payments 1, orders 1"
+    dialog.options.rate.setValue(2_000)
+    dialog.send_button.click()
+    qtbot.waitUntil(lambda: dialog.burst is None)
+    first, second = sent(source)
+    assert (first.topic, first.body, first.properties) == ("payments", "杭州".encode(), {"KEYS": "K1"})
+    assert (second.topic, second.body) == ("orders", b"two")
+    dialog.import_button.click()
+    assert dialog.body.isEnabled()
+    assert dialog.imports.words == ""
+
+
+def test_a_file_that_is_no_table_is_a_body(compose, source, qtbot, tmp_path):
+    file = tmp_path / "picture.bin"
+    file.write_bytes(b"\x00\xff\x10")
+    dialog = compose()
+    dialog.tag.setText("PIC")
+    dialog.imports.read([file])
+    qtbot.waitUntil(lambda: not dialog.imports.is_reading)
+    dialog.send_button.click()
+    qtbot.waitUntil(lambda: dialog.burst is None)
+    (message,) = sent(source)
+    assert (message.topic, message.body, message.properties) == ("orders", b"\x00\xff\x10", {"TAGS": "PIC"})
+
+
+def test_files_that_cannot_be_read_say_why_and_can_be_left(compose, qtbot, tmp_path):
+    file = tmp_path / "bad.jsonl"
+    file.write_text("{", encoding="utf-8")
+    dialog = compose()
+    dialog.imports.read([file])
+    qtbot.waitUntil(lambda: not dialog.imports.is_reading)
+    assert "line 1 of bad.jsonl is no JSON" in dialog.error.text()
+    assert not dialog.send_button.isEnabled()
+    dialog.imports.forget()
+    assert dialog.send_button.isEnabled()

@@ -74,7 +74,7 @@ def test_a_word_is_completed_and_enter_behind_it_submits(qtbot, bar):
     assert bar.edit.popup.isVisible()
     qtbot.keyClick(bar.edit.popup, Qt.Key.Key_Return)
     assert bar.text == "topic"
-    QTest.keyClicks(bar.edit, '= "pay')
+    QTest.keyClicks(bar.edit, '= "paym')
     qtbot.keyClick(bar.edit.popup, Qt.Key.Key_Tab)
     assert bar.text == 'topic = "payments"'
     qtbot.keyClick(bar.edit, Qt.Key.Key_Return)

@@ -171,7 +171,7 @@ def test_rows_painted_together_are_read_together(qtbot, model, source):
     column = model.columnCount() - 1
     assert model.index(5, column).data() == LOADING
     qtbot.waitUntil(lambda: model.index(5, column).data() == "prop.x@5")
-    assert [arguments for name, arguments in source.asked if name == "read_fields"] == [(list(range(20))[::-1], ["prop.x"])]
+    assert [arguments for name, arguments in source.asked if name == "read_fields"] == [(list(range(20))[::-1], ["prop.x"], "")]
     owner.deleteLater()
 
 

@@ -228,6 +228,8 @@ class ClusterQueries:
             return None
 
     async def _send(self, message: SendMessage) -> SendReceipt:
+        if message.transaction:
+            raise UsageError("messages are sent in transactions through the embedded broker alone; nothing was sent")
         queue = None
         if message.queue_id >= 0:
             broker, queue_id = self._link.numbers.queue_of(message.queue_id)

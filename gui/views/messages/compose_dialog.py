@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
@@ -29,6 +32,7 @@ from gui.models.messages import (
     draft_fault,
     dropped_properties,
     json_fault,
+    message_to_send,
     resend_draft,
     writable_topics,
     write_queue_count,
@@ -42,6 +46,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.burst import Burst
+from gui.views.messages.message_import import MessageImport
 from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
 from gui.widgets.basic import IconButton, column, label, row
@@ -55,6 +60,11 @@ from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
 HISTORY_KEY = "compose/history"
+_ENDED = {
+    "commit": "Half message stored, and committed: consumers get it.",
+    "rollback": "Half message stored, and rolled back: nobody gets it.",
+    "unknown": "Half message stored and left undecided: the Transactions page shows it.",
+}
 
 
 class ComposeDialog(QDialog):
@@ -112,6 +122,8 @@ class ComposeDialog(QDialog):
         self.body = CodeView(theme, "json", editable=True)
         self.body_bytes = HexView(theme)
         self.options = SendOptions(fills=resent is None)
+        self.imports = MessageImport(self._import_template, self)
+        self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
         self.burst: Burst | None = None
         self.progress = ProgressLine(theme)
         self.copy_as = IconButton(theme, "code", tr("Copy as"), caret=True)
@@ -201,8 +213,18 @@ class ComposeDialog(QDialog):
         for button in (self.show_button, self.copy_button):
             button.hide()
         lines.addLayout(
-            row(self.history, self.copy_as, self.show_button, self.copy_button, 1, self.cancel_button, self.send_button)
+            row(
+                self.history,
+                self.import_button,
+                self.copy_as,
+                self.show_button,
+                self.copy_button,
+                1,
+                self.cancel_button,
+                self.send_button,
+            )
         )
+        self.import_button.setVisible(self._resent is None)
         self._languages = QMenu(self)
         for language in LANGUAGES:
             self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
@@ -214,7 +236,8 @@ class ComposeDialog(QDialog):
         self._write_verb()
 
     def _write_verb(self) -> None:
-        count = self.options.count.value()
+        count = len(self.imports.messages) or self.options.count.value()
+        self.import_button.setText(tr("Without the files") if self.imports.messages else tr("Import…"))
         if count > 1:
             self.send_button.setText(tr("Send {count} messages", count=count_text(count)))
         elif self._receipt is not None:
@@ -230,6 +253,7 @@ class ComposeDialog(QDialog):
         self.properties.changed.connect(self._check)
         self.options.changed.connect(self._check)
         self.body.textChanged.connect(self._check)
+        self.imports.changed.connect(self._imports_changed)
         self.cancel_button.clicked.connect(self.reject)
         self.show_button.clicked.connect(self._show_sent)
         self.copy_button.clicked.connect(self._copy_id)
@@ -311,6 +335,8 @@ class ComposeDialog(QDialog):
 
     def _fault(self) -> str:
         """Why it cannot be sent; empty when it can."""
+        if self.imports.messages or self.imports.is_reading or self.imports.fault:
+            return self.imports.fault or (tr("The files are being read.") if self.imports.is_reading else self.options.fault)
         fault = draft_fault(self.draft)
         if fault is not None or self.options.fault:
             return tr(fault.value) if fault is not None else self.options.fault
@@ -326,7 +352,32 @@ class ComposeDialog(QDialog):
         return DraftTemplate(draft, queues=queues, fills=self.options.fills.isChecked())
 
     def _message(self, template: DraftTemplate, number: int) -> SendMessage:
-        return template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
+        message = template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
+        return replace(message, transaction=self.options.transaction_end)
+
+    # ---- files -----------------------------------------------------------------------------------------------------
+
+    def _import_clicked(self) -> None:
+        if self.imports.messages:
+            self.imports.forget()
+        else:
+            self.imports.ask_files()
+
+    def _import_template(self) -> SendMessage:
+        """What whole files are sent as: what is entered, without its body."""
+        return message_to_send(replace(self.draft, body=b""))
+
+    def _imports_changed(self) -> None:
+        has_files = bool(self.imports.messages)
+        for field in (self.tag, self.keys, self.properties, self._bodies, self.topic, self.queue):
+            field.setEnabled(not has_files)
+        self.options.set_several(several=has_files)
+        self.error.setText(self.imports.fault)
+        self.error.setVisible(bool(self.imports.fault))
+        self._check()
+
+    def _import_message(self, number: int) -> SendMessage:
+        return replace(self.imports.messages[number - 1], transaction=self.options.transaction_end)
 
     def _first_text(self) -> str:
         """Text of the body as the first message will have it; as it was written where that cannot be told."""
@@ -346,6 +397,10 @@ class ComposeDialog(QDialog):
             QGuiApplication.clipboard().setText(code)
 
     def _show_body_note(self) -> None:
+        if self.imports.words:
+            self.body_note.setText(self.imports.words)
+            set_role(self.body_note, "caption")
+            return
         draft = self.draft
         size = tr("{count} bytes", count=count_text(len(draft.body)))
         text = self._first_text()
@@ -384,24 +439,20 @@ class ComposeDialog(QDialog):
             return
         self.error.hide()
         self.receipt.hide()
+        if self.imports.messages:
+            self._send_burst(self._import_message, len(self.imports.messages), self.imports.messages[0].topic)
+            return
         template, topic = self._template(), self.draft.topic
         self._keep()
         if self.options.count.value() > 1:
-            self._send_burst(template, topic)
+            self._send_burst(partial(self._message, template), self.options.count.value(), topic)
             return
         pending = self._source.send_message(self._message(template, 1))
         self._query.ask(pending, lambda receipt: self._stored(topic, receipt), self._refused)
         self._check()
 
-    def _send_burst(self, template: DraftTemplate, topic: str) -> None:
-        count = self.options.count.value()
-        burst = Burst(
-            self._source,
-            lambda number: self._message(template, number),
-            count=count,
-            rate=self.options.rate.value(),
-            parent=self,
-        )
+    def _send_burst(self, make: Callable[[int], SendMessage], count: int, topic: str) -> None:
+        burst = Burst(self._source, make, count=count, rate=self.options.rate.value(), parent=self)
         burst.progressed.connect(lambda stored: self._show_progress(stored, count))
         burst.finished.connect(lambda stored, error: self._burst_over(topic, stored, count, error))
         self.burst = burst
@@ -438,10 +489,13 @@ class ComposeDialog(QDialog):
     def _stored(self, topic: str, receipt: SendReceipt) -> None:
         self._receipt = (topic, receipt)
         place = {"topic": topic, "queue": receipt.queue_id, "offset": count_text(receipt.queue_offset)}
-        text = tr("Stored in {topic}, queue {queue}, offset {offset}", **place)
+        end = self.options.transaction_end
+        text = tr(_ENDED[end]) if end else tr("Stored in {topic}, queue {queue}, offset {offset}", **place)
         self.receipt.setText(f"{text}\n{receipt.offset_message_id}")
-        for widget in (self.receipt, self.show_button, self.copy_button):
+        for widget in (self.receipt, self.copy_button):
             widget.show()
+        # The receipt of a transaction names its half message, which no queue of the topic has.
+        self.show_button.setVisible(not end)
         self.cancel_button.setText(tr("Close"))
         self._check()
         self.sent.emit(topic, receipt)

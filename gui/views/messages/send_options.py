@@ -23,6 +23,13 @@ _WHEN = (
     (When.AT, "At", "18:30 or 2026-11-22 09:00"),
 )
 
+_ENDS = (
+    ("", "None"),
+    ("commit", "Half message, then commit"),
+    ("rollback", "Half message, then roll back"),
+    ("unknown", "Half message, left undecided"),
+)
+
 
 class SendOptions(QWidget):
     """Lines below the fields of the message.
@@ -40,6 +47,7 @@ class SendOptions(QWidget):
         self.when = QComboBox()
         self.when_text = QLineEdit()
         self.fills = QCheckBox(tr("Fill in variables"))
+        self.transaction = QComboBox()
         self.count = QSpinBox()
         self.rate = QSpinBox()
         self.fills.setChecked(fills)
@@ -50,6 +58,8 @@ class SendOptions(QWidget):
     def fault(self) -> str:
         """Why the message cannot be sent like this; empty when it can."""
         when = self._when
+        if self.transaction_end and when is not When.NOW:
+            return tr("A message in a transaction cannot be delayed as well.")
         if when is When.NOW or self._value(when) is not None:
             return ""
         return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
@@ -66,7 +76,13 @@ class SendOptions(QWidget):
         later = row(self.when, self.when_text)
         later.setStretch(1, 1)
         form.addRow(label(tr("Delivery"), "secondary"), later)
+        form.addRow(label(tr("Transaction"), "secondary"), self.transaction)
         form.addRow(label(tr("Repeat"), "secondary"), row(self.count, self.rate, self.fills, 1))
+
+    @property
+    def transaction_end(self) -> str:
+        """How a transaction is to end, as `SendMessage` says it; empty for none."""
+        return str(self.transaction.currentData())
 
     @property
     def _when(self) -> When:
@@ -78,6 +94,9 @@ class SendOptions(QWidget):
     def _build(self) -> None:
         for _when, title, _example in _WHEN:
             self.when.addItem(tr(title))
+        for end, title in _ENDS:
+            self.transaction.addItem(tr(title), end)
+        self.transaction.currentIndexChanged.connect(self.changed)
         self.sharding_key.setFont(mono_font())
         self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
         self.count.setRange(1, BURST_MESSAGES_MAX)
@@ -89,7 +108,7 @@ class SendOptions(QWidget):
         self.fills.setToolTip(", ".join(VARIABLES))
         named = (
             (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
-            (self.count, "How many"), (self.rate, "Messages per second"),
+            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
         )  # fmt: skip
         for widget, name in named:
             widget.setAccessibleName(tr(name))
@@ -112,3 +131,10 @@ class SendOptions(QWidget):
     def _count_changed(self, count: int) -> None:
         self.rate.setEnabled(count > 1)
         self.changed.emit()
+
+    def set_several(self, *, several: bool) -> None:
+        """Several messages that are given are sent: of what is asked for here only their end and their rate count."""
+        for widget in (self.sharding_key, self.when, self.when_text, self.count, self.fills):
+            widget.setEnabled(not several)
+        self.when_text.setEnabled(not several and self._when is not When.NOW)
+        self.rate.setEnabled(several or self.count.value() > 1)

@@ -1,0 +1,60 @@
+"""A message that a person sends in a transaction: half message, and the end that was chosen."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import (
+    BrowseQueue,
+    CreateTopic,
+    ListTransactions,
+    MessagePage,
+    SendMessage,
+    SendReceipt,
+    TransactionPage,
+)
+from broker_core.worker.queries import Queries
+from broker_core.worker.transactions import CONSOLE_GROUP, half_of
+from tests.support.broker_bench import SMALL_FILES
+
+
+def test_commit_rollback_and_neither(tmp_path):
+    async def scenario() -> tuple[list[bytes], TransactionPage]:
+        store = StoreConfig(root=tmp_path / "store", **SMALL_FILES)
+        broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
+        await broker.start()
+        queries = Queries(broker, shut_down=lambda: None)
+        try:
+            await queries.answer(CreateTopic("orders", 1, 1))
+            for end in ("commit", "rollback", "unknown", ""):
+                receipt = await queries.answer(SendMessage("orders", 0, end.encode() or b"plain", {"TAGS": "t"}, 0, end))
+                assert isinstance(receipt, SendReceipt)
+            page = await queries.answer(BrowseQueue("orders", 0, 0, 10))
+            undecided = await queries.answer(ListTransactions(0, 10))
+        finally:
+            queries.close()
+            await broker.stop()
+        assert isinstance(page, MessagePage)
+        assert isinstance(undecided, TransactionPage)
+        return page.body_start, undecided
+
+    bodies, undecided = asyncio.run(scenario())
+    assert bodies == [b"commit", b"plain"]
+    assert (undecided.total, undecided.group) == (1, [CONSOLE_GROUP])
+
+
+@pytest.mark.parametrize(
+    ("message", "refusal"),
+    [
+        (SendMessage("t", 0, b"x", {}, 0, "perhaps"), "ends with commit, rollback or unknown"),
+        (SendMessage("t", 0, b"x", {"DELAY": "3"}, 0, "commit"), "cannot be delayed as well: leave out DELAY"),
+    ],
+)
+def test_what_is_no_transaction_is_refused(message, refusal):
+    with pytest.raises(UsageError, match=refusal):
+        half_of(message)
