@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     failures_help = "stop after so many failures (default: %(default)s)"
     parser.add_argument("--failures-max", type=int, default=FAILURES_MAX, metavar="N", help=failures_help)
     parser.add_argument("--journal", type=Path, metavar="DIR", help="folder of journal and receipt; default: a new one")
+    parser.add_argument("--now", type=int, metavar="MS", help="what -2h counts from, in ms since 1970; default: now")
     parser.add_argument("--control", action="store_true", help="take pause, resume and stop as lines on standard input")
     return parser
 
@@ -212,7 +213,7 @@ async def _gather(arguments: argparse.Namespace, survey: Survey, spool: Spool | 
         for item in _items_of_file(arguments.from_file):
             take(item)
         return None
-    expression = parse_filter(arguments.filter, now_ms=time.time_ns() // 1_000_000)
+    expression = parse_filter(arguments.filter, now_ms=arguments.now or time.time_ns() // 1_000_000)
     search = _Search(arguments, expression)
     async for item in search.items():
         take(item)

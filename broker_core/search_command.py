@@ -13,6 +13,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ from broker_core.store.ownership import open_failed
 
 EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
+EXIT_TERMINATED = 143
 EXIT_PIPE_CLOSED = 141
 PROGRESS_INTERVAL_S = 1.0
 
@@ -41,7 +43,7 @@ delay_level; operators: = != < <= > >= ~ (regular expression) contains in; and, 
 example: topic = "orders" and tag in ("new", "paid") and body contains "4711" and stored >= -2h
 
 exit codes: 0 complete, 1 partial, 2 wrong arguments or filter, 3 the store cannot be used, 4 no connection, 6 a broker refused,
-130 interrupted"""
+130 interrupted, 143 given up (terminated: no file is left)"""
 
 
 def main(argv: list[str]) -> int:
@@ -54,8 +56,11 @@ def main(argv: list[str]) -> int:
         0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
     """
     arguments = _parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _terminated)
+    if arguments.parent_pipe:
+        threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
     try:
-        expression = parse_filter(arguments.filter, now_ms=time.time_ns() // 1_000_000)
+        expression = parse_filter(arguments.filter, now_ms=arguments.now or time.time_ns() // 1_000_000)
         with exported(arguments.out, arguments.format) as write:
             outcome = _run(arguments, expression, write)
     except FilterError as error:
@@ -89,7 +94,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=_count, metavar="N", help="stop after so many; default: all")
     parser.add_argument("--format", choices=FORMATS, default="jsonl", help="how to write them (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
+    parser.add_argument("--now", type=_count, metavar="MS", help="what -2h counts from, in ms since 1970; default: now")
+    parser.add_argument("--parent-pipe", action="store_true", help="give up when standard input ends")
     return parser
+
+
+def _terminated(*_: object) -> None:
+    """Give up: unlike an interrupt this leaves no file, not even with what was found."""
+    raise SystemExit(EXIT_TERMINATED)
+
+
+def _end_with_input() -> None:
+    # Not by sys.stdin: a thread that holds its buffer when the program ends would bring the program down.
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _count(text: str) -> int:

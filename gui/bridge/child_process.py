@@ -49,10 +49,12 @@ class ChildProcess(QObject):
 
     Signals:
         line_read: One line (str) of its standard output, without the line end.
+        error_read: The same of its standard error.
         ended: The process is gone (`ChildEnd`).
     """
 
     line_read = Signal(str)
+    error_read = Signal(str)
     ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None, *, grace_ms: int = CANCEL_GRACE_MS) -> None:
@@ -111,6 +113,11 @@ class ChildProcess(QObject):
         elif not self._signal_group(signal.SIGTERM):
             self._process.terminate()
 
+    def tell(self, line: str) -> None:
+        """Write a line to the input of the child, if it runs."""
+        if self._process is not None:
+            self._process.write(f"{line}\n".encode())
+
     def _kill(self) -> None:
         if self._process is not None:
             self._signal_group_kill()
@@ -141,7 +148,12 @@ class ChildProcess(QObject):
 
     def _read_errors(self) -> None:
         if self._process is not None:
-            self._error_lines.extend(self._errors.feed(bytes(self._process.readAllStandardError().data())))
+            self._take_errors(self._errors.feed(bytes(self._process.readAllStandardError().data())))
+
+    def _take_errors(self, lines: list[str]) -> None:
+        self._error_lines.extend(lines)
+        for line in lines:
+            self.error_read.emit(line)
 
     def _failed(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart and self._process is not None:
@@ -151,7 +163,7 @@ class ChildProcess(QObject):
     def _finished(self, exit_code: int, status: QProcess.ExitStatus) -> None:
         self._read_output()
         self._read_errors()
-        self._error_lines.extend(self._errors.rest())
+        self._take_errors(self._errors.rest())
         for line in self._output.rest():
             self.line_read.emit(line)
         if self._cancelled:

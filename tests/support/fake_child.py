@@ -13,17 +13,22 @@ class FakeChild(QObject):
     """Stands in for `ChildProcess`; a test says when it ends."""
 
     line_read = Signal(str)
+    error_read = Signal(str)
     ended = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
         self.started: list[list[str]] = []
+        self.told: list[str] = []
         self.cancels = 0
         self.is_running = False
 
     def start(self, arguments: Sequence[str]) -> None:
         self.started.append(list(arguments))
         self.is_running = True
+
+    def tell(self, line: str) -> None:
+        self.told.append(line)
 
     def cancel(self) -> None:
         self.cancels += 1

@@ -98,6 +98,7 @@ class AttachedCluster:
             startup_ms=startup_ms,
             notice=notice,
             read_only=read_only,
+            has_store=False,
         )
 
     def _started_ms(self) -> int:

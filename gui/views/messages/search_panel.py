@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -18,12 +20,15 @@ from gui.models.table import CellKind, Column
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.hit_reader import HitReader
 from gui.operations.known_names import KnownNames
+from gui.operations.message_job import Chosen
 from gui.operations.search import SearchRun, SearchState
 from gui.text import count_text, tr
 from gui.theme.tokens import Size
 from gui.views.messages.columns import hit_columns
+from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hit_times import HitTimes
+from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
@@ -35,6 +40,9 @@ SHOW_INTERVAL_MS = 100
 """Hits are shown this often, however many come."""
 FIELD_WIDTH = 150
 FIELDS_MAX = 20
+SELECTED_MAX = 1_000
+"""More rows than this cannot be named in a filter: then the whole result is meant."""
+AnyDialog = TypeVar("AnyDialog", ExportDialog, ReplayDialog)
 _FIELDS = "messages/search/fields"
 _HIDDEN = "messages/search/hidden"
 
@@ -85,10 +93,14 @@ class SearchPanel(QWidget):
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
         self.hit_times = HitTimes(theme, context.times)
         self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
+        self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self.export)
+        self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self.replay)
         self.columns_button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
         self.foot = label(role="caption")
         self._hint = label(role="caption")
         self._state_ms = 0
+        self._asked_ms = 0
+        """When the search began, which is what -2h counts from."""
         self._show_timer = QTimer(self)
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(SHOW_INTERVAL_MS)
@@ -111,6 +123,7 @@ class SearchPanel(QWidget):
         self.marks = self._marks_of(text)
         self.reader.around = self.marks.body.pattern if self.marks.body is not None else ""
         within = self._within()
+        self._asked_ms = time.time_ns() // 1_000_000
         self.run.start(f"({text}) and {within}" if within else text, hold=plan_only)
         self._show_foot()
 
@@ -126,6 +139,8 @@ class SearchPanel(QWidget):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.search_button.setText(tr("Search"))
+        self.export_button.setText(tr("Export…"))
+        self.replay_button.setText(tr("Replay…"))
         self.columns_button.setText(tr("Columns"))
         self._hint.setText(tr("Right-click a cell to filter for or against it"))
         if self._has_own_bar:
@@ -153,7 +168,8 @@ class SearchPanel(QWidget):
         panel.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)
-        foot.setLayout(row(self.foot, 1, self._hint, self.columns_button, margins=(12, 0, 6, 0)))
+        buttons = (self.export_button, self.replay_button, self.columns_button)
+        foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
         return panel
 
@@ -257,6 +273,32 @@ class SearchPanel(QWidget):
     def _not_read(self, error: OrbitError) -> None:
         self._context.notify(tr("Fields of the hits were not read: {reason}", reason=error.message))
 
+    # ---- the result as a whole ------------------------------------------------------------------------------------------
+
+    def chosen(self) -> Chosen:
+        """The rows that are selected, if there are several; else all that the search finds."""
+        rows, ready = self.grid.selected_rows, self._context.source.ready
+        if 1 < len(rows) <= SELECTED_MAX and ready is not None:
+            # Places of an attached cluster carry the broker; its messages are found by their ids.
+            by_id = not ready.has_store and all(hit.unique_key for hit in rows)
+            names = [quoted(hit.unique_key) if by_id else str(hit.physical_offset) for hit in rows]
+            return Chosen(f"{'id' if by_id else 'position'} in ({', '.join(names)})", len(rows))
+        return Chosen(self.run.text, self.model.rowCount() if self.run.is_over else -1, self._asked_ms)
+
+    def export(self) -> ExportDialog | None:
+        """Open the dialog that writes messages to a file."""
+        return self._opened(ExportDialog(self._context, self.chosen(), self)) if self.run.text else None
+
+    def replay(self) -> ReplayDialog | None:
+        """Open the dialog that sends messages again."""
+        return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self.run.text else None
+
+    @staticmethod
+    def _opened(dialog: AnyDialog) -> AnyDialog:
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
     # ---- rows ----------------------------------------------------------------------------------------------------------
 
     def _row_selected(self, hit: MessageRow | None) -> None:
@@ -270,6 +312,11 @@ class SearchPanel(QWidget):
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
             menu.addAction(tr(title, condition=condition).replace("&", "&&"), partial(self.bar.add_condition, condition))
         menu.addSeparator()
+        several = len(self.grid.selected_rows)
+        if several > 1:
+            menu.addAction(tr("Resend {count} messages…", count=count_text(several)), self.replay)
+            menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
+            menu.addSeparator()
         menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
         if hit.keys:
             menu.addAction(tr("Copy keys"), partial(QGuiApplication.clipboard().setText, hit.keys))

@@ -1,0 +1,84 @@
+"""What a person asks of a replay, and the command line that does it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Goal(Enum):
+    """Where messages go."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    ORIGIN = "origin"
+
+
+class Speed(Enum):
+    """How fast they go."""
+
+    UNLIMITED = "unlimited"
+    RATE = "rate"
+    ORIGINAL = "original"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOrder:
+    """One replay.
+
+    Attributes:
+        place: Arguments that say where the messages are found.
+        filter: Which of them; not with a file.
+        now_ms: What times like -2h of the filter count from; 0: when it begins.
+        file: Exported file in place of a search.
+        goal, name: Where they go: to a topic, to one group, or each to its topic of origin.
+        name_server: Of the cluster that they go to.
+        speed, pace: Messages a second, or how many times faster than the originals came.
+        new_ids, born_now, without_delay, partial: As `orbit replay` calls them; ``partial``: also what was found of a search
+            that could not look everywhere.
+    """
+
+    place: Sequence[str] = ()
+    filter: str = ""
+    now_ms: int = 0
+    file: str = ""
+    goal: Goal
+    name: str = ""
+    name_server: str
+    speed: Speed = Speed.UNLIMITED
+    pace: float = 0.0
+    new_ids: bool = False
+    born_now: bool = False
+    without_delay: bool = False
+    partial: bool = False
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot begin, in English; empty where it can."""
+        if self.goal is not Goal.ORIGIN and not self.name:
+            return "Say where the messages go."
+        if not self.name_server:
+            return "Say which cluster the messages go to."
+        if not self.file and not (self.place and self.filter):
+            return "Say which messages."
+        return ""
+
+    def arguments(self, *, dry_run: bool) -> list[str]:
+        """The command line; a run that is none takes commands on its input."""
+        where = ["--from-file", self.file] if self.file else list(self.place)
+        goal = {Goal.TOPIC: ["--to", self.name], Goal.GROUP: ["--to-group", self.name], Goal.ORIGIN: ["--to-origin"]}
+        pace = {Speed.UNLIMITED: [], Speed.RATE: ["--rate", f"{self.pace:g}"], Speed.ORIGINAL: ["--speed", f"{self.pace:g}"]}
+        flags = (
+            (self.new_ids, "--new-ids"), (self.born_now, "--born-now"), (self.without_delay, "--without-delay"),
+            (self.partial, "--allow-partial"), (dry_run, "--dry-run"), (not dry_run, "--control"),
+        )  # fmt: skip
+        now = ["--now", str(self.now_ms)] if self.now_ms and not self.file else []
+        words = ["replay", *where, *goal[self.goal], "--to-ns", self.name_server, *pace[self.speed], *now]
+        words += [name for wanted, name in flags if wanted]
+        return words if self.file else [*words, "--", self.filter]
+
+
+def resume_arguments(folder: str) -> list[str]:
+    """The command line that goes on with a replay."""
+    return ["replay", "--resume", folder, "--control"]

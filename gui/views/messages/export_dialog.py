@@ -1,0 +1,104 @@
+"""`ExportDialog`: found messages as a file: JSON Lines, CSV or Parquet, with progress, and given up at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+
+from gui.operations.message_job import Chosen, JobState, MessageJob, place_arguments
+from gui.operations.reports import open_in_desktop
+from gui.text import count_text, tr
+from gui.views.messages.job_view import JobView
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.inputs import SegmentedControl
+
+FORMATS = (("jsonl", "JSON Lines"), ("csv", "CSV"), ("parquet", "Parquet"))
+WIDTH = 600
+FILTER_HEIGHT = 48
+
+
+class ExportDialog(QDialog):
+    """Closing it gives a running export up; nothing is left of its file then."""
+
+    def __init__(
+        self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._source = context.source
+        self._chosen = chosen
+        self._path: Path | None = None
+        self.job = job or MessageJob(context.tasks, tr("Export"), self)
+        self.format = SegmentedControl([(key, title) for key, title in FORMATS])
+        self.filter = CodeView(context.theme)
+        self.view = JobView(context.theme, self.job)
+        self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
+        self.close_button = QPushButton(" ")
+        self.go = QPushButton(tr("Export to…"))
+        self._build()
+        self.job.changed.connect(self._show)
+        self._show()
+
+    def export(self, path: Path) -> None:
+        """Write the messages to a file, which gets its name when it is whole."""
+        where = place_arguments(self._source)
+        if where is None or self.job.is_running:
+            return
+        self._path = path
+        now = ["--now", str(self._chosen.now_ms)] if self._chosen.now_ms else []
+        self.job.start([
+            "search", *where, "--format", self.format.current, "--out", str(path), *now, "--parent-pipe", "--",
+            self._chosen.filter,
+        ])  # fmt: skip
+
+    def reject(self) -> None:
+        """Give a running export up, or close."""
+        if self.job.is_running:
+            self.job.cancel()
+        else:
+            super().reject()
+
+    def _build(self) -> None:
+        self.setWindowTitle(tr("Export messages"))
+        self.setMinimumWidth(WIDTH)
+        self.filter.setPlainText(self._chosen.filter)
+        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.filter.setFixedHeight(FILTER_HEIGHT)
+        self.filter.setAccessibleName(tr("Filter"))
+        self.go.setProperty("role", "primary")
+        self.go.clicked.connect(self._ask_path)
+        self.close_button.clicked.connect(self.reject)
+        known = self._chosen.count >= 0
+        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
+        words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(12)
+        lines.addWidget(label(self.windowTitle(), "card-title"))
+        lines.addWidget(label(f"{count} {words}".strip(), "secondary", wrap=True))
+        lines.addWidget(self.filter)
+        lines.addLayout(row(label(tr("Format"), "secondary"), self.format, 1))
+        lines.addWidget(self.view)
+        lines.addLayout(row(self.show_button, 1, self.close_button, self.go))
+
+    def _ask_path(self) -> None:
+        suffix = self.format.current
+        dialog = QFileDialog(self, tr("Export messages"), f"messages.{suffix}")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(suffix)
+        dialog.selectFile(f"messages.{suffix}")
+        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
+        dialog.open()
+
+    def _show(self) -> None:
+        running = self.job.is_running
+        self.go.setEnabled(not running and place_arguments(self._source) is not None)
+        self.format.setEnabled(not running)
+        self.close_button.setText(tr("Stop") if running else tr("Close"))
+        self.show_button.setVisible(self.job.state in (JobState.COMPLETE, JobState.PARTIAL))
+
+    def _show_folder(self) -> None:
+        if self._path is not None:
+            open_in_desktop(self._path.parent)

@@ -1,0 +1,60 @@
+"""`JobView`: how far an export or a replay is, what it said, and how it ended."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gui.operations.message_job import JobState, MessageJob
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.widgets.basic import label
+from gui.widgets.code_view import CodeView
+from gui.widgets.progress_line import ProgressLine
+
+_WORDS = {
+    JobState.RUNNING: ("Running", "info"),
+    JobState.PAUSED: ("Paused", "warning"),
+    JobState.COMPLETE: ("Complete", "healthy"),
+    JobState.PARTIAL: ("Partial", "warning"),
+    JobState.FAILED: ("Failed", "critical"),
+    JobState.CANCELLED: ("Cancelled", "warning"),
+}
+LINES_HEIGHT = 120
+
+
+class JobView(QWidget):
+    """Hidden until the job begins."""
+
+    def __init__(self, theme: ThemeManager, job: MessageJob, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._job = job
+        self.line = ProgressLine(theme)
+        self.outcome = label(role="info", wrap=True, selectable=True)
+        self.said = CodeView(theme)
+        self.said.setFixedHeight(LINES_HEIGHT)
+        self.said.setAccessibleName(tr("What it says"))
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(8)
+        lines.addWidget(self.line)
+        lines.addWidget(self.outcome)
+        lines.addWidget(self.said)
+        job.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        job = self._job
+        self.setVisible(job.state is not JobState.IDLE)
+        if job.state is JobState.IDLE:
+            return
+        word, role = _WORDS[job.state]
+        self.line.setVisible(job.is_running)
+        self.line.set_share(job.share)
+        self.outcome.setText(f"{tr(word)}: {job.last}" if job.last else tr(word))
+        set_role(self.outcome, role)
+        text = "\n".join(job.lines)
+        if text != self.said.toPlainText():
+            self.said.setPlainText(text)
+            bar = self.said.verticalScrollBar()
+            bar.setValue(bar.maximum())

@@ -1,0 +1,248 @@
+"""`ReplayDialog`: found messages, or those of a file, are sent again: dry run, pace, pause, stop, and on from its journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.models.messages import writable_topics
+from gui.models.replay_order import Goal, ReplayOrder, Speed, resume_arguments
+from gui.operations.message_job import Chosen, JobState, MessageJob, place_arguments
+from gui.operations.reports import open_in_desktop
+from gui.text import count_text, tr
+from gui.views.action_dialog import read_only_reason
+from gui.views.messages.browse_bar import topic_choice
+from gui.views.messages.job_view import JobView
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.inputs import SegmentedControl
+
+WIDTH = 680
+FILTER_HEIGHT = 48
+PACE_MAX = 1_000_000.0
+_GOALS = ((Goal.TOPIC, "One topic"), (Goal.GROUP, "One group only"), (Goal.ORIGIN, "Topics of origin"))
+_SPEEDS = (
+    (Speed.UNLIMITED, "As fast as they are taken", ""),
+    (Speed.RATE, "At a rate of", " messages per second"),
+    (Speed.ORIGINAL, "At their own pace, times", " times faster"),
+)
+
+
+class ReplayDialog(QDialog):
+    """Closing it while it runs stops it; its journal stays, and it can go on later, also after a restart."""
+
+    def __init__(
+        self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
+    ) -> None:
+        super().__init__(parent)
+        theme, self._source, self._chosen = context.theme, context.source, chosen
+        self._file = ""
+        self._is_dry = False
+        self.job = job or MessageJob(context.tasks, tr("Replay"), self)
+        self.filter = CodeView(theme)
+        self.goal = SegmentedControl([(goal.value, tr(title)) for goal, title in _GOALS])
+        self.topic_text = QLineEdit()
+        self.topic = topic_choice(self.topic_text)
+        self.group = QComboBox()
+        self.name_server = QLineEdit()
+        self.speed = QComboBox()
+        self.pace = QDoubleSpinBox()
+        self.new_ids = QCheckBox(tr("New unique IDs"))
+        self.born_now = QCheckBox(tr("Born when they are sent"))
+        self.without_delay = QCheckBox(tr("Without their delays"))
+        self.partial = QCheckBox(tr("Also if not all could be looked at"))
+        self.view = JobView(theme, self.job)
+        self.fault = label(role="warning", wrap=True)
+        self.file_button = IconButton(theme, "folder-open", tr("From a file…"), on_click=self._ask_file)
+        self.resume_button = IconButton(theme, "clock", tr("Go on with an earlier one…"), on_click=self._ask_folder)
+        self.folder_button = IconButton(theme, "folder-open", tr("Receipt…"), on_click=self._show_folder)
+        self.pause_button = QPushButton(" ")
+        self.close_button = QPushButton(" ")
+        self.dry_button = QPushButton(tr("Dry run"))
+        self.go = QPushButton(tr("Send them again"))
+        self._build(context)
+        self._connect()
+        self._show()
+
+    @property
+    def order(self) -> ReplayOrder:
+        """What is asked for now."""
+        goal = Goal(self.goal.current)
+        name = {Goal.TOPIC: self.topic_text.text().strip(), Goal.GROUP: self.group.currentText(), Goal.ORIGIN: ""}[goal]
+        return ReplayOrder(
+            place=place_arguments(self._source) or (), filter=self._chosen.filter, now_ms=self._chosen.now_ms, file=self._file,
+            goal=goal, name=name, name_server=self.name_server.text().strip(), speed=Speed(self.speed.currentData()),
+            pace=self.pace.value(), new_ids=self.new_ids.isChecked(), born_now=self.born_now.isChecked(),
+            without_delay=self.without_delay.isChecked(), partial=self.partial.isChecked(),
+        )  # fmt: skip
+
+    def use_file(self, path: str) -> None:
+        """Take the messages of an exported file in place of those that were found."""
+        self._file = path
+        self.filter.setPlainText(path)
+        self._show()
+
+    def start(self, *, dry_run: bool) -> None:
+        """Begin, or only say what would be sent."""
+        if not self._refusal(dry_run=dry_run) and not self.job.is_running:
+            self._is_dry = dry_run
+            self.job.start(self.order.arguments(dry_run=dry_run))
+
+    def resume(self, folder: str) -> None:
+        """Go on with a replay that ended early."""
+        if not self.job.is_running:
+            self._is_dry = False
+            self.job.start(resume_arguments(folder))
+
+    def reject(self) -> None:
+        """Stop what runs, or close."""
+        if self.job.is_running:
+            self.job.cancel()
+        else:
+            super().reject()
+
+    # ---- parts ---------------------------------------------------------------------------------------------------------
+
+    def _build(self, context: PageContext) -> None:
+        self.setWindowTitle(tr("Replay messages"))
+        self.setMinimumWidth(WIDTH)
+        state, ready = context.source.state, context.source.ready
+        self.topic.addItems(writable_topics(state) if state is not None else [])
+        self.topic.setCurrentIndex(-1)
+        self.group.addItems(sorted(state.catalog.groups) if state is not None else [])
+        self.name_server.setText(ready.name_server if ready is not None else "")
+        self.filter.setPlainText(self._chosen.filter)
+        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.filter.setFixedHeight(FILTER_HEIGHT)
+        for speed, title, _unit in _SPEEDS:
+            self.speed.addItem(tr(title), speed.value)
+        self.pace.setRange(0.001, PACE_MAX)
+        self.pace.setDecimals(3)
+        self.go.setProperty("role", "primary")
+        named = (
+            (self.filter, "Filter"), (self.topic, "Topic"), (self.group, "Group"), (self.name_server, "Name server"),
+            (self.speed, "Pace"), (self.pace, "Pace"),
+        )  # fmt: skip
+        for widget, name in named:
+            widget.setAccessibleName(tr(name))
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(12)
+        lines.addWidget(label(self.windowTitle(), "card-title"))
+        lines.addWidget(label(self._effect(), "secondary", wrap=True))
+        lines.addWidget(self.filter)
+        lines.addLayout(self._form())
+        lines.addWidget(self.fault)
+        lines.addWidget(self.view)
+        lines.addLayout(row(self.file_button, self.resume_button, self.folder_button, 1))
+        lines.addLayout(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
+
+    def _form(self) -> QFormLayout:
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(10)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form.addRow(label(tr("Send to"), "secondary"), row(self.goal, 1))
+        where = row(self.topic, self.group)
+        form.addRow("", where)
+        form.addRow(label(tr("Name server"), "secondary"), self.name_server)
+        pace = row(self.speed, self.pace)
+        pace.setStretch(1, 1)
+        form.addRow(label(tr("Pace"), "secondary"), pace)
+        form.addRow("", row(self.new_ids, self.born_now, 1, spacing=16))
+        form.addRow("", row(self.without_delay, self.partial, 1, spacing=16))
+        return form
+
+    def _effect(self) -> str:
+        known = self._chosen.count >= 0
+        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
+        words = tr(
+            "All are gathered first, then sent in the order in which they were stored. Each new message names its origin."
+        )
+        return f"{count} {words}".strip()
+
+    def _connect(self) -> None:
+        self.goal.chosen.connect(lambda _goal: self._show())
+        for changed in (self.topic_text.textChanged, self.name_server.textChanged, self.speed.currentIndexChanged):
+            changed.connect(lambda _value: self._show())
+        self.pause_button.clicked.connect(self._pause_or_go_on)
+        self.close_button.clicked.connect(self.reject)
+        self.dry_button.clicked.connect(lambda: self.start(dry_run=True))
+        self.go.clicked.connect(self._go_clicked)
+        self.job.changed.connect(self._show)
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _refusal(self, *, dry_run: bool) -> str:
+        order, ready = self.order, self._source.ready
+        own = ready is not None and order.name_server == ready.name_server
+        return tr(order.fault) if order.fault else read_only_reason(self._source) if own and not dry_run else ""
+
+    @property
+    def _can_go_on(self) -> bool:
+        """Whether the replay that ended here has messages left."""
+        ended_early = self.job.state in (JobState.CANCELLED, JobState.PARTIAL, JobState.FAILED)
+        return ended_early and bool(self.job.folder) and "go on with" in self.job.last
+
+    def _show(self) -> None:
+        goal, running = Goal(self.goal.current), self.job.is_running
+        self.topic.setVisible(goal is Goal.TOPIC)
+        self.group.setVisible(goal is Goal.GROUP)
+        speed = Speed(self.speed.currentData())
+        self.pace.setEnabled(speed is not Speed.UNLIMITED)
+        self.pace.setSuffix(tr(next(unit for one, _title, unit in _SPEEDS if one is speed)))
+        refusal = "" if running else self._refusal(dry_run=False)
+        self.fault.setText(refusal)
+        self.fault.setVisible(bool(refusal))
+        self.go.setText(tr("Go on") if self._can_go_on else tr("Send them again"))
+        self.go.setEnabled(not running and (self._can_go_on or not refusal))
+        self.dry_button.setEnabled(not running and not self._refusal(dry_run=True))
+        self.pause_button.setVisible(running and not self._is_dry)
+        self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
+        self.close_button.setText(tr("Stop") if running else tr("Close"))
+        self.folder_button.setVisible(bool(self.job.folder))
+        for button in (self.file_button, self.resume_button):
+            button.setEnabled(not running)
+
+    def _go_clicked(self) -> None:
+        if self._can_go_on:
+            self.resume(self.job.folder)
+        else:
+            self.start(dry_run=False)
+
+    def _pause_or_go_on(self) -> None:
+        if self.job.state is JobState.PAUSED:
+            self.job.resume()
+        else:
+            self.job.pause()
+
+    def _ask_file(self) -> None:
+        dialog = QFileDialog(self, tr("From a file…"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)")])
+        dialog.fileSelected.connect(self.use_file)
+        dialog.open()
+
+    def _ask_folder(self) -> None:
+        dialog = QFileDialog(self, tr("Journal of the replay"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self.resume)
+        dialog.open()
+
+    def _show_folder(self) -> None:
+        if self.job.folder:
+            open_in_desktop(Path(self.job.folder))
