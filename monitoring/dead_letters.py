@@ -20,6 +20,8 @@ RETRY_PREFIX = "%RETRY%"
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
 NOTES_MAX = 5_000
+RETRIES_DEFAULT = 16
+"""How often a group tries a message again unless it is set otherwise (Source: spec broker §8.1)."""
 
 NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
 WAITING, CONSUMED, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "died again", "unknown"
@@ -149,6 +151,41 @@ def waiting_retries(page: DelayedMessages) -> list[WaitingRetry]:
         for position, topic, due_ms, keys, tag in columns
         if topic.startswith(RETRY_PREFIX)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One attempt of a message that consumers fail on.
+
+    Attributes:
+        attempt: Its number; the first delivery is 0, the first retry 1.
+        wait_ms: How long the message waits before it.
+        due_ms: When it comes at the earliest, if every attempt fails at once; -1: it is over.
+    """
+
+    attempt: int
+    wait_ms: int
+    due_ms: int
+
+
+def retry_ladder(retry: WaitingRetry, delays_ms: Sequence[int], *, retries: int = RETRIES_DEFAULT) -> list[Rung]:
+    """The attempts of a waiting message, those that failed and those to come, up to its death.
+
+    Args:
+        retry: What waits.
+        delays_ms: Delays of the levels, from level 1.
+        retries: How often its group tries again.
+    """
+    rungs, due_ms = [], -1
+    for attempt in range(1, max(retries, retry.attempt) + 1):
+        level = min(FIRST_RETRY_LEVEL + attempt - 1, len(delays_ms))
+        wait_ms = int(delays_ms[level - 1]) if level else 0
+        if attempt == retry.attempt:
+            due_ms = retry.due_ms
+        elif attempt > retry.attempt:
+            due_ms += wait_ms
+        rungs.append(Rung(attempt, wait_ms, due_ms))
+    return rungs
 
 
 def resend_of(detail: MessageDetail, *, to_group: bool) -> SendMessage:

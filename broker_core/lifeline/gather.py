@@ -15,11 +15,13 @@ from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.lifeline.traces import Trace, TraceKind, read_traces
 from broker_core.message import properties as props
 from broker_core.message.body import decompress_body
+from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.model import StoredMessage
 from broker_core.message.record import decode_record
+from broker_core.message.resent import ORIGIN_LINK
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.schedule.timer.messages import OUT_MS
-from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX
+from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of_topic
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.store.results import GetResult, QueueUnit
 from broker_core.transaction.messages import parse_op_body
@@ -37,6 +39,9 @@ TRACES_MAX = 64
 KEYS_MAX = 4
 ALIKE_MAX = 16
 """Messages of the same key and body that are told; more of them say nothing more."""
+OTHER_TOPICS_MAX = 200
+"""Topics of users that are looked into for resends."""
+ORIGINS_MAX = 8
 _BATCH = 32
 _INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TOPIC, DISCARD_TOPIC})
 
@@ -71,6 +76,8 @@ class Gathered:
         alike: Messages of another unique key with one of its keys and its body.
         traces: What clients wrote of it.
         missing: What could not be found, and why.
+        resent: Messages of other unique keys that say that they were made of one of the records.
+        origins: The message that this one says it was made of, the one before that, and so on.
     """
 
     message: StoredMessage
@@ -80,6 +87,13 @@ class Gathered:
     alike: tuple[StoredMessage, ...]
     traces: tuple[Trace, ...]
     missing: tuple[str, ...]
+    resent: tuple[StoredMessage, ...] = ()
+    origins: tuple[StoredMessage, ...] = ()
+
+
+def id_of(record: StoredMessage) -> str:
+    """Offset message id of a record, which is what a resend names."""
+    return offset_message_id(record.store_host, record.physical_offset)
 
 
 def gather(store: LifelineStore, physical_offset: int) -> Gathered:
@@ -103,7 +117,8 @@ class _Gathering:
 
     def all(self) -> Gathered:
         records = self._copies()
-        alike = self._alike(records)
+        alike, resent = self._others(records)
+        origins = self._origins(records)
         traces = self._traces() if self._key else ()
         if self._key and not traces:
             self._missing.append("No trace records were found: tracing is off in its clients or in the broker.")
@@ -115,6 +130,8 @@ class _Gathering:
             alike=alike,
             traces=traces,
             missing=tuple(self._missing),
+            resent=resent,
+            origins=origins,
         )
 
     def _copies(self) -> tuple[StoredMessage, ...]:
@@ -140,7 +157,20 @@ class _Gathering:
         named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
         topics = {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
         topics |= _INTERNAL
-        return [*sorted(topics), *(topic for topic in self._known((RETRY_PREFIX, DEAD_LETTER_PREFIX)) if topic not in topics)]
+        further = [*self._known((RETRY_PREFIX, DEAD_LETTER_PREFIX)), *self._others_topics()]
+        return [*sorted(topics), *(topic for topic in dict.fromkeys(further) if topic not in topics)]
+
+    def _others_topics(self) -> list[str]:
+        """Topics of users: a message that is sent again may go to any of them."""
+        known = sorted({topic for topic, _queue in self._store.queues() if state_of_topic(topic) == "normal"})
+        if len(known) > OTHER_TOPICS_MAX:
+            self._say(f"There are {len(known):,} topics; resends were looked for in {OTHER_TOPICS_MAX:,} of them.")
+        return known[:OTHER_TOPICS_MAX]
+
+    def _say(self, text: str) -> None:
+        """Name something that is missing, once."""
+        if text not in self._missing:
+            self._missing.append(text)
 
     def _known(self, prefixes: tuple[str, ...]) -> list[str]:
         known = sorted({topic for topic, _queue in self._store.queues() if topic.startswith(prefixes)})
@@ -195,22 +225,54 @@ class _Gathering:
         requests = {one.request_id for one in found if one.kind is TraceKind.BEFORE and one.message_id == self._key}
         return tuple(one for one in found if one.message_id == self._key or (one.request_id and one.request_id in requests))
 
-    def _alike(self, records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-        """Messages that were probably made of this one, or this one of them."""
-        message, found = self._message, dict[int, StoredMessage]()
+    def _origins(self, records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+        """The way back along the links of resends, as far as it leads to records of other messages."""
+        found: list[StoredMessage] = []
+        own = {id_of(record) for record in records}
+        link = next((one.properties[ORIGIN_LINK] for one in records if ORIGIN_LINK in one.properties), "")
+        while link and link not in own and len(found) < ORIGINS_MAX:
+            record = self._record_of(link)
+            if record is None:
+                self._say("The message that it was made of is not in this store, or no longer.")
+                break
+            found.append(record)
+            own.add(link)
+            link = record.properties.get(ORIGIN_LINK, "")
+        return tuple(found)
+
+    def _record_of(self, message_id: str) -> StoredMessage | None:
+        try:
+            record = self._store.record_at(parse_offset_message_id(message_id)[1])
+            found = None if record is None else decode_record(record)
+        except CodecError:
+            return None
+        return found if found is not None and id_of(found) == message_id else None
+
+    def _others(self, records: Sequence[StoredMessage]) -> tuple[tuple[StoredMessage, ...], tuple[StoredMessage, ...]]:
+        """Messages that were probably made of this one, or this one of them; and those that say so."""
+        message, ids = self._message, {id_of(record) for record in records}
+        found, resent = dict[int, StoredMessage](), dict[int, StoredMessage]()
         keys = message.properties.get(props.KEYS, "").split(props.KEY_SEPARATOR)[:KEYS_MAX]
         topics = {one.topic for one in records if not _is_system(one.topic)}
         topics |= {message.properties.get(props.RETRY_TOPIC, ""), message.properties.get(props.REAL_TOPIC, "")}
-        for topic in sorted(topic for topic in topics if topic and not _is_system(topic)):
-            for key in filter(None, keys):
-                for one in self._indexed(topic, key):
-                    is_alike = (one.body_crc, len(one.body)) == (message.body_crc, len(message.body))
-                    if is_alike and one.properties.get(props.UNIQUE_KEY, "") != self._key:
-                        found[one.physical_offset] = one
+        near = {topic for topic in topics if topic and not _is_system(topic)}
+        wanted = [(topic, key) for topic in sorted(near) for key in keys if key]
+        wanted += [(topic, keys[0]) for topic in self._others_topics() if topic not in near and keys[0]]
+        for topic, key in wanted:
+            for one in self._indexed(topic, key):
+                if one.properties.get(props.UNIQUE_KEY, "") == self._key:
+                    continue
+                if one.properties.get(ORIGIN_LINK) in ids:
+                    resent[one.physical_offset] = one
+                elif topic in near and (one.body_crc, len(one.body)) == (message.body_crc, len(message.body)):
+                    found[one.physical_offset] = one
         nearest = sorted(found, key=lambda place: abs(place - message.physical_offset))
         if len(nearest) > ALIKE_MAX:
             self._missing.append(f"More than {ALIKE_MAX} messages have the same key and body; the nearest are told.")
-        return tuple(found[place] for place in sorted(nearest[:ALIKE_MAX]))
+        return (
+            tuple(found[place] for place in sorted(nearest[:ALIKE_MAX])),
+            tuple(resent[place] for place in sorted(resent)[:ALIKE_MAX]),
+        )
 
 
 def _is_system(topic: str) -> bool:

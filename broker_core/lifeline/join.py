@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from broker_core.lifeline.gather import Gathered
+from broker_core.lifeline.gather import Gathered, id_of
 from broker_core.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
 from broker_core.lifeline.order import in_order
 from broker_core.lifeline.traces import Trace, TraceKind
 from broker_core.message import properties as props
 from broker_core.message.model import StoredMessage
+from broker_core.message.resent import ORIGIN_LINK
 from broker_core.message.sys_flag import TransactionType, transaction_type
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
 from broker_core.search.fields import group_of_topic, state_of_topic
@@ -26,19 +27,23 @@ from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.transaction.messages import CHECK_TIMES
 from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC
 
-BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY = (
+BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY, LINK = (
     "Born timestamp", "Store timestamp", "Op record", "Op record, and no real message", "Real message",
     "Retry or dead letter of it", "Committed offset", "History of offsets", "Trace record", "Same key and body",
+    "It names its origin",
 )  # fmt: skip
 SOURCES = (
     BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY,
+    LINK,
 )  # fmt: skip
 
 
 def readable_places(gathered: Gathered) -> list[tuple[str, int, int]]:
     """Topic, queue and offset of the records that consumers could read, each once."""
     records = [
-        one for one in gathered.records if state_of_topic(one.topic) in ("normal", "retry") and one.topic != DISCARD_TOPIC
+        one
+        for one in (*gathered.records, *gathered.resent)
+        if state_of_topic(one.topic) in ("normal", "retry") and one.topic != DISCARD_TOPIC
     ]
     return sorted({(one.topic, one.queue_id, one.queue_offset) for one in records})
 
@@ -57,6 +62,7 @@ class _Joining:
     def __init__(self, gathered: Gathered, positions: Sequence[Position]) -> None:
         self._gathered = gathered
         self._positions = positions
+        self._ids = {id_of(record) for record in gathered.records}
         self._recorded: list[tuple[int, Event]] = []
         """What records say, each with its place in the log."""
         self._between: list[Event] = []
@@ -124,7 +130,10 @@ class _Joining:
 
     def _take(self, record: StoredMessage) -> None:
         state, topic = state_of_topic(record.topic), record.topic
-        if topic == HALF_TOPIC:
+        if self._is_resent(record, state):
+            self._due(record)
+            self._add(EventKind.RESENT, record, source=LINK, group=group_of_topic(topic) or "")
+        elif topic == HALF_TOPIC:
             self._take_half(record)
         elif topic == DISCARD_TOPIC:
             self._add(EventKind.GIVEN_UP, record, group=record.properties.get(props.PRODUCER_GROUP, ""))
@@ -137,6 +146,11 @@ class _Joining:
             self._add(EventKind.DEAD, record, group=group_of_topic(topic) or "", number=record.reconsume_times)
         elif state == "normal":
             self._take_real(record)
+
+    def _is_resent(self, record: StoredMessage, state: str) -> bool:
+        """Whether a record is a copy that was sent again; its own retries have the link as well, and count on."""
+        is_first = state == "normal" or (state == "retry" and record.reconsume_times == 0)
+        return is_first and record.properties.get(ORIGIN_LINK) in self._ids
 
     def _take_half(self, record: StoredMessage) -> None:
         times = _number(record.properties.get(CHECK_TIMES))
@@ -318,12 +332,18 @@ class _Joining:
             self._missing.append("No consumer group has an offset in its queue.")
 
     def _likenesses(self) -> None:
+        """Messages that were made of this one or that it was made of: those that look like it, and those that say so."""
         first, last = self._gathered.records[0].physical_offset, self._gathered.records[-1].physical_offset
-        for record in self._gathered.alike:
+        linked = {record.physical_offset for record in (*self._gathered.origins, *self._gathered.resent)}
+        for record in (one for one in self._gathered.alike if one.physical_offset not in linked):
             if record.physical_offset > first:
                 self._add(EventKind.RESENT, record, Evidence.INFERRED, source=SAME_BODY)
             elif record.physical_offset < last:
                 self._add(EventKind.RESENT_FROM, record, Evidence.INFERRED, source=SAME_BODY)
+        for record in self._gathered.resent:
+            self._add(EventKind.RESENT, record, source=LINK, group=group_of_topic(record.topic) or "")
+        for record in self._gathered.origins:
+            self._add(EventKind.RESENT_FROM, record, source=LINK)
 
 
 def _number(text: str | None) -> int:

@@ -15,7 +15,7 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import MessageDetail, MessagePage, SendMessage
+from broker_core.api import ORIGIN_LINK, MessageDetail, MessagePage, SendMessage
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -402,14 +402,18 @@ def message_to_send(draft: Draft) -> SendMessage:
 
 
 def resend_draft(detail: MessageDetail) -> Draft:
-    """A draft of a stored message as it was sent: same keys, tag, own properties and body, any queue, no unique ID."""
+    """A draft of a stored message as it was sent: same keys, tag, own properties and body, any queue, no unique ID.
+
+    It names its origin, so that the life of the message can be followed.
+    """
+    sent_again = detail.properties | {ORIGIN_LINK: detail.offset_message_id}
     return Draft(
         topic=detail.properties.get("RETRY_TOPIC") or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),
         properties=tuple(
-            (name, value) for name, value in detail.properties.items() if name not in _NOT_RESENT | {KEYS, TAGS} and value
+            (name, value) for name, value in sent_again.items() if name not in _NOT_RESENT | {KEYS, TAGS} and value
         ),
         body=detail.body,
         flag=detail.flag,

@@ -1,8 +1,12 @@
-"""`FilterMemory`: filters that were used, and those that were saved under a name; kept in the window's settings."""
+"""`FilterMemory`: filters that were used, and those that were saved under a name; kept in the window's settings.
+
+`SavedCuts` does the same for parts of the dead letters.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
@@ -10,6 +14,7 @@ HISTORY_MAX = 50
 SAVED_MAX = 200
 _HISTORY = "messages/filters/history"
 _SAVED = "messages/filters/saved"
+_CUTS = "dead_letters/cuts"
 
 
 class FilterMemory(QObject):
@@ -63,6 +68,54 @@ class FilterMemory(QObject):
     def _write(self, key: str, value: object) -> None:
         self._settings.setValue(key, json.dumps(value, ensure_ascii=False))
         self.changed.emit()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Part of the dead letters: of one group, those with all words and one mark; an empty mark: any."""
+
+    group: str
+    words: str
+    mark: str = ""
+
+
+class SavedCuts:
+    """Cuts by name, kept in the window's settings; what was edited into something else there is none."""
+
+    def __init__(self, settings: QSettings) -> None:
+        self._settings = settings
+
+    @property
+    def all(self) -> dict[str, Cut]:
+        """Name → cut, by name."""
+        found = _read(self._settings, _CUTS)
+        if not isinstance(found, dict):
+            return {}
+        cuts = {name: _cut(values) for name, values in found.items()}
+        return {name: cut for name, cut in sorted(cuts.items(), key=lambda item: item[0].casefold()) if cut is not None}
+
+    def save(self, name: str, cut: Cut) -> bool:
+        """Keep a cut in place of the one of that name; False if there are too many."""
+        cuts = self.all
+        if name not in cuts and len(cuts) >= SAVED_MAX:
+            return False
+        self._write(cuts | {name: cut})
+        return True
+
+    def forget(self, name: str) -> None:
+        """Drop a cut."""
+        self._write({kept: cut for kept, cut in self.all.items() if kept != name})
+
+    def _write(self, cuts: dict[str, Cut]) -> None:
+        values = {name: [cut.group, cut.words, cut.mark] for name, cut in cuts.items()}
+        self._settings.setValue(_CUTS, json.dumps(values, ensure_ascii=False))
+
+
+def _cut(values: object) -> Cut | None:
+    match values:
+        case [str(group), str(words), str(mark)]:
+            return Cut(group, words, mark)
+    return None
 
 
 def _read(settings: QSettings, key: str) -> object:

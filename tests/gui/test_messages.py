@@ -209,7 +209,7 @@ def test_resending_keeps_own_properties_and_drops_what_the_system_set():
     draft = resend_draft(detail)
 
     assert (draft.topic, draft.tag, draft.flag, draft.body) == ("orders", "PAID", 7, detail.body)
-    assert draft.properties == (("region", "hangzhou"),)
+    assert draft.properties == (("region", "hangzhou"), ("ORBIT_ORIGIN_ID", detail.offset_message_id))
     assert "UNIQ_KEY" not in message_to_send(draft).properties
 
 

@@ -3,9 +3,11 @@
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.lifeline.gather import ALIKE_MAX, gather
-from broker_core.lifeline.join import join
+from broker_core.lifeline import gather as gather_module
+from broker_core.lifeline.gather import ALIKE_MAX, gather, id_of
+from broker_core.lifeline.join import join, readable_places
 from broker_core.lifeline.model import EventKind, Evidence
+from broker_core.message.resent import ORIGIN_LINK
 from tests.support.engine import Engine
 
 
@@ -83,3 +85,56 @@ def test_of_many_messages_of_one_key_and_body_the_nearest_are_told(engine: Engin
 
     assert [one.physical_offset for one in found.alike] == places[-1 - ALIKE_MAX : -1]
     assert "More than 16 messages have the same key and body; the nearest are told." in found.missing
+
+
+def resend_of(engine: Engine, place: int, topic: str, body: bytes = b"a", **properties: str) -> int:
+    origin = id_of(gather(engine.store, place).message)
+    return engine.put(topic, 0, body, **properties | {ORIGIN_LINK: origin})
+
+
+def resends(engine: Engine, place: int) -> list[tuple[str, Evidence, int]]:
+    events = join(gather(engine.store, place), ()).events
+    wanted = (EventKind.RESENT, EventKind.RESENT_FROM)
+    found = [event for event in events if event.kind in wanted]
+    return [
+        (event.kind.value, event.evidence, event.physical_offset)
+        for event in sorted(found, key=lambda one: one.physical_offset)
+    ]
+
+
+def test_a_resend_that_kept_its_unique_key_is_found_in_any_topic(engine: Engine):
+    first = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    again = resend_of(engine, first, "orders-test", UNIQ_KEY="U1")
+    assert resends(engine, first) == [("resent", Evidence.STORED, again)]
+    assert resends(engine, again) == [("resent", Evidence.STORED, again)]
+
+
+def test_a_resend_with_another_unique_key_and_body_is_followed_both_ways(engine: Engine):
+    first = engine.put("orders", 0, b"a", UNIQ_KEY="U1", KEYS="k1")
+    again = resend_of(engine, first, "orders-test", b"edited", UNIQ_KEY="U2", KEYS="k1")
+    third = resend_of(engine, again, "orders", b"edited twice", UNIQ_KEY="U3", KEYS="k1")
+    assert resends(engine, first) == [("resent", Evidence.STORED, again)]
+    assert resends(engine, again) == [("resent from", Evidence.STORED, first), ("resent", Evidence.STORED, third)]
+    assert resends(engine, third) == [("resent from", Evidence.STORED, first), ("resent from", Evidence.STORED, again)]
+    assert ("orders-test", 0, 0) in readable_places(gather(engine.store, first))
+
+
+def test_a_dead_letter_that_is_sent_to_its_group_again_is_no_retry(engine: Engine):
+    engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    dead = engine.put("%DLQ%billing", 0, b"a", UNIQ_KEY="U1", DLQ_ORIGIN_TOPIC="orders")
+    again = resend_of(engine, dead, "%RETRY%billing", UNIQ_KEY="U1", RETRY_TOPIC="orders")
+    assert resends(engine, dead) == [("resent", Evidence.STORED, again)]
+
+
+def test_an_origin_that_is_gone_is_named(engine: Engine):
+    place = engine.put("orders", 0, b"a", UNIQ_KEY="U1", ORBIT_ORIGIN_ID="7F00000100002A9F00000000FFFFFFFF")
+    broken = engine.put("orders", 0, b"a", UNIQ_KEY="U2", ORBIT_ORIGIN_ID="no id")
+    for one in (place, broken):
+        assert "The message that it was made of is not in this store, or no longer." in gather(engine.store, one).missing
+
+
+def test_too_many_topics_are_said(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gather_module, "OTHER_TOPICS_MAX", 1)
+    for topic in ("a", "b"):
+        place = engine.put(topic, 0, b"x", UNIQ_KEY=f"U-{topic}", KEYS="k")
+    assert gather(engine.store, place).missing.count("There are 2 topics; resends were looked for in 1 of them.") == 1
