@@ -72,11 +72,10 @@ class FilterMemory(QObject):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Part of the dead letters: of one group, those with all words and one mark; an empty mark: any."""
+    """Part of the dead letters: those of a group that have all the words."""
 
     group: str
     words: str
-    mark: str = ""
 
 
 class SavedCuts:
@@ -107,14 +106,14 @@ class SavedCuts:
         self._write({kept: cut for kept, cut in self.all.items() if kept != name})
 
     def _write(self, cuts: dict[str, Cut]) -> None:
-        values = {name: [cut.group, cut.words, cut.mark] for name, cut in cuts.items()}
+        values = {name: [cut.group, cut.words] for name, cut in cuts.items()}
         self._settings.setValue(_CUTS, json.dumps(values, ensure_ascii=False))
 
 
 def _cut(values: object) -> Cut | None:
     match values:
-        case [str(group), str(words), str(mark)]:
-            return Cut(group, words, mark)
+        case [str(group), str(words)]:
+            return Cut(group, words)
     return None
 
 

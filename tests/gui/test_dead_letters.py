@@ -276,3 +276,57 @@ def test_in_turn_ends_with_the_first_error():
 
     InTurn([partial(ask, number) for number in range(3)]).then(done.append, failed.append)
     assert (asked, done, failed) == ([0, 1], [], [error])
+
+
+def test_a_cut_is_saved_shown_again_and_forgotten(view, show_page, source):
+    view.search.setText("orders")
+    view._filter("orders")
+    assert len(view.letters.shown_rows) == 5
+    view.cuts.save("the orders")
+    view.search.setText("")
+    view._filter("")
+    view.group_grid.select_key("payment-settle")
+    again = show_page(DeadLettersView, DeadSource(fake_state()))
+    again.cuts.choose("the orders")
+    assert (again.group_grid.selected_row.figures.group, again.search.text()) == ("stock-worker", "orders")
+    assert {row.letter.origin_topic for row in again.letters.shown_rows} == {"orders"}
+    again.cuts.choose("no such cut")
+    menu = again.cuts.open_menu()
+    assert [action.text() for action in menu.actions() if action.text()] == ["Save this cut…", "the orders", "Forget"]
+    menu.close()
+    again.cuts.cuts.forget("the orders")
+    assert view.cuts.cuts.all == {}
+
+
+def test_cuts_have_a_bound_and_bad_settings_are_none(view, monkeypatch):
+    monkeypatch.setattr("gui.operations.filter_memory.SAVED_MAX", 1)
+    refused = []
+    view.cuts.refused.connect(refused.append)
+    view.cuts.save("one")
+    view.cuts.save("one")
+    view.cuts.save("two")
+    assert (list(view.cuts.cuts.all), len(refused)) == (["one"], 1)
+    for broken in ("[1]", "{", '{"a": 3}', '{"a": ["g"]}'):
+        view.context.settings.setValue("dead_letters/cuts", broken)
+        assert view.cuts.cuts.all == {}
+
+
+def test_the_state_is_among_the_words(view):
+    select(view, 3)
+    view.mark(HANDLED)
+    view._filter("handled")
+    assert [row.letter.queue_offset for row in view.letters.shown_rows] == [3]
+
+
+def test_the_ladder_tells_what_failed_what_is_next_and_when_it_would_die(view):
+    view.open({"show": "retries"})
+    view.retry_grid.select_first()
+    rungs = view.ladder.model.rows
+    assert [rung.attempt for rung in rungs] == list(range(1, 17))
+    attempt = view.retry_grid.selected_row.attempt
+    assert attempt == 3
+    states = [view.ladder._state(rung)[1] for rung in rungs]
+    assert states == [State.CRITICAL] * 2 + [State.RETRY] + [State.IDLE] * 13
+    assert view.ladder.isVisibleTo(view)
+    view.open({"show": "letters"})
+    assert view.side.isVisibleTo(view)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy, QSplitter, QStackedWidget,
 
 from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
+from gui.operations.filter_memory import Cut
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
@@ -21,6 +22,8 @@ from gui.views.dead_letters.columns import (
     retry_columns,
     state_of,
 )
+from gui.views.dead_letters.cuts import CutsButton
+from gui.views.dead_letters.ladder import RetryLadder
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -86,6 +89,9 @@ class DeadLettersView(PageView):
         self.retry_grid = DataGrid(self.retries, theme)
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
         self.search = SearchField(theme, " ", "funnel")
+        self.cuts = CutsButton(theme, context.settings, lambda: Cut(self._group, self.search.text().strip()))
+        self.ladder = RetryLadder(theme, context.times, lambda: self._now_ms)
+        self.sides = QStackedWidget()
         self.grids = QStackedWidget()
         self.foot = label(role="caption")
         self.side = Panel(" ")
@@ -143,13 +149,15 @@ class DeadLettersView(PageView):
         self.group_panel.set_title(tr("Groups"), tr("with dead letters or retries"))
         self.parts.set_text(LETTERS, tr("Dead letters"))
         self.parts.set_text(RETRIES, tr("Waiting retries"))
-        self.search.setPlaceholderText(tr("Filter by topic, key, tag, body or note"))
-        self.search.setAccessibleName(tr("Filter by topic, key, tag, body or note"))
+        self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
+        self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
         self.note.setPlaceholderText(tr("A note, kept on this computer"))
         self.note.setAccessibleName(tr("Note"))
         self.body.setAccessibleName(tr("Body"))
         for mark, button in self.marks.items():
             button.setText(tr(MARKS[mark][0]))
+        self.cuts.setText(tr("Cuts"))
+        self.ladder.retranslate()
         self.retry_grid.set_empty(tr("No retry waits."))
         for model in (self.groups, self.letters, self.retries):
             model.all_texts_changed()
@@ -211,7 +219,7 @@ class DeadLettersView(PageView):
         self.content.addWidget(self.group_panel)
         table = Panel(flush=True)
         table.content.setSpacing(0)
-        table.content.addLayout(row(self.parts, 1, self.search, margins=(8, 8, 8, 8)))
+        table.content.addLayout(row(self.parts, 1, self.cuts, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(260)
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
@@ -220,7 +228,9 @@ class DeadLettersView(PageView):
         self._build_side()
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
-        split.addWidget(self.side)
+        for side in (self.side, self.ladder):
+            self.sides.addWidget(side)
+        split.addWidget(self.sides)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(0, 1)
@@ -247,6 +257,9 @@ class DeadLettersView(PageView):
         self.letter_grid.view.selectionModel().selectionChanged.connect(lambda *_: self._show_buttons())
         self.parts.chosen.connect(self._show_part)
         self.search.searched.connect(self._filter)
+        self.cuts.chosen.connect(self._show_cut)
+        self.cuts.refused.connect(self._not_kept)
+        self.retry_grid.selected.connect(lambda _retry: self._show_ladder())
         self.note.editingFinished.connect(self._note_changed)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
@@ -287,6 +300,9 @@ class DeadLettersView(PageView):
     def _retries_read(self) -> None:
         self.retry_grid.set_error("")
         self.retries.set_rows(self.reader.retries or [])
+        if self.parts.current == RETRIES:
+            self.retry_grid.select_first()
+        self._show_ladder()
         self._show_groups()
 
     def _letters_failed(self, error: OrbitError) -> None:
@@ -303,8 +319,30 @@ class DeadLettersView(PageView):
     def _show_part(self, part: str) -> None:
         self.parts.choose(part)
         self.grids.setCurrentIndex(0 if part == LETTERS else 1)
-        self.search.setVisible(part == LETTERS)
+        self.sides.setCurrentIndex(0 if part == LETTERS else 1)
+        for widget in (self.search, self.cuts):
+            widget.setVisible(part == LETTERS)
+        self._show_ladder()
         self._show_foot()
+
+    def _show_ladder(self) -> None:
+        if self.parts.current == RETRIES and self._state is not None:
+            self.ladder.show_retry(self.retry_grid.selected_row, [int(delay) for delay in self._state.delays.delay_ms])
+
+    @property
+    def _group(self) -> str:
+        """The group that is chosen; empty for none."""
+        chosen = self.group_grid.selected_row
+        return chosen.figures.group if chosen is not None else ""
+
+    def _not_kept(self, why: str) -> None:
+        self.context.notify(why)
+
+    def _show_cut(self, cut: Cut) -> None:
+        self._show_part(LETTERS)
+        self.group_grid.select_key(cut.group)
+        self.search.setText(cut.words)
+        self._filter(cut.words)
 
     def _show_groups(self) -> None:
         if self._state is None:
@@ -399,7 +437,8 @@ class DeadLettersView(PageView):
         def accepts(one: LetterRow) -> bool:
             letter = one.letter
             body = letter.body_start.decode("utf-8", "replace")
-            whole = f"{letter.origin_topic} {letter.keys} {letter.tag} {letter.host} {body} {one.note.text}".casefold()
+            facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, body, one.note.text, state_of(one)[0])
+            whole = " ".join(facts).casefold()
             return all(word in whole for word in words)
 
         self.letters.set_filter(accepts if words else None)

@@ -20,12 +20,12 @@ from gui.operations.known_names import KnownNames
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
+from gui.views.saved_menu import add_saved, ask_name, menu_text
 from gui.widgets.basic import ElidedLabel, IconButton, row
 
 CHIPS_MAX = 8
 _CHIP_CHARACTERS_MAX = 48
 _MENU_FILTERS_MAX = 20
-_MENU_CHARACTERS_MAX = 90
 EXAMPLE = 'topic = "orders" and tag = "PAID" and body contains "4711" and stored >= -2h'
 
 
@@ -181,7 +181,7 @@ class FilterBar(QWidget):
         self._chip_row.setVisible(bool(self.chips))
 
     def _chip(self, clause: Clause) -> QPushButton:
-        chip = IconButton(self._theme, "x", _cut(clause.text, _CHIP_CHARACTERS_MAX).replace("&", "&&"), role="small")
+        chip = IconButton(self._theme, "x", menu_text(clause.text, _CHIP_CHARACTERS_MAX), role="small")
         chip.setToolTip(tr("Leave out: {condition}", condition=clause.text))
         chip.clicked.connect(lambda: self._leave_out(clause))
         return chip
@@ -196,7 +196,7 @@ class FilterBar(QWidget):
         menu = self._menu()
         history = self._memory.history
         for text in history[:_MENU_FILTERS_MAX]:
-            self._add_choice(menu, text, text)
+            menu.addAction(menu_text(text), partial(self._choose, text)).setToolTip(text)
         if history:
             menu.addSeparator()
             menu.addAction(tr("Forget them"), self._memory.clear_history)
@@ -209,30 +209,18 @@ class FilterBar(QWidget):
         save = menu.addAction(tr("Save this filter…"), self.ask_name)
         save.setEnabled(bool(self.text) and self.check())
         saved = self._memory.saved
-        menu.addSeparator()
-        for name, text in saved.items():
-            self._add_choice(menu, name, text)
-        if saved:
-            forget = menu.addMenu(tr("Forget"))
-            for name in saved:
-                forget.addAction(_menu_text(name), partial(self._memory.forget, name))
-        else:
+        add_saved(menu, saved, lambda name: self._choose(saved[name]), self._memory.forget)
+        if not saved:
             menu.addAction(tr("No filter is saved yet")).setEnabled(False)
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
 
     def ask_name(self) -> QInputDialog:
         """Ask for the name under which the filter is to be kept."""
-        dialog = QInputDialog(self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(tr("Save this filter…"))
-        dialog.setLabelText(tr("Name of the filter; one of the same name is replaced"))
-        dialog.setTextValue(self.text)
-        dialog.textValueSelected.connect(self._save)
-        dialog.open()
-        return dialog
+        text = tr("Name of the filter; one of the same name is replaced")
+        return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 
     def _save(self, name: str) -> None:
-        if name.strip() and not self._memory.save(name.strip(), self.text):
+        if not self._memory.save(name, self.text):
             self.show_fault(UsageError(tr("There are too many saved filters: forget one first")))
 
     def _menu(self) -> QMenu:
@@ -240,17 +228,6 @@ class FilterBar(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return menu
 
-    def _add_choice(self, menu: QMenu, shown: str, text: str) -> None:
-        def choose() -> None:
-            self.set_text(text)
-            self.submit()
-
-        menu.addAction(_menu_text(shown), choose).setToolTip(text)
-
-
-def _menu_text(text: str) -> str:
-    return _cut(text, _MENU_CHARACTERS_MAX).replace("&", "&&")
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    def _choose(self, text: str) -> None:
+        self.set_text(text)
+        self.submit()

@@ -13,11 +13,14 @@ from monitoring.dead_letters import (
     OPEN,
     RESENT,
     Notes,
+    Rung,
+    WaitingRetry,
     dead_letter,
     group_figures,
     group_positions,
     proof,
     resend_of,
+    retry_ladder,
     top_origins,
     waiting_retries,
 )
@@ -115,3 +118,17 @@ def test_proof():
     assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"
     again = replace(letter, made_from=letter.offset_message_id)
     assert proof(note, letter, [letter, again], {("orders", 2): 41}) == "died again"
+
+
+def test_the_ladder_counts_from_the_attempt_that_is_next():
+    retry = WaitingRetry(1, "g", 3, 50_000, "k", "t")
+    delays = [1_000, 5_000, 10_000, 30_000, 60_000, 120_000]
+    assert retry_ladder(retry, delays, retries=6) == [
+        Rung(1, 10_000, -1),
+        Rung(2, 30_000, -1),
+        Rung(3, 60_000, 50_000),
+        Rung(4, 120_000, 170_000),
+        Rung(5, 120_000, 290_000),
+        Rung(6, 120_000, 410_000),
+    ]
+    assert retry_ladder(retry, [], retries=1)[-1] == Rung(3, 0, 50_000)

@@ -1,0 +1,66 @@
+"""`CutsButton`: parts of the dead letters that are looked at again and again: a group and words, under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+
+from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.views.saved_menu import add_saved, ask_name
+from gui.widgets.basic import IconButton
+
+
+class CutsButton(IconButton):
+    """Opens the menu of the cuts.
+
+    Signals:
+        chosen: A cut is to be shown; carries it.
+        refused: One was not kept; carries why.
+    """
+
+    chosen = Signal(object)
+    refused = Signal(str)
+
+    def __init__(
+        self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
+    ) -> None:
+        """Create it; ``current`` gives what is shown now."""
+        super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
+        if parent is not None:
+            self.setParent(parent)
+        self.cuts = SavedCuts(settings)
+        self._current = current
+
+    def open_menu(self) -> QMenu:
+        """Offer the cuts."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        save = menu.addAction(tr("Save this cut…"), self.ask_name)
+        save.setEnabled(bool(self._current().group))
+        saved = self.cuts.all
+        add_saved(menu, {name: f"{cut.group}  {cut.words}" for name, cut in saved.items()}, self.choose, self.cuts.forget)
+        if not saved:
+            menu.addAction(tr("No cut is saved yet")).setEnabled(False)
+        menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+        return menu
+
+    def choose(self, name: str) -> None:
+        """Show a cut."""
+        cut = self.cuts.all.get(name)
+        if cut is not None:
+            self.chosen.emit(cut)
+
+    def ask_name(self) -> QInputDialog:
+        """Ask for the name of the cut that is shown."""
+        cut = self._current()
+        text = tr("Name of the cut; one of the same name is replaced")
+        return ask_name(self, tr("Save this cut…"), text, f"{cut.group} {cut.words}".strip(), self.save)
+
+    def save(self, name: str) -> None:
+        """Keep what is shown."""
+        if not self.cuts.save(name, self._current()):
+            self.refused.emit(tr("There are {count} saved cuts: forget one first", count=SAVED_MAX))

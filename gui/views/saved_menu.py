@@ -1,0 +1,48 @@
+"""Menus of what was saved under names: save, choose, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+
+from gui.text import tr
+
+CHARACTERS_MAX = 90
+
+
+def menu_text(text: str, most: int = CHARACTERS_MAX) -> str:
+    """A text as a menu shows it, cut at its end."""
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("&", "&&")
+
+
+def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], None], forget: Callable[[str], None]) -> None:
+    """Add what was saved to a menu.
+
+    Args:
+        menu: Gets an action for each name, and one more menu to forget them.
+        saved: Name → tip.
+        choose: Called with a name.
+        forget: Likewise.
+    """
+    menu.addSeparator()
+    for name, tip in saved.items():
+        menu.addAction(menu_text(name), partial(choose, name)).setToolTip(tip)
+    if saved:
+        dropped = menu.addMenu(tr("Forget"))
+        for name in saved:
+            dropped.addAction(menu_text(name), partial(forget, name))
+
+
+def ask_name(parent: QWidget, title: str, text: str, proposed: str, save: Callable[[str], None]) -> QInputDialog:
+    """Ask under which name something is to be kept; ``save`` gets the name unless it is empty."""
+    dialog = QInputDialog(parent)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setWindowTitle(title)
+    dialog.setLabelText(text)
+    dialog.setTextValue(proposed)
+    dialog.textValueSelected.connect(lambda name: save(name.strip()) if name.strip() else None)
+    dialog.open()
+    return dialog
