@@ -76,6 +76,8 @@ MISSING = KnownTexts(
     "No consumer group has an offset in its queue.",
     "No history of offsets is kept by this process: when groups came past it is not known.",
     "More than {count} groups have offsets in its queues; the others are left out.",
+    "The message that it was made of is not in this store, or no longer.",
+    "There are {count} topics; resends were looked for in {most} of them.",
 )
 """Sentences of the worker about what was not found."""
 
