@@ -118,9 +118,9 @@ class RowPainter:
                 box_of_text, text = QRect(left, top, width, height), column.text(row)
                 pattern = column.marks() if column.marks is not None else None
                 if pattern is not None:
-                    ground = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
-                    for found in _marked(place, _fitting(place, text, width), pattern, box_of_text):
-                        painter.fillRect(found, ground)
+                    found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
+                    for part in _marked(place, _fitting(place, text, width), pattern, box_of_text):
+                        painter.fillRect(part, found)
                 _paint_text(painter, place, box_of_text, text, colour)
             else:
                 cell = model.cell(row, column)

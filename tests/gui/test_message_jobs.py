@@ -19,7 +19,9 @@ from gui.views.messages.view import SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
 from tests.support.fake_child import FakeChild
-from tests.support.fake_source import READY, FakeSource, fake_context
+from tests.support.fake_page_context import fake_context
+from tests.support.fake_shop import READY
+from tests.support.fake_source import FakeSource
 
 TIMEOUT_MS = 120_000
 STORE = ["--store", READY.store_directory]

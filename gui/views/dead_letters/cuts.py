@@ -29,11 +29,14 @@ class CutsButton(IconButton):
         self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
     ) -> None:
         """Create it; ``current`` gives what is shown now."""
-        super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
+        super().__init__(theme, "tag", " ", on_click=self._clicked, caret=True)
         if parent is not None:
             self.setParent(parent)
         self.cuts = SavedCuts(settings)
         self._current = current
+
+    def _clicked(self) -> None:
+        self.open_menu()
 
     def open_menu(self) -> QMenu:
         """Offer the cuts."""

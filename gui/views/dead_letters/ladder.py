@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
@@ -19,19 +19,18 @@ from monitoring.dead_letters import RETRIES_DEFAULT, Rung, WaitingRetry, retry_l
 class RetryLadder(Panel):
     """Beside the retries that wait."""
 
-    def __init__(
-        self, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int], parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
         self._attempt = 0
         self.model: ColumnTableModel[Rung] = ColumnTableModel(
             [
-                Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=66),
-                Column("wait", "After", lambda rung: duration_text(rung.wait_ms), right=True, width=72),
-                Column("due", "At the earliest",
-                       lambda rung: times.shown(rung.due_ms, now_ms()) if rung.due_ms >= 0 else UNKNOWN),
+                Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
+                Column("wait", "After", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
+                Column("due", "Earliest",
+                       lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
+                       tip=lambda rung: times.full(rung.due_ms)),
                 Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.CHIP,
-                       state=lambda rung: self._state(rung)[1], width=92),
+                       state=lambda rung: self._state(rung)[1], width=84),
             ],
             lambda rung: rung.attempt,
             parent=self,

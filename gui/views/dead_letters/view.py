@@ -90,7 +90,7 @@ class DeadLettersView(PageView):
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
         self.search = SearchField(theme, " ", "funnel")
         self.cuts = CutsButton(theme, context.settings, lambda: Cut(self._group, self.search.text().strip()))
-        self.ladder = RetryLadder(theme, context.times, lambda: self._now_ms)
+        self.ladder = RetryLadder(theme, context.times)
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
         self.foot = label(role="caption")
@@ -144,6 +144,9 @@ class DeadLettersView(PageView):
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
+
+    def detail_pane(self) -> QWidget:
+        return self.sides
 
     def retranslate(self) -> None:
         self.group_panel.set_title(tr("Groups"), tr("with dead letters or retries"))

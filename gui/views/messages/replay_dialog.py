@@ -25,6 +25,7 @@ from gui.text import count_text, tr
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobView
+from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
@@ -33,6 +34,7 @@ from gui.widgets.inputs import SegmentedControl
 WIDTH = 680
 FILTER_HEIGHT = 48
 PACE_MAX = 1_000_000.0
+PACE_AT_FIRST = 100.0
 _GOALS = ((Goal.TOPIC, "One topic"), (Goal.GROUP, "One group only"), (Goal.ORIGIN, "Topics of origin"))
 _SPEEDS = (
     (Speed.UNLIMITED, "As fast as they are taken", ""),
@@ -131,6 +133,8 @@ class ReplayDialog(QDialog):
             self.speed.addItem(tr(title), speed.value)
         self.pace.setRange(0.001, PACE_MAX)
         self.pace.setDecimals(3)
+        self.pace.setValue(PACE_AT_FIRST)
+        self.pace.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         self.go.setProperty("role", "primary")
         named = (
             (self.filter, "Filter"), (self.topic, "Topic"), (self.group, "Group"), (self.name_server, "Name server"),
@@ -157,6 +161,8 @@ class ReplayDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         form.addRow(label(tr("Send to"), "secondary"), row(self.goal, 1))
         where = row(self.topic, self.group)
+        for part in (self.topic, self.group):
+            where.setStretchFactor(part, 1)
         form.addRow("", where)
         form.addRow(label(tr("Name server"), "secondary"), self.name_server)
         pace = row(self.speed, self.pace)

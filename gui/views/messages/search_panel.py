@@ -93,8 +93,8 @@ class SearchPanel(QWidget):
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
         self.hit_times = HitTimes(theme, context.times)
         self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
-        self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self.export)
-        self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self.replay)
+        self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
+        self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self._replay_clicked)
         self.columns_button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
         self.foot = label(role="caption")
         self._hint = label(role="caption")
@@ -262,6 +262,8 @@ class SearchPanel(QWidget):
 
     def _show_foot(self) -> None:
         count = self.model.rowCount()
+        for button in (self.export_button, self.replay_button):
+            button.setEnabled(self._can_take)
         if self.run.is_over:
             self.foot.setText(tr("{count} hits", count=count_text(count)))
         else:
@@ -287,11 +289,22 @@ class SearchPanel(QWidget):
 
     def export(self) -> ExportDialog | None:
         """Open the dialog that writes messages to a file."""
-        return self._opened(ExportDialog(self._context, self.chosen(), self)) if self.run.text else None
+        return self._opened(ExportDialog(self._context, self.chosen(), self)) if self._can_take else None
 
     def replay(self) -> ReplayDialog | None:
         """Open the dialog that sends messages again."""
-        return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self.run.text else None
+        return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
+
+    @property
+    def _can_take(self) -> bool:
+        """Whether there is a search whose result can be taken along."""
+        return self.run.state not in (SearchState.NONE, SearchState.FAILED)
+
+    def _export_clicked(self) -> None:
+        self.export()
+
+    def _replay_clicked(self) -> None:
+        self.replay()
 
     @staticmethod
     def _opened(dialog: AnyDialog) -> AnyDialog:
