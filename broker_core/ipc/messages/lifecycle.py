@@ -43,6 +43,11 @@ class Ready:
     has_store: bool = True
     """Whether ``store_directory`` holds the messages; that of an attached cluster holds its history alone."""
 
+    @property
+    def runs_broker(self) -> bool:
+        """Whether a broker serves clients; else the files of a store are read and nothing more."""
+        return bool(self.broker)
+
 
 @dataclass(frozen=True, slots=True)
 class Fatal:

@@ -191,7 +191,9 @@ class OverviewView(PageView):
 
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready
-        if ready is not None:
+        if ready is not None and not ready.runs_broker:
+            self.header.set_facts(tr("Store opened, read-only"))
+        elif ready is not None:
             up = duration_text(max(0, state.taken_ms - ready.started_ms))
             self.header.set_facts(tr("{name} broker, up {duration}", name=tr(self.context.source.name), duration=up))
         lagging = [row for row in own_groups(state) if state.group_lag_messages[row] > LAG_WARNING_MESSAGES]
@@ -225,6 +227,8 @@ class OverviewView(PageView):
     def _show_demo(self) -> None:
         demo = self.context.demo
         playing = demo.is_running
+        ready = self.context.source.ready
+        self.demo_button.setVisible(ready is None or ready.runs_broker)
         self.demo_button.setText(tr("Stopping…") if demo.is_stopping else tr("Stop demo") if playing else tr("Play a demo"))
         self.demo_button.set_glyph("stop" if playing else "play")
         self.demo_button.setEnabled(not demo.is_stopping and (playing or self.context.source.status is SourceStatus.READY))

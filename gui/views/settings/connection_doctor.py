@@ -127,7 +127,9 @@ class ConnectionDoctor(QObject):
         if ready is not None:
             # Of several, the first.
             addresses = ready.name_server.partition(";")[0].strip(), ready.broker.partition(",")[0]
-        self.hops = [Hop(WORKER, tr("this machine")), Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
+        self.hops = [Hop(WORKER, tr("this machine"))]
+        if ready is None or ready.runs_broker:
+            self.hops += [Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
             self._tried(0, -1.0, reason.message if reason is not None else tr("the broker is not running"))

@@ -31,13 +31,19 @@ def connection_columns() -> list[Column[ClusterSource]]:
     return [
         Column("name", "Connection", lambda source: tr(source.name), kind=CellKind.STRONG, width=100),
         Column("address", "Address", _address, kind=CellKind.MONO, dim=True),
-        Column("state", "State", lambda source: tr(_STATES[source.status][0]), kind=CellKind.CHIP,
-               state=lambda source: _STATES[source.status][1], width=96),
+        Column("state", "State", lambda source: tr(_state_of(source)[0]), kind=CellKind.CHIP,
+               state=lambda source: _state_of(source)[1], width=96),
     ]  # fmt: skip
 
 
+def _state_of(source: ClusterSource) -> tuple[str, State]:
+    is_read = source.status is SourceStatus.READY and source.ready is not None and not source.ready.runs_broker
+    return ("Opened", State.IDLE) if is_read else _STATES[source.status]
+
+
 def _address(source: ClusterSource) -> str:
-    return source.ready.name_server if source.ready is not None else UNKNOWN
+    ready = source.ready
+    return UNKNOWN if ready is None else ready.name_server if ready.runs_broker else ready.store_directory
 
 
 class ConnectionsPanel(QWidget):
@@ -77,8 +83,6 @@ class ConnectionsPanel(QWidget):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.list_panel.set_title(tr("Connections"))
-        name = self._context.source.name
-        self.detail.set_title(tr(name), tr("name server, broker and store in Orbit itself") if name == "Embedded" else "")
         self.test_button.setText(tr("Test again"))
         self.restart_button.setText(tr("Restart"))
         self.restart_button.setAccessibleName(tr("Restart the broker"))
@@ -102,10 +106,21 @@ class ConnectionsPanel(QWidget):
         line.addWidget(self.list_panel)
         line.addWidget(self.detail, 1)
 
+    def _show_title(self) -> None:
+        name, ready = self._context.source.name, self._context.source.ready
+        if ready is not None and not ready.runs_broker:
+            self.detail.set_title(tr("Store opened, read-only"), tr("no broker runs, and nothing is changed"))
+        else:
+            self.detail.set_title(tr(name), tr("name server, broker and store in Orbit itself") if name == "Embedded" else "")
+
     def _show_facts(self) -> None:
+        self._show_title()
         ready, state = self._context.source.ready, self._context.source.state
         if ready is None:
             self.facts.set_pairs([(tr("State"), tr(_STATES[self._context.source.status][0]))])
+            return
+        if not ready.runs_broker:
+            self.facts.set_pairs([(tr("Store"), ready.store_directory), (tr("Version"), f"Orbit {ORBIT_VERSION}")])
             return
         running_ms = max(0, state.taken_ms - ready.started_ms) if state is not None else None
         self.facts.set_pairs(

@@ -142,14 +142,17 @@ class WelcomeView(PageView):
         source = self.context.source
         starting = source.status is SourceStatus.STARTING
         down = source.status in (SourceStatus.LOST, SourceStatus.STOPPED)
-        self.headline.setText(self._headline(source.status))
+        reads_files = source.ready is not None and not source.ready.runs_broker
+        self.headline.setText(tr("Store opened, read-only") if reads_files and not down else self._headline(source.status))
+        for card in (self.demo_card, self.connect_card):
+            card.setVisible(not reads_files)
         self.subtitle.setText(self._subtitle(source.status))
         notice = source.ready.notice if source.ready and not down else ""
         self.notice.setText(broker_text(notice))
         self.notice.setVisible(bool(notice))
         self.progress.setVisible(starting)
         self.restart.setVisible(down)
-        self.address.setVisible(source.ready is not None)
+        self.address.setVisible(source.ready is not None and not reads_files)
         self.address.set_ready(source.ready)
         self.address.set_state(
             State.HEALTHY if source.status is SourceStatus.READY else State.CRITICAL if down else State.PENDING
@@ -171,6 +174,9 @@ class WelcomeView(PageView):
         source = self.context.source
         if status is SourceStatus.STARTING:
             return self._stage or tr("Opening the store")
+        if status is SourceStatus.READY and source.ready and not source.ready.runs_broker:
+            words = tr("{folder}: no broker runs, and not a byte of it is changed.", folder=source.ready.store_directory)
+            return f"{words} {tr('Search, read, follow life lines and take messages along.')}"
         if status is SourceStatus.READY and source.ready:
             seconds = f"{source.ready.startup_ms / 1_000:.1f}"
             return tr("RocketMQ compatible, started in {seconds} s. Nothing to install, nothing to set up.", seconds=seconds)
