@@ -15,7 +15,7 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import ORIGIN_LINK, MessageDetail, MessagePage, SendMessage
+from broker_core.api import MessageDetail, MessagePage, SendMessage, resent_properties
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -26,12 +26,8 @@ TAGS = "TAGS"
 KEYS = "KEYS"
 UNIQUE_KEY = "UNIQ_KEY"
 
-_NOT_RESENT = frozenset({
-    UNIQUE_KEY, "MIN_OFFSET", "MAX_OFFSET", "CONSUME_START_TIME", "TRAN_MSG", "PGROUP", "DELAY", "REAL_TOPIC", "REAL_QID",
-    "RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "RECONSUME_TIME", "MAX_RECONSUME_TIMES", "CLUSTER", "MSG_REGION", "TRACE_ON", "WAIT",
-    "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET",
-})  # fmt: skip
-"""Set by clients and brokers on the way; a copy of them would tell consumers a history that the new message does not have."""
+_CLIENTS_OWN = frozenset({UNIQUE_KEY, "MSG_REGION", "TRACE_ON", "INNER_MULTI_DISPATCH"})
+"""Set by clients for one send; a copy of them would tell consumers a history that the new message does not have."""
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -406,14 +402,14 @@ def resend_draft(detail: MessageDetail) -> Draft:
 
     It names its origin, so that the life of the message can be followed.
     """
-    sent_again = detail.properties | {ORIGIN_LINK: detail.offset_message_id}
+    sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
     return Draft(
         topic=detail.properties.get("RETRY_TOPIC") or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),
         properties=tuple(
-            (name, value) for name, value in sent_again.items() if name not in _NOT_RESENT | {KEYS, TAGS} and value
+            (name, value) for name, value in sent_again.items() if name not in _CLIENTS_OWN | {KEYS, TAGS} and value
         ),
         body=detail.body,
         flag=detail.flag,
@@ -422,4 +418,5 @@ def resend_draft(detail: MessageDetail) -> Draft:
 
 def dropped_properties(detail: MessageDetail) -> list[str]:
     """Names of properties that `resend_draft` leaves out."""
-    return sorted(name for name in detail.properties if name in _NOT_RESENT)
+    kept = resent_properties(detail.properties, "", without_delay=True)
+    return sorted(name for name in detail.properties if name not in kept or name in _CLIENTS_OWN)

@@ -251,6 +251,13 @@ class DataGrid(QWidget, Generic[R]):
         return [row for position in positions if (row := self.model.row_at(position)) is not None]
 
     @property
+    def selected_count(self) -> int:
+        """How many rows are selected; costs nothing however many they are."""
+        selection = self.view.selectionModel().selection()
+        parts = {(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))}
+        return sum(bottom - top + 1 for top, bottom in parts)
+
+    @property
     def selected_key(self) -> Hashable | None:
         """Key of the selected row; stays while the row is filtered away."""
         return self._selected_key

@@ -207,3 +207,15 @@ def test_a_text_too_long_for_its_column_is_cut(grid):
     middle = grid.view.rowHeight(0) // 2
     edge = {picture.pixelColor(x, y).name() for x in range(right - 8, right) for y in range(2, 2 * middle - 2)}
     assert len(edge) == 1  # the padding stays free
+
+
+def test_selected_rows_are_counted_without_being_made(grid):
+    assert grid.selected_count == 0
+    grid.select_first()
+    assert grid.selected_count == 1
+    grid.view.selectAll()
+    grid.view.setColumnHidden(1, True)
+    assert grid.selected_count == len(grid.selected_rows) == 3
+    selection = grid.view.selectionModel()
+    selection.select(grid.model.index(1, 0), selection.SelectionFlag.Deselect | selection.SelectionFlag.Rows)
+    assert grid.selected_count == len(grid.selected_rows) == 2

@@ -23,6 +23,7 @@ from gui.models.messages import (
     QueueWindow,
     body_preview,
     draft_fault,
+    dropped_properties,
     end_of_topic,
     json_fault,
     message_rows,
@@ -203,14 +204,16 @@ def test_the_first_fault_of_a_draft_is_named(change, fault):
 
 def test_resending_keeps_own_properties_and_drops_what_the_system_set():
     stored = fake_detail(256)
-    detail = replace(stored, properties={**stored.properties, "WAIT": "true", "DELAY": "3", "RETRY_TOPIC": "orders"},
-                     topic="%RETRY%g", flag=7)  # fmt: skip
+    of_the_way = {"WAIT": "true", "DELAY": "3", "RETRY_TOPIC": "orders", "POP_CK": "1 2 3", "DLQ_ORIGIN_TOPIC": "orders",
+                  "TIMER_DELIVER_MS": "1", "TRAN_MSG": "true", "MSG_REGION": "r"}  # fmt: skip
+    detail = replace(stored, properties={**stored.properties, **of_the_way}, topic="%RETRY%g", flag=7)
 
     draft = resend_draft(detail)
 
     assert (draft.topic, draft.tag, draft.flag, draft.body) == ("orders", "PAID", 7, detail.body)
     assert draft.properties == (("region", "hangzhou"), ("ORBIT_ORIGIN_ID", detail.offset_message_id))
     assert "UNIQ_KEY" not in message_to_send(draft).properties
+    assert set(dropped_properties(detail)) == {*of_the_way, "UNIQ_KEY"}
 
 
 # ---- the page ----

@@ -279,8 +279,9 @@ class SearchPanel(QWidget):
 
     def chosen(self) -> Chosen:
         """The rows that are selected, if there are several; else all that the search finds."""
-        rows, ready = self.grid.selected_rows, self._context.source.ready
-        if 1 < len(rows) <= SELECTED_MAX and ready is not None:
+        ready = self._context.source.ready
+        if 1 < self.grid.selected_count <= SELECTED_MAX and ready is not None:
+            rows = self.grid.selected_rows
             # Places of an attached cluster carry the broker; its messages are found by their ids.
             by_id = not ready.has_store and all(hit.unique_key for hit in rows)
             names = [quoted(hit.unique_key) if by_id else str(hit.physical_offset) for hit in rows]
@@ -325,8 +326,8 @@ class SearchPanel(QWidget):
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
             menu.addAction(tr(title, condition=condition).replace("&", "&&"), partial(self.bar.add_condition, condition))
         menu.addSeparator()
-        several = len(self.grid.selected_rows)
-        if several > 1:
+        several = self.grid.selected_count
+        if 1 < several <= SELECTED_MAX:
             menu.addAction(tr("Resend {count} messages…", count=count_text(several)), self.replay)
             menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
             menu.addSeparator()
