@@ -21,6 +21,7 @@ from broker_core.ipc.schema import (
     ListMembers,
     ListTimers,
     MeasureTopics,
+    ReadFields,
     ReadMessage,
     ReadMessageById,
     SendMessage,
@@ -139,6 +140,25 @@ def test_a_search_goes_through_the_cluster(tmp_path):
             await queries.answer(ContinueSearch(started.search_id))
         other = await queries.answer(StartSearch('topic = "T"'))
         await queries.answer(EndSearch(other.search_id))
+
+    play(tmp_path, scenario)
+
+
+def test_fields_of_hits_are_read_and_what_is_gone_shows_nothing(tmp_path):
+    async def scenario(_cluster, queries):
+        page = await queries.answer(BrowseQueue("T", 0, 0, 3))
+        places = [*page.physical_offset, page.physical_offset[-1] + 1]
+        values = await queries.answer(ReadFields(places, ["tag", "key"], "body"))
+        assert values.texts == [["tag", "tag", "tag", ""], ["k0", "k2", "k4", ""]]
+        assert values.body_start == [b"body 0", b"body 2", b"body 4", b""]
+
+    play(tmp_path, scenario)
+
+
+def test_a_transaction_is_refused_and_nothing_is_sent(tmp_path):
+    async def scenario(_cluster, queries):
+        with pytest.raises(UsageError, match="through the embedded broker alone; nothing was sent"):
+            await queries.answer(SendMessage("T", 0, b"x", {}, 0, "commit"))
 
     play(tmp_path, scenario)
 
