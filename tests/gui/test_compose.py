@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import MessagePage, RemoteError, SendReceipt
@@ -372,5 +373,28 @@ def test_files_that_cannot_be_read_say_why_and_can_be_left(compose, qtbot, tmp_p
     qtbot.waitUntil(lambda: not dialog.imports.is_reading)
     assert "line 1 of bad.jsonl is no JSON" in dialog.error.text()
     assert not dialog.send_button.isEnabled()
-    dialog.imports.forget()
+    assert dialog.import_button.text() == "Without the files"
+    dialog.import_button.click()
+    dialog.body.setPlainText("x")
     assert dialog.send_button.isEnabled()
+    assert not dialog.error.isVisible()
+
+
+def test_a_dialog_that_is_closed_while_files_are_read_hears_nothing(compose, qtbot, tmp_path, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_paths, _template):
+        begun.set()
+        assert go_on.wait(TIMEOUT_MS / 1_000)
+        return []
+
+    monkeypatch.setattr("gui.views.messages.message_import.read_imports", slow)
+    dialog = compose()
+    dialog.imports.read([tmp_path / "x.bin"])
+    assert begun.wait(TIMEOUT_MS / 1_000)
+    gone = []
+    dialog.imports.destroyed.connect(lambda: gone.append(True))
+    dialog.imports.deleteLater()
+    qtbot.waitUntil(lambda: bool(gone), timeout=TIMEOUT_MS)
+    go_on.set()
+    assert QThreadPool.globalInstance().waitForDone(TIMEOUT_MS)

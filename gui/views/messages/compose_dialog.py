@@ -237,7 +237,7 @@ class ComposeDialog(QDialog):
 
     def _write_verb(self) -> None:
         count = len(self.imports.messages) or self.options.count.value()
-        self.import_button.setText(tr("Without the files") if self.imports.messages else tr("Import…"))
+        self.import_button.setText(tr("Without the files") if self._has_import else tr("Import…"))
         if count > 1:
             self.send_button.setText(tr("Send {count} messages", count=count_text(count)))
         elif self._receipt is not None:
@@ -335,7 +335,7 @@ class ComposeDialog(QDialog):
 
     def _fault(self) -> str:
         """Why it cannot be sent; empty when it can."""
-        if self.imports.messages or self.imports.is_reading or self.imports.fault:
+        if self._has_import or self.imports.is_reading:
             return self.imports.fault or (tr("The files are being read.") if self.imports.is_reading else self.options.fault)
         fault = draft_fault(self.draft)
         if fault is not None or self.options.fault:
@@ -357,8 +357,13 @@ class ComposeDialog(QDialog):
 
     # ---- files -----------------------------------------------------------------------------------------------------
 
+    @property
+    def _has_import(self) -> bool:
+        """Whether files were chosen, also such as cannot be sent."""
+        return bool(self.imports.messages or self.imports.fault)
+
     def _import_clicked(self) -> None:
-        if self.imports.messages:
+        if self._has_import:
             self.imports.forget()
         else:
             self.imports.ask_files()
@@ -447,8 +452,9 @@ class ComposeDialog(QDialog):
         if self.options.count.value() > 1:
             self._send_burst(partial(self._message, template), self.options.count.value(), topic)
             return
-        pending = self._source.send_message(self._message(template, 1))
-        self._query.ask(pending, lambda receipt: self._stored(topic, receipt), self._refused)
+        message = self._message(template, 1)
+        pending = self._source.send_message(message)
+        self._query.ask(pending, lambda receipt: self._stored(topic, receipt, message.transaction), self._refused)
         self._check()
 
     def _send_burst(self, make: Callable[[int], SendMessage], count: int, topic: str) -> None:
@@ -486,10 +492,9 @@ class ComposeDialog(QDialog):
         else:
             super().reject()
 
-    def _stored(self, topic: str, receipt: SendReceipt) -> None:
+    def _stored(self, topic: str, receipt: SendReceipt, end: str) -> None:
         self._receipt = (topic, receipt)
         place = {"topic": topic, "queue": receipt.queue_id, "offset": count_text(receipt.queue_offset)}
-        end = self.options.transaction_end
         text = tr(_ENDED[end]) if end else tr("Stored in {topic}, queue {queue}, offset {offset}", **place)
         self.receipt.setText(f"{text}\n{receipt.offset_message_id}")
         for widget in (self.receipt, self.copy_button):

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from broker_core.api import SendMessage, read_imports
+from broker_core.api import OrbitError, SendMessage, read_imports
 from gui.operations.queries import BackgroundCall
 from gui.text import bytes_text, count_text, tr
 
@@ -34,7 +34,7 @@ class MessageImport(QObject):
         self._template = template
         self._parent = parent
         self._call: BackgroundCall | None = None
-        self._names = ""
+        self._names = self._summary = ""
         self.messages: list[SendMessage] = []
         self.fault = ""
 
@@ -45,10 +45,9 @@ class MessageImport(QObject):
     @property
     def words(self) -> str:
         """What was read, in a line; empty for nothing."""
-        if self.is_reading:
-            return tr("Reading {names}…", names=self._names)
-        if not self.messages:
-            return ""
+        return tr("Reading {names}…", names=self._names) if self.is_reading else self._summary
+
+    def _sum_up(self) -> str:
         topics = Counter(message.topic for message in self.messages)
         named = ", ".join(f"{topic} {count_text(count)}" for topic, count in topics.most_common(TOPICS_NAMED))
         if len(topics) > TOPICS_NAMED:
@@ -70,22 +69,30 @@ class MessageImport(QObject):
         """Read files in place of what was read before."""
         self.messages, self.fault = [], ""
         self._names = ", ".join(path.name for path in paths[:TOPICS_NAMED]) + (", …" if len(paths) > TOPICS_NAMED else "")
-        call = self._call = BackgroundCall(self)
+        self._summary = ""
+        # No child of the dialog, which may be closed while files are read: its end then reaches nobody.
+        call = self._call = BackgroundCall()
         template = self._template()
-        call.done.connect(lambda found: self._over(call, found, ""))
-        call.failed.connect(lambda error: self._over(call, [], getattr(error, "message", "") or str(error)))
+        call.done.connect(self._done)
+        call.failed.connect(self._failed)
         call.start(lambda: read_imports(paths, template))
         self.changed.emit()
 
     def forget(self) -> None:
         """Send what is entered again."""
         self._call = None
-        self.messages, self.fault = [], ""
+        self.messages, self.fault, self._summary = [], "", ""
         self.changed.emit()
 
-    def _over(self, call: BackgroundCall, found: list[SendMessage], fault: str) -> None:
-        call.deleteLater()
-        if self._call is call:
+    def _done(self, found: list[SendMessage]) -> None:
+        self._over(found, "")
+
+    def _failed(self, error: Exception) -> None:
+        self._over([], error.message if isinstance(error, OrbitError) else str(error))
+
+    def _over(self, found: list[SendMessage], fault: str) -> None:
+        if self.sender() is self._call:
             self._call = None
             self.messages, self.fault = found, fault
+            self._summary = self._sum_up() if found else ""
             self.changed.emit()
