@@ -124,6 +124,12 @@ class SearchRun(QObject):
         if task is not None:
             task.cancelled()
 
+    def forget(self) -> None:
+        """Be as before the first search."""
+        self.end()
+        self.text, self.error = "", None
+        self._go_to(SearchState.NONE)
+
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     def _planned(self, started: SearchStarted) -> None:

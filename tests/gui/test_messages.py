@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import MessagePage, RemoteError, SendMessage
 from gui.models.message_copy import message_json
@@ -34,6 +34,7 @@ from gui.models.messages import (
     resend_draft,
     writable_topics,
 )
+from gui.operations.search import SearchState
 from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
@@ -390,6 +391,19 @@ def test_without_the_filter_the_page_of_the_queue_is_back(make_view):
     assert view.grid.isVisibleTo(view)
     assert view.bar.slider.isVisibleTo(view)
     assert not hits.table.isVisibleTo(view)
+    assert (hits.run.state, hits.model.rowCount()) == (SearchState.NONE, 0)
+
+
+def test_a_search_within_a_queue_is_repeated_as_it_was(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.fail_with = RemoteError("no")
+    hits = narrowed(view, 'key = "k"')
+    source.fail_with = None
+    (retry,) = [button for button in hits.grid.findChildren(QPushButton) if button.text() == "Retry"]
+    retry.click()
+    first, second = [arguments[0] for arguments in asked(source, "start_search")]
+    assert first == second
 
 
 def test_a_place_that_is_opened_is_not_hidden_by_the_filter(make_view):

@@ -99,6 +99,8 @@ class SearchPanel(QWidget):
         self.foot = label(role="caption")
         self._hint = label(role="caption")
         self._state_ms = 0
+        self._filter = ""
+        """What was entered last."""
         self._asked_ms = 0
         """When the search began, which is what -2h counts from."""
         self._show_timer = QTimer(self)
@@ -120,6 +122,7 @@ class SearchPanel(QWidget):
         """Search for what passes a filter, or say only how that would be done."""
         self._drop()
         self.grid.set_error("")
+        self._filter = text
         self.marks = self._marks_of(text)
         self.reader.around = self.marks.body.pattern if self.marks.body is not None else ""
         within = self._within()
@@ -129,7 +132,7 @@ class SearchPanel(QWidget):
 
     def end(self) -> None:
         """Give up the search and forget its hits."""
-        self.run.end()
+        self.run.forget()
         self._drop()
 
     def focus(self) -> None:
@@ -251,7 +254,7 @@ class SearchPanel(QWidget):
         if state is SearchState.NONE:
             self.grid.set_empty(tr("Enter a filter: everything that is stored is searched."), tr("Filter"), self.bar.focus)
         elif state is SearchState.FAILED and self.run.error is not None:
-            again = partial(self.search, self.run.text)
+            again = partial(self.search, self._filter)
             self.grid.set_error(tr("The search was not carried out."), self.run.error.message, tr("Retry"), again)
         elif self.run.is_over:
             self.grid.set_empty(tr("No message passes the filter."), tr("Filter"), self.bar.focus)
