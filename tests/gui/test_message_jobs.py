@@ -221,6 +221,7 @@ def test_several_selected_hits_are_meant_else_the_whole_result(show_page):
     dialog.reject()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_export_and_replay_of_a_real_broker(qtbot, tmp_path, monkeypatch, show_page):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
