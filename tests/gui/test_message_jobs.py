@@ -78,9 +78,9 @@ def test_progress_of_a_search_is_a_share_and_a_task(job, child, tasks):
 
 def test_progress_of_a_replay_is_what_is_no_longer_left(job, child):
     job.start(["replay"])
-    child.error_read.emit("journal: /tmp/r 1, 80 of 100 messages to send")
+    child.error_read.emit("journal: /data/r 1, 80 of 100 messages to send")
     child.error_read.emit("progress: 30 sent, 1 left out, 60 left")
-    assert (job.folder, job.share) == ("/tmp/r 1", 0.4)
+    assert (job.folder, job.share) == ("/data/r 1", 0.4)
     job.pause()
     job.pause()
     job.resume()
