@@ -11,10 +11,13 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import UsageError
 from gui.operations.queries import BackgroundCall
 from monitoring.payload.layers import announced
+from monitoring.payload.masking import HIDE_ALL
 from monitoring.payload.rules import DecoderRule, read_rules, rule_for, write_rules
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 RULES_FILE = "decoder-rules.json"
+_UNKNOWN_RULE = DecoderRule("*", mask=HIDE_ALL)
+"""For every topic while the rules cannot be read: one of them may hide something."""
 SMALL_BYTES = 16 * 1024
 """Up to here a body is read at once, if nothing in it is to be undone and no schema is needed."""
 
@@ -31,13 +34,13 @@ class DecoderBook:
         self._stamp: tuple[int, int] | None = None
         self._rules: tuple[DecoderRule, ...] = ()
         self.fault = ""
-        """Why the rules are not used; empty when they are."""
+        """Why the rules are not used, and bodies are hidden; empty when they are used."""
 
     @property
     def rules(self) -> tuple[DecoderRule, ...]:
         """All rules in order."""
         stamp = self._changed()
-        if stamp != self._stamp:
+        if stamp != self._stamp or self.fault:
             self._stamp = stamp
             try:
                 self._rules, self.fault = read_rules(self._path), ""
@@ -46,8 +49,9 @@ class DecoderBook:
         return self._rules
 
     def rule(self, topic: str) -> DecoderRule | None:
-        """The rule for the bodies of a topic."""
-        return rule_for(self.rules, topic)
+        """The rule for the bodies of a topic; one that hides everything while the rules cannot be read."""
+        found = rule_for(self.rules, topic)
+        return _UNKNOWN_RULE if self.fault else found
 
     def save(self, rules: Sequence[DecoderRule]) -> None:
         """Replace all rules.
@@ -60,8 +64,10 @@ class DecoderBook:
     def _changed(self) -> tuple[int, int] | None:
         try:
             found = self._path.stat()
-        except OSError:
+        except FileNotFoundError:
             return None
+        except OSError:
+            return -1, -1  # there may be rules: reading them says why they cannot be had
         return found.st_mtime_ns, found.st_size
 
 

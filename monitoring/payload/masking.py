@@ -1,7 +1,8 @@
 """What must not be shown: values at given paths, and text of a given form, replaced before anything is displayed or copied.
 
 A rule is either a path into a structured body (``customer.card``, ``items.*.iban``; ``*`` is any name or place, ``**`` any
-number of them) or a regular expression for text, whose first group, or whole, is masked. Lengths are not kept.
+number of them) or a regular expression for text and numbers, whose first group, or whole, is masked. Lengths are not kept.
+What cannot be judged is masked as well.
 """
 
 from __future__ import annotations
@@ -57,12 +58,20 @@ class MaskRules:
         if any(not path or path == ["**"] for path in paths):
             return MASK
         if depth > _DEEPEST:
-            return value
+            return MASK
         if isinstance(value, Mapping):
             return {name: self._mask(item, _inside(paths, str(name)), depth + 1) for name, item in value.items()}
         if isinstance(value, list):
             return [self._mask(item, _inside(paths, str(place)), depth + 1) for place, item in enumerate(value)]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            text = str(value)
+            shown = self.mask_text(text)
+            return value if shown == text else shown
         return self.mask_text(value) if isinstance(value, str) else value
+
+
+HIDE_ALL: Final = MaskRules(("**",), ("(?s).+",))
+"""Masks everything, where nobody knows what must not be shown."""
 
 
 def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:

@@ -24,6 +24,8 @@ READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "b
 """What a rule can ask for; empty finds out."""
 
 VERSION: Final = 1
+_TYPES: Final = {"topics": str, "reading": str, "encoding": str, "unwraps": bool, "schema": str, "message_type": str}
+_MASK_NAMES: Final = ("masked_paths", "masked_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def read_rules(path: Path) -> tuple[DecoderRule, ...]:
         content = json.loads(text)
         if content["version"] != VERSION:
             raise UsageError(f"the rules in {path} are of version {content['version']}, this program knows {VERSION}")
-        return tuple(_rule(item) for item in content["rules"])
+        return tuple(_rule(item) for item in _list(content, "rules", dict))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"the rules in {path} are not of the form this program writes: {error}", path=str(path)) from error
 
@@ -120,6 +122,19 @@ def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
 
 
 def _rule(item: dict[str, Any]) -> DecoderRule:
-    mask = MaskRules(tuple(item.get("masked_paths", ())), tuple(item.get("masked_text", ())))
-    names = ("topics", "reading", "encoding", "unwraps", "schema", "message_type")
-    return DecoderRule(**{name: item[name] for name in names if name in item}, mask=mask)
+    """A rule of the file. A name or a form that is not known is refused: it may have been meant to hide something."""
+    for name, value in item.items():
+        if name in _MASK_NAMES:
+            continue
+        if not isinstance(value, _TYPES[name]):
+            raise TypeError(f"“{name}” cannot be {value!r}")
+    paths, expressions = (tuple(_list({name: []} | item, name, str)) for name in _MASK_NAMES)
+    fields = {name: value for name, value in item.items() if name in _TYPES}
+    return DecoderRule(**fields, mask=MaskRules(paths, expressions))
+
+
+def _list(item: dict[str, Any], name: str, kind: type) -> list[Any]:
+    values = item[name]
+    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+        raise TypeError(f"“{name}” is no list of {'texts' if kind is str else 'rules'}")
+    return values

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker_core.api import UsageError
 from monitoring.payload.content import Content, Kind, read_content
 from monitoring.payload.encodings import decode_text
-from monitoring.payload.masking import MaskRules
+from monitoring.payload.masking import HIDE_ALL, MASK, MaskRules
 from monitoring.payload.tables import Table, table_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from monitoring.payload.schemas import ProtobufSchema
 
 _STRUCTURED = (Kind.JSON, Kind.MSGPACK, Kind.PROTOBUF)
+NO_PATHS: Final = "its rule masks paths, and this body has none, so all of it is hidden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ def read_shown(body: bytes, rule: DecoderRule | None, schemas: Schemas) -> Shown
     if refusal:
         plain = replace(plain, refusals=(("protobuf", refusal),))
     mask = rule.mask if rule is not None else MaskRules()
+    if mask != HIDE_ALL and _is_hidden(plain, mask):
+        plain = replace(plain, refusals=(*plain.refusals, ("structure", NO_PATHS)))
     return ShownBody(masked(plain, mask) if mask else plain, plain, mask, len(body))
 
 
@@ -97,8 +100,17 @@ def masked(content: Content, mask: MaskRules) -> Content:
         value = mask.mask_value(content.value)
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
         return replace(content, data=b"", value=value, text=text, table=table_of(value))
+    if _is_hidden(content, mask):
+        return replace(content, data=b"", text=MASK, table=None)
     table = content.table
     if table is not None:
+        # The first line need not be a heading.
+        headings = tuple(map(mask.mask_text, table.headings))
         rows = tuple(tuple(map(mask.mask_text, row)) for row in table.rows)
-        table = Table(table.headings, rows, table.is_cut)
+        table = Table(headings, rows, table.is_cut)
     return replace(content, data=b"", text=mask.mask_text(content.text), table=table)
+
+
+def _is_hidden(content: Content, mask: MaskRules) -> bool:
+    """Whether a mask means places that cannot be found in a body, because it was not read as a structure."""
+    return bool(mask.paths) and content.kind not in (*_STRUCTURED, Kind.BYTES, Kind.EMPTY)

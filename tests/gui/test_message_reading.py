@@ -203,13 +203,45 @@ def test_rules_are_added_moved_and_removed(pane, qtbot, tmp_path):
     assert [rule.topics for rule in DecoderBook(tmp_path).rules] == ["pay*"]
 
 
-def test_rules_that_cannot_be_read_are_named_and_left_alone(pane, qtbot, tmp_path):
+def test_rules_that_cannot_be_read_hide_all_bodies_and_are_named_and_left_alone(pane, qtbot, tmp_path):
     (tmp_path / "decoder-rules.json").write_text("{")
 
-    body = showing(pane, qtbot, b"text")
+    body = showing(pane, qtbot, b"secret text", properties={"KEYS": "secret-1"})
 
-    assert "The decoder rules are not used" in body.refusals.text()
+    assert "The decoder rules cannot be used, so all bodies are hidden: " in body.refusals.text()
+    assert "decoder-rules.json" in body.refusals.text()
+    assert body.text.toPlainText() == MASK
+    assert [row.value for row in pane.properties.rows] == [MASK]
+    assert "secret" not in message_json(pane.detail, body.body)
+    body.choose_view(HEX)
+    assert body.hex.toPlainText().startswith("Hidden, as the decoder rules cannot be used.")
     assert (tmp_path / "decoder-rules.json").read_text() == "{"
+
+    body.reveal.pressed.emit()
+    assert "73 65 63 72" in body.hex.toPlainText()
+    body.reveal.released.emit()
+
+
+@pytest.mark.parametrize("text", [b'{"card": 4111}', b"id,card,n\n1,4111,5\n2,4111,6\n", b"<a>4111</a>", b"\x81\xa1a\xa44111"])
+def test_while_the_rules_cannot_be_read_no_form_of_a_body_is_shown(tmp_path, text):
+    (tmp_path / "decoder-rules.json").write_text("[]")
+    rule = DecoderBook(tmp_path).rule("orders")
+
+    body = read_shown(text, rule, Schemas())
+
+    assert "4111" not in f"{body.content} {body.copied_text()}"
+    assert b"4111" in body.plain.data
+
+
+def test_rules_that_are_mended_or_gone_hide_nothing_any_more(tmp_path):
+    path, book = tmp_path / "decoder-rules.json", DecoderBook(tmp_path)
+    path.mkdir()
+    assert book.rule("orders").mask
+    assert "cannot be read" in book.fault
+
+    path.rmdir()
+    assert book.rule("orders") is None
+    assert not book.fault
 
 
 # ---- words ----

@@ -20,7 +20,7 @@ from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
 from monitoring.payload.content import Content, Kind
 from monitoring.payload.encodings import ENCODINGS
-from monitoring.payload.shown import ShownBody
+from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
@@ -34,7 +34,7 @@ ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
     "shift_jis": "Shift JIS", "euc_kr": "EUC-KR", "latin-1": "Latin-1",
 }  # fmt: skip
-NOTICES = KnownTexts("{size} bytes; structures are read up to {limit}")
+NOTICES = KnownTexts("{size} bytes; structures are read up to {limit}", NO_PATHS)
 
 
 def settings_folder(context: PageContext) -> Path:
@@ -227,10 +227,15 @@ class BodyPane(QWidget):
 
     def _show_hex(self, detail: MessageDetail, body: ShownBody) -> None:
         if body.is_masked and not self._is_revealed:
-            self.hex.setPlainText(tr("Hidden by the masking rule of this topic. Hold the button above to see the bytes."))
+            self.hex.setPlainText(self._hidden_words())
         else:
             self.hex.set_bytes(detail.body)
         self._views.setCurrentWidget(self.hex)
+
+    def _hidden_words(self) -> str:
+        if self.book.fault:
+            return tr("Hidden, as the decoder rules cannot be used. Hold the button above to see the bytes.")
+        return tr("Hidden by the masking rule of this topic. Hold the button above to see the bytes.")
 
     def _show_table(self, content: Content) -> None:
         table = content.table
@@ -296,7 +301,8 @@ class BodyPane(QWidget):
             tr("Not read as {name}: {reason}", name=name, reason=NOTICES.text(why)) for name, why in body.plain.refusals
         ]
         if self.book.fault:
-            refusals.insert(0, tr("The decoder rules are not used: {reason}", reason=self.book.fault))
+            words = tr("The decoder rules cannot be used, so all bodies are hidden: {reason}", reason=self.book.fault)
+            refusals.insert(0, words)
         self.refusals.setText("\n".join(refusals))
         self.refusals.setVisible(bool(refusals))
 

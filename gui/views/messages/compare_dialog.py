@@ -96,9 +96,9 @@ class CompareDialog(QDialog):
     def compare_with(self, right: MessageDetail) -> None:
         """Show the differences to a message."""
         self._right = right
-        self.error.set("")
         left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
         rules = book.rule(left.topic), book.rule(right.topic)
+        self.error.set(tr("The decoder rules cannot be used, so both bodies are hidden.") if book.fault else "", book.fault)
 
         def work() -> tuple[MessageDetail, Compared]:
             one, other = read_shown(left.body, rules[0], schemas), read_shown(right.body, rules[1], schemas)

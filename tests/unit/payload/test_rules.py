@@ -27,7 +27,22 @@ def test_rules_are_kept_in_a_file(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["decoders.json"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"version": 9, "rules": []}', '{"version": 1, "rules": [{"reading": "json"}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"version": 9, "rules": []}',
+        '{"version": 1, "rules": {}}',
+        '{"version": 1, "rules": [["*"]]}',
+        '{"version": 1, "rules": [{"reading": "json"}]}',
+        '{"version": 1, "rules": [{"topics": "*", "masked_path": ["card"]}]}',
+        '{"version": 1, "rules": [{"topics": "*", "masked_paths": "card"}]}',
+        '{"version": 1, "rules": [{"topics": "*", "masked_text": [5]}]}',
+        '{"version": 1, "rules": [{"topics": 5}]}',
+        '{"version": 1, "rules": [{"topics": "*", "unwraps": "no"}]}',
+    ],
+)
 def test_a_file_of_another_form_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "decoders.json"
     path.write_text(text)
@@ -72,6 +87,18 @@ def test_text_is_masked_whole_or_by_its_group():
     assert mask.mask_text("card 4111111111111111, token=abc;") == f"card {MASK}, token={MASK};"
     assert mask.mask_value({"note": ["pay 4111111111111111"]}) == {"note": [f"pay {MASK}"]}
     assert not MaskRules()
+
+
+def test_numbers_are_masked_like_text_and_others_stay_numbers():
+    mask = MaskRules(expressions=(r"\b\d{16}\b",))
+    assert mask.mask_value([4111111111111111, 41, 1.5, True, None]) == [MASK, 41, 1.5, True, None]
+
+
+def test_what_is_nested_too_deep_to_be_judged_is_masked():
+    value = "4111"
+    for _level in range(80):
+        value = [value]
+    assert "4111" not in str(MaskRules(("card",)).mask_value(value))
 
 
 @pytest.mark.parametrize("wrong", [{"paths": ("a..b",)}, {"expressions": ("(",)}])

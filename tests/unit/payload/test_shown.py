@@ -9,7 +9,7 @@ from broker_core.api import UsageError
 from monitoring.payload.content import Kind
 from monitoring.payload.masking import MASK, MaskRules
 from monitoring.payload.rules import DecoderRule
-from monitoring.payload.shown import Schemas, read_shown
+from monitoring.payload.shown import NO_PATHS, Schemas, read_shown
 
 ORDER = json.dumps({"card": "4111111111111111", "note": "call 4111111111111111", "items": [{"iban": "DE1"}]}).encode()
 PROTO = 'syntax = "proto3"; package shop; message Order { string id = 1; int32 quantity = 2; }'
@@ -43,6 +43,20 @@ def test_the_cells_of_a_table_are_masked():
 
     assert shown.content.kind is Kind.TABLE
     assert shown.content.table.rows == (("1", MASK, "5"), ("2", MASK, "6"))
+
+
+def test_the_first_line_of_a_table_is_masked_too():
+    rule = DecoderRule("t", mask=MaskRules((), ("DE[0-9]+",)))
+
+    assert read_shown(b"1,DE12,5\n2,DE13,6\n", rule, Schemas()).content.table.headings == ("1", MASK, "5")
+
+
+@pytest.mark.parametrize("body", [b'{"card": "4111"', b"card=4111", b"<card>4111</card>", b"id,card,sum\n1,4111,5\n"])
+def test_a_body_without_the_paths_that_are_masked_is_hidden_and_says_why(body):
+    shown = read_shown(body, DecoderRule("t", mask=MaskRules(("card",))), Schemas())
+
+    assert (shown.content.text, shown.content.table, shown.copied_text()) == (MASK, None, MASK)
+    assert ("structure", NO_PATHS) in shown.plain.refusals
 
 
 def test_masked_bytes_are_not_copied_and_plain_ones_are_in_hexadecimal():
