@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
@@ -24,7 +25,7 @@ from broker_core.schedule.timer.source import StoreSource
 from broker_core.schedule.timer.timer_store import TimerPaths
 from broker_core.schedule.timer.work import TimerWork
 from broker_core.store.disk import Disk
-from broker_core.store.message_store import MessageStore, wall_clock_ms
+from broker_core.store.message_store import MessageStore
 
 MESSAGES = 1_000_000
 ROUND = 20_000

@@ -18,11 +18,11 @@ import os
 import random
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
@@ -213,7 +213,7 @@ async def _gather(arguments: argparse.Namespace, survey: Survey, spool: Spool | 
         for item in _items_of_file(arguments.from_file):
             take(item)
         return None
-    expression = parse_filter(arguments.filter, now_ms=arguments.now or time.time_ns() // 1_000_000)
+    expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
     search = _Search(arguments, expression)
     async for item in search.items():
         take(item)
@@ -223,7 +223,7 @@ async def _gather(arguments: argparse.Namespace, survey: Survey, spool: Spool | 
 def _items_of_file(path: Path) -> Iterator[ReplayItem]:
     from broker_core.search.export import read_rows  # noqa: PLC0415
 
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = wall_clock_ms()
     for number, row in read_rows(path):
         yield item_of_row(row, f"message {number:,} of {path.name}", now_ms)
 
@@ -303,12 +303,9 @@ async def _send(folder: Path, arguments: argparse.Namespace) -> int:
             async with asyncio.timeout(seconds):
                 await changed.wait()
 
-    def now_ms() -> int:
-        return time.time_ns() // 1_000_000
-
     with Journal(folder) as journal:
-        ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), now_ms)
-        outside = Surroundings(loop.time, wait, now_ms, ids.next_id)
+        ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
+        outside = Surroundings(loop.time, wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {journal.plan.count:,} messages to send")
         async with Producer(journal.plan.name_servers, PRODUCER_GROUP) as producer:
             runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.search.export import FORMATS, exported
@@ -60,7 +61,7 @@ def main(argv: list[str]) -> int:
     if arguments.parent_pipe:
         threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
     try:
-        expression = parse_filter(arguments.filter, now_ms=arguments.now or time.time_ns() // 1_000_000)
+        expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
         with exported(arguments.out, arguments.format) as write:
             outcome = _run(arguments, expression, write)
     except FilterError as error:

@@ -14,9 +14,10 @@ import logging
 import sys
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, StoreError, UsageError
 from broker_core.ipc.schema import WorkerMessage
-from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions, wall_clock_ms
+from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.recording import folder_of, open_recording
 from broker_core.worker.event_loop import on_stop_signals
 from broker_core.worker.history import SAMPLE_MS, FigureFeed, HistoryKeeper, OpenHistory

@@ -43,6 +43,7 @@ from broker_core.broker.state import BrokerState
 from broker_core.broker.timer_processor import Timers
 from broker_core.broker.topic_table import TopicTable
 from broker_core.broker.transaction_service import TransactionService
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
@@ -61,7 +62,7 @@ from broker_core.remoting.tls import own_client_tls, tls_server
 from broker_core.schedule.delay_console import DelayConsole
 from broker_core.schedule.delay_service import DelayService
 from broker_core.schedule.timer.console import TimerConsole
-from broker_core.store.message_store import MessageStore, wall_clock_ms
+from broker_core.store.message_store import MessageStore
 from broker_core.store.reading import machine_memory_bytes
 from broker_core.store.results import PutStatus
 

@@ -14,9 +14,9 @@ from broker_core.client.instance import DEFAULT_TOPIC, ClientInstance, ClientSec
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
-from broker_core.client.producer import wall_clock_ms
 from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.route import MASTER_ID, Route
+from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
 from broker_core.message.message_id import parse_offset_message_id

@@ -30,7 +30,7 @@ from broker_core.atomic.model import ABORTABLE, RETRIABLE, SEQUENCE_MASK, Identi
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
-from broker_core.client.producer import wall_clock_ms
+from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.message.batch import BatchMember, encode_batch

@@ -30,9 +30,10 @@ from broker_core.client.demo_shop import (
     Shop,
 )
 from broker_core.client.message import Message, ReceivedMessage
-from broker_core.client.producer import Producer, wall_clock_ms
+from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, Listener, PushConsumer
 from broker_core.client.transaction import TransactionProducer
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.message.tags import java_string_hash
 

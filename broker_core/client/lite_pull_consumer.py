@@ -22,11 +22,11 @@ from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.producer import wall_clock_ms
 from broker_core.client.pull_consumer import queue_offset
 from broker_core.client.pulling import Puller, PullStatus
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subscribe
+from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.remoting.codes import RequestCode, ResponseCode

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from broker_core.client.message import Message, RawMessage, SendResult, SendStat
 from broker_core.client.names import check_group
 from broker_core.client.request_reply import Requests
 from broker_core.client.route import Route
+from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.message.batch import BatchMember, encode_batch
@@ -45,11 +45,6 @@ _STATUS = {
     ResponseCode.SLAVE_NOT_AVAILABLE: SendStatus.SLAVE_NOT_AVAILABLE,
     ResponseCode.FLUSH_SLAVE_TIMEOUT: SendStatus.FLUSH_SLAVE_TIMEOUT,
 }
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 Selector = Callable[[Sequence[MessageQueue]], MessageQueue]

@@ -26,12 +26,12 @@ from broker_core.client.message import ReceivedMessage
 from broker_core.client.names import check_group, check_topic, retry_topic
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.producer import wall_clock_ms
 from broker_core.client.pulling import Puller, PullStatus
 from broker_core.client.queue_locks import HeldLocks
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.send_back import DEFAULT_RECONSUME_TIMES, SendBack
 from broker_core.client.subscription import Subscription, Wanted, subscribe
+from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.remoting.json_body import MessageQueue

@@ -19,11 +19,11 @@ Does not deliver delayed ones or check transactions; knows no network.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
 from broker_core.store.consume_queue import ConsumeQueue
@@ -45,11 +45,6 @@ from broker_core.store.write_gate import Refusal
 _KEPT_TOPICS = (SCHEDULE_TOPIC, "RMQ_SYS_TRANS_OP_HALF_TOPIC", LMQ_PREFIX)
 
 _log = logging.getLogger(__name__)
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 class MessageStore(MessagePuts, MessageReads, QueueFigures):

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.worker.event_loop import new_event_loop, on_stop_signals
 from broker_core.worker.logs import start_logging
@@ -69,7 +70,6 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
     if open_history is None:
         yield
         return
-    from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  the engine has it loaded
     from broker_core.worker.history import LateHistory, record  # noqa: PLC0415  clients are served before
 
     history = LateHistory(open_history, broker.config.store.root, started_ms=wall_clock_ms())

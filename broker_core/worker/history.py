@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.ipc.schema import (
     Catalog,
@@ -215,8 +216,6 @@ class LateHistory:
 async def record(engine: EmbeddedBroker, history: HistoryKeeper, stop: asyncio.Event) -> None:
     """Sample a broker without a window once a second, until told to stop; the caller closes the history."""
     # Clients are served already: the import is on a thread, so that their first requests need not wait for it.
-    from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  the engine has it loaded
-
     sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.sampler")
 
     def nowhere(_message: WorkerMessage) -> None:

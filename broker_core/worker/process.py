@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
 from broker_core.ipc.schema import (
@@ -182,7 +183,6 @@ class _Worker:
         config: BrokerConfig,
         notice: Callable[[], str],
     ) -> int:
-        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
         from broker_core.worker.queries import Queries  # noqa: PLC0415  after Hello
         from broker_core.worker.sampler import Sampler  # noqa: PLC0415  after Hello
 
@@ -210,7 +210,6 @@ class _Worker:
         return 0
 
     def _history(self, config: BrokerConfig) -> HistoryKeeper | None:
-        from broker_core.store.message_store import wall_clock_ms  # noqa: PLC0415  after Hello
         from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
 
         open_history = self._options.open_history
@@ -291,7 +290,7 @@ class _Worker:
             store_directory=str(config.store.root.absolute()),
             cluster_name=config.cluster_name,
             broker_name=config.broker_name,
-            started_ms=time.time_ns() // 1_000_000,
+            started_ms=wall_clock_ms(),
             startup_ms=round((time.monotonic() - self._began) * 1_000),
             notice=notice,
             read_only=self._options.read_only or self._options.files_only,
@@ -305,7 +304,7 @@ class _Worker:
         from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None
-        feed = FigureFeed(figures, send=self._writer.send, history=history, clock=lambda: time.time_ns() // 1_000_000)
+        feed = FigureFeed(figures, send=self._writer.send, history=history, clock=wall_clock_ms)
         pause = 0.0
         while not self._stop_asked.is_set():
             with contextlib.suppress(TimeoutError):

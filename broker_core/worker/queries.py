@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Protocol, TypeVar
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import BugError, UsageError
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
@@ -67,7 +68,6 @@ from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.delay_console import DelayConsole
-from broker_core.store.message_store import wall_clock_ms
 from broker_core.transaction.history import HistoryStore, read_history
 from broker_core.worker.action_events import note_event
 from broker_core.worker.atomic_views import AtomicTransactions, list_atomic

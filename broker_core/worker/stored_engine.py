@@ -24,6 +24,7 @@ from broker_core.broker.group_table import GroupTable
 from broker_core.broker.topic_table import TopicTable
 from broker_core.broker.transaction_actions import TransactionActions
 from broker_core.broker.transaction_service import transaction_settings
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.errors import ReadOnlyConnectionError, UsageError
 from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
@@ -34,7 +35,7 @@ from broker_core.schedule.delay_service import DelayService
 from broker_core.schedule.timer.console import TimerConsole
 from broker_core.schedule.timers import LoopTimers
 from broker_core.store.config_file import load_config
-from broker_core.store.message_store import MessageStore, wall_clock_ms
+from broker_core.store.message_store import MessageStore
 from broker_core.store.paths import StorePaths
 from broker_core.transaction.engine import CheckRequest, TransactionEngine
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID

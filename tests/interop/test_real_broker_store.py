@@ -15,6 +15,7 @@ import zstandard
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
 from broker_core.errors import RemoteError
 from broker_core.message.batch import BatchMember, encode_batch
@@ -24,7 +25,7 @@ from broker_core.remoting.client import ConnectionPool
 from broker_core.store.config_file import save_config
 from broker_core.store.dispatch import DelayLevels
 from broker_core.store.inspection.verify import Verification
-from broker_core.store.message_store import MessageStore, wall_clock_ms
+from broker_core.store.message_store import MessageStore
 from broker_core.store.results import GetStatus, PutStatus
 from tests.support.golden import golden_store
 from tests.support.real_broker import Questions, RealBroker

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker_core.client.instance import ClientSecurity
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.ipc.schema import Ready
 from broker_core.worker.attached.answers import whole_number
@@ -15,11 +15,6 @@ from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.settings import WatchSettings
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

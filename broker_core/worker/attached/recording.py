@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import StoreError, StoreLockedError
-from broker_core.store.message_store import wall_clock_ms
 from broker_core.store.ownership import StoreOwnership
 from broker_core.store.paths import StorePaths
 from broker_core.worker.history import HistoryKeeper, LateHistory, OpenHistory

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
 from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.search.cluster import ClusterSearch
@@ -63,7 +64,7 @@ class ClusterSearches:
     async def _start(self, query: StartSearch) -> SearchStarted:
         if len(self._open) >= SEARCHES_MAX:
             raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
-        expression = parse_filter(query.filter, now_ms=time.time_ns() // 1_000_000)
+        expression = parse_filter(query.filter, now_ms=wall_clock_ms())
         search = ClusterSearch(self._link, expression, limit=None if query.limit < 0 else query.limit)
         await search.prepare()
         number = next(self._numbers)
