@@ -161,7 +161,7 @@ class LateHistory:
         self._store = store
         self._started_ms = started_ms
         self._delay_seconds = delay_seconds
-        self._waiting: deque[HistorySample] = deque(maxlen=UNOPENED_MAX)
+        self._waiting: deque[HistorySample] = deque()
         self._hurried = threading.Event()
         self._settled = threading.Event()
         self._keeper: HistoryKeeper | None = None
@@ -171,6 +171,11 @@ class LateHistory:
 
     def take(self, sample: HistorySample) -> None:
         """Take in a sample; never waits. To be called on one thread."""
+        if len(self._waiting) == UNOPENED_MAX:
+            # The oldest is left out, but not the catalog and the events that came with it.
+            oldest, following = self._waiting.popleft(), self._waiting.popleft()
+            events = [*oldest.events, *following.events][-EVENTS_MAX:]
+            self._waiting.appendleft(HistorySample(following.catalog or oldest.catalog, following.snapshot, events))
         self._waiting.append(sample)
         if self._settled.is_set():
             self._pass_on()
@@ -196,6 +201,8 @@ class LateHistory:
             self._keeper.close()
 
     def _pass_on(self) -> None:
+        if self._keeper is None:
+            self._waiting.clear()
         while self._waiting and self._keeper is not None:
             self._keeper.take(self._waiting.popleft())
 

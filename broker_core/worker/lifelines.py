@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
+from broker_core.errors import OrbitError
 from broker_core.ipc.schema import HistoryLines, Lifeline, ReadHistory
 from broker_core.lifeline.gather import LifelineStore, gather
 from broker_core.lifeline.join import join, readable_places
@@ -74,7 +75,11 @@ async def read_lifeline(
         missing.append(_NO_HISTORY)
     elif history is not None:
         begin_ms = gathered.records[0].store_timestamp_ms
-        positions = await run(partial(dated, history, positions, begin_ms, now_ms))
+        try:
+            positions = await run(partial(dated, history, positions, begin_ms, now_ms))
+        except OrbitError as error:
+            # The records tell the life without it.
+            missing.append(f"The history of offsets cannot be read: {error.message}")
     story = join(gathered, positions)
     unique_key = gathered.message.properties.get(UNIQUE_KEY, "")
     return columns(unique_key, replace(story, missing=(*story.missing, *missing)))

@@ -75,6 +75,7 @@ MISSING = KnownTexts(
     "What {group} read at attempt {number} is no longer stored.",
     "No consumer group has an offset in its queue.",
     "No history of offsets is kept by this process: when groups came past it is not known.",
+    "The history of offsets cannot be read: {reason}",
     "More than {count} groups have offsets in its queues; the others are left out.",
     "The message that it was made of is not in this store, or no longer.",
     "There are {count} topics; resends were looked for in {most} of them.",

@@ -93,16 +93,16 @@ class HistoryQueries:
     def _lines(self, query: ReadHistory) -> HistoryLines:
         names = [split_name(name) for name in query.names]
         open_parts: list[tuple[int, Floats] | None] = []
-        with self._recorder.lock:
-            # What is in memory and what is in rows are of the same moment.
-            self._connection.execute("BEGIN")
-            runs = Runs(self._connection)
-            subjects = [subject_number(self._connection, kind, name) for kind, name, _figure in names]
-            block = self._recorder.block
-            for (kind, _name, figure), subject in zip(names, subjects, strict=True):
-                values = block.subject(kind, subject, figure) if block is not None and subject is not None else None
-                open_parts.append((block.begin, values) if block is not None and values is not None else None)
+        self._connection.execute("BEGIN")
         try:
+            with self._recorder.lock:
+                # What is in memory and what is in rows are of the same moment: that of the first read.
+                runs = Runs(self._connection)
+                subjects = [subject_number(self._connection, kind, name) for kind, name, _figure in names]
+                block = self._recorder.block
+                for (kind, _name, figure), subject in zip(names, subjects, strict=True):
+                    values = block.subject(kind, subject, figure) if block is not None and subject is not None else None
+                    open_parts.append((block.begin, values) if block is not None and values is not None else None)
             return self._read(query, runs, [name[2] for name in names], subjects, open_parts)
         finally:
             self._connection.execute("COMMIT")

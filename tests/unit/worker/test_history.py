@@ -22,7 +22,7 @@ from broker_core.api import (
     StoreError,
     UsageError,
 )
-from broker_core.worker.history import FigureFeed, LateHistory
+from broker_core.worker.history import UNOPENED_MAX, FigureFeed, LateHistory
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
@@ -173,3 +173,22 @@ def test_a_history_that_cannot_be_opened_says_why_at_each_question(tmp_path):
             history.answer(ReadEvents(0, 1))
     history.take(sample(1))
     history.close()
+
+
+def test_of_a_history_that_opens_late_no_catalog_and_no_event_is_lost(tmp_path):
+    keeper, may_open = Recorded(), threading.Event()
+
+    def open_history(_store: Path, _started_ms: int) -> Recorded:
+        assert may_open.wait(DEADLINE_S)
+        return keeper
+
+    history = LateHistory(open_history, tmp_path, started_ms=0, delay_seconds=0)
+    for number in range(UNOPENED_MAX + 3):
+        event = Occurred("event", str(number), number)
+        history.take(HistorySample(CATALOG if number == 0 else None, snapshot(number), [event]))
+    may_open.set()
+    history.close()
+
+    assert [one.snapshot.taken_ms for one in keeper.samples] == list(range(3, UNOPENED_MAX + 3))
+    assert [one.catalog for one in keeper.samples] == [CATALOG] + [None] * (UNOPENED_MAX - 1)
+    assert [event.at_ms for one in keeper.samples for event in one.events] == list(range(UNOPENED_MAX + 3))

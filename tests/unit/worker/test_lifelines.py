@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_core.errors import UsageError
+from broker_core.errors import StoreError, UsageError
 from broker_core.ipc.codec import decode_worker_message, encode_message
 from broker_core.ipc.framing import FrameReader
 from broker_core.ipc.schema import (
@@ -123,3 +123,23 @@ def test_an_answer_tells_where_the_groups_are_and_goes_over_the_channel(engine: 
 def test_a_place_without_a_message_is_refused(queries: Queries):
     with pytest.raises(UsageError, match="no message at 3"):
         asyncio.run(queries.answer(ReadLifeline(3)))
+
+
+class Broken(Offsets):
+    """A history that cannot be read."""
+
+    def answer(self, query: ReadHistory | ReadEvents) -> HistoryLines | EventPage:  # noqa: ARG002  whatever is asked
+        raise StoreError("the disk does not answer")
+
+
+def test_a_history_that_cannot_be_read_is_named_and_the_records_tell_the_rest(engine: Engine):
+    place = engine.put("orders", 0, b"a", UNIQ_KEY="U1")
+    engine.offsets.commit("billing", "orders", 0, 1)
+    engine.clock.advance(1)
+    queries = Queries(engine, shut_down=lambda: None, history=Broken({}))
+
+    line = asyncio.run(queries.answer(ReadLifeline(place)))
+    queries.close()
+
+    assert line.kind == ["produced", "stored", "passed"]
+    assert "The history of offsets cannot be read: the disk does not answer" in line.missing

@@ -1,3 +1,5 @@
+import sqlite3
+
 import pytest
 
 from broker_core.api import Occurred, ReadEvents, ReadHistory, UsageError
@@ -67,3 +69,16 @@ def test_events_come_newest_first_and_by_kind_and_subject(bench):
     assert bench.queries.events(ReadEvents(50, 100)).total == 0
     with pytest.raises(UsageError, match="not 0"):
         bench.queries.events(ReadEvents(0, 1, count=0))
+
+
+def test_after_a_question_that_failed_the_next_one_is_answered(bench, monkeypatch):
+    record(bench, 5)
+
+    def fail(_connection: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("monitoring.history.queries.Runs", fail)
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O"):
+            bench.line("totals.put_rate", 0, 10)
+    assert bench.line("totals.put_rate", 0, 10)["at"] == [0, 1, 2, 3, 4]
