@@ -101,7 +101,9 @@ class ClusterFigures:
             self._got_topic[topic] += grown
             self._got_group[group] += grown
         shape = {key: queues.keys() for key, queues in positions.items()}
-        self._is_dirty = self._is_dirty or shape != {key: queues.keys() for key, queues in of.positions.items()}
+        if shape != {key: queues.keys() for key, queues in of.positions.items()}:
+            self._is_dirty = True
+            of.next_store = {key: store for key, store in of.next_store.items() if key[:2] in positions}
         of.positions = positions
 
     def take_offsets(self, broker: str, topic: str, queues: dict[int, QueueOffsets]) -> bool:

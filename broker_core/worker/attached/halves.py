@@ -10,6 +10,7 @@ Source: spec broker §4.1, §4.6.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -68,15 +69,20 @@ class HalfQueue:
         self.unread = 0
         self.op_lag = 0
         self.unreadable = 0
+        self._turn = asyncio.Lock()
 
     async def look(self) -> None:
-        """Take in what is new since the last look.
+        """Take in what is new since the last look; looks come one after the other, as records must.
 
         Raises:
             NetworkError: The broker does not answer.
             RemoteError: It refuses.
             CodecError: Its answer cannot be read.
         """
+        async with self._turn:
+            await self._look()
+
+    async def _look(self) -> None:
         half_progress, op_progress = await self._progress(HALF_TOPIC), await self._progress(OP_TOPIC)
         if self.ledger is None or half_progress > self.ledger.half_end:
             self.ledger, self.heads = Ledger(half_start=half_progress, op_start=op_progress), {}

@@ -118,6 +118,11 @@ class Sampling:
             except (NetworkError, RemoteError, CodecError) as error:
                 self._figures.name_server_state(error.message)
                 pause_ms = settings.retry_ms
+            except Exception as error:
+                # The root of a task, as below.
+                logger.exception("watching the name server failed")
+                self._figures.name_server_state(f"Orbit failed at its answer: {error!r}")
+                pause_ms = settings.retry_ms
             for name in self._link.brokers:
                 if name not in self._tasks:
                     self._tasks[name] = asyncio.create_task(self._watch_broker(name), name=f"watch {name}")

@@ -303,6 +303,23 @@ def test_an_answer_that_cannot_be_read_is_a_fault_of_its_part_only():
     asyncio.run(scenario())
 
 
+def test_the_name_server_is_watched_on_after_a_fault_of_our_own(monkeypatch, caplog):
+    async def scenario():
+        async with Peer() as peer, attached(peer.address, QUICK) as cluster:
+            find = cluster.link.find_brokers
+
+            async def fail():
+                raise RuntimeError("a defect")
+
+            monkeypatch.setattr(cluster.link, "find_brokers", fail)
+            cluster.sampling.start()
+            await until(lambda: "a defect" in cluster.figures.name_server_fault)
+            monkeypatch.setattr(cluster.link, "find_brokers", find)
+            await until(lambda: not cluster.figures.name_server_fault)
+
+    asyncio.run(scenario())
+
+
 def test_connecting_goes_on_until_a_name_server_answers():
     async def scenario():
         told = asyncio.Event()

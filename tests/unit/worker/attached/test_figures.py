@@ -163,3 +163,9 @@ def test_half_and_op_lag_are_those_of_the_check_group(figures):
     assert "transactions_op_lag" not in totals
     figures.lost("b", "gone")
     assert "transactions_half_lag" not in figures.snapshot().totals
+
+
+def test_ages_of_positions_that_are_gone_are_forgotten(figures):
+    figures.of("a").next_store["g", "T", 0] = (3, 1_234)
+    figures.take_positions("a", {("other", "T"): {0: 1}})
+    assert figures.of("a").next_store == {}
