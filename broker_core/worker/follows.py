@@ -15,6 +15,7 @@ that the filter takes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -202,17 +203,16 @@ class Follows:
         if end - opened.position > BEHIND_BYTES_MAX:
             batch.skipped_bytes, opened.position = end - opened.position, end
             return batch
-        log = LogReader(self._store.config.root, WINDOW_BYTES)
         stop = opened.position + TURN_BYTES
-        for window in log.windows(opened.position, end, check_bodies=False):
-            self._take(opened, window, batch)
-            opened.position = log.end
-            if log.end >= stop or opened.is_ended:
-                break
-        else:
-            opened.position = end
-        batch.left_out += len(log.findings)
-        log.close()
+        with contextlib.closing(LogReader(self._store.config.root, WINDOW_BYTES)) as log:
+            for window in log.windows(opened.position, end, check_bodies=False):
+                self._take(opened, window, batch)
+                opened.position = log.end
+                if log.end >= stop or opened.is_ended:
+                    break
+            else:
+                opened.position = end
+            batch.left_out += len(log.findings)
         return batch
 
     def _take(self, opened: _Open, window: LogWindow, batch: _Batch) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.ipc.schema import MessageDetail, MessagePage
 from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id
+from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.model import StoredMessage
 from broker_core.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.message.record import decode_record
@@ -145,6 +145,24 @@ def read_detail(store: StoreReader, physical_offset: int) -> MessageDetail:
             physical_offset=physical_offset,
         )
     return detail_of(record)
+
+
+def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
+    """The message that an offset message id names.
+
+    Raises:
+        CodecError: It is no such id.
+        UsageError: No message starts there, or the one that does was stored by another broker than the id says.
+    """
+    host, offset = parse_offset_message_id(message_id)
+    detail = read_detail(store, offset)
+    if detail.offset_message_id != message_id.upper():
+        raise UsageError(
+            f"the id is of a message that the broker at {host} stored; at {offset:,} of this commit log lies another one, "
+            f"stored by {detail.store_host}",
+            physical_offset=offset,
+        )
+    return detail
 
 
 def detail_of(record: bytes | memoryview, *, shown_offset: int = -1) -> MessageDetail:

@@ -64,7 +64,6 @@ from broker_core.ipc.schema import (
     StartSearch,
 )
 from broker_core.lifeline.gather import LifelineStore
-from broker_core.message.message_id import parse_offset_message_id
 from broker_core.remoting.codes import version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.schedule.delay_console import DelayConsole
@@ -87,6 +86,7 @@ from broker_core.worker.message_views import (
     page_of,
     read_batch,
     read_detail,
+    read_detail_by_id,
 )
 from broker_core.worker.queue_measures import MeasuredStore, QueueMeasures
 from broker_core.worker.searches import Searches, SearchStore
@@ -243,8 +243,7 @@ class Queries:
             case ReadMessage(physical_offset):
                 return await self._run(lambda: read_detail(store, physical_offset))
             case ReadMessageById(message_id):
-                _host, offset = parse_offset_message_id(message_id)
-                return await self._run(lambda: read_detail(store, offset))
+                return await self._run(partial(read_detail_by_id, store, message_id))
             case ReadFields():
                 parts = [await self._run(part) for part in field_reader(store, query)]
                 return joined(parts, len(query.fields))

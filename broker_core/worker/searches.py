@@ -131,7 +131,12 @@ class Searches:
         opened = self._open.get(search_id)
         if opened is None:
             raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
-        heads = await self._run(lambda: _turn(opened))
+        try:
+            heads = await self._run(lambda: _turn(opened))
+        except Exception:
+            # It cannot go on, and would take the place of another one.
+            self._open.pop(search_id, None)
+            raise
         if opened.search.outcome is not None:
             self._open.pop(search_id, None)
         outcome = opened.search.outcome

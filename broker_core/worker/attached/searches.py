@@ -80,6 +80,10 @@ class ClusterSearches:
         opened.is_busy = True
         try:
             heads = await self._turn(opened)
+        except Exception:
+            # It cannot go on, and would take the place of another one.
+            self._open.pop(search_id, None)
+            raise
         finally:
             opened.is_busy = False
         if opened.search.outcome is not None:

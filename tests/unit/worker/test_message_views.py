@@ -4,8 +4,10 @@ from collections import Counter
 import pytest
 
 from broker_core.errors import UsageError
+from broker_core.message.message_id import offset_message_id
+from broker_core.message.model import HostAddress
 from broker_core.message.sys_flag import COMPRESSED
-from broker_core.worker.message_views import BODY_START_BYTES, newest_first, read_batch, read_detail
+from broker_core.worker.message_views import BODY_START_BYTES, newest_first, read_batch, read_detail, read_detail_by_id
 from tests.support.engine import Engine
 
 
@@ -66,3 +68,12 @@ def test_a_place_without_a_message_is_told(engine: Engine, offset: int):
     engine.put("orders", 0, b"x")
     with pytest.raises(UsageError, match=f"no message at {offset} "):
         read_detail(engine.store, offset)
+
+
+def test_an_id_of_another_broker_does_not_name_what_lies_here(engine: Engine):
+    place = engine.put("orders", 0, b"a")
+    own, other = (offset_message_id(HostAddress.parse(f"{host}:10911"), place) for host in ("127.0.0.1", "10.0.0.1"))
+
+    assert read_detail_by_id(engine.store, own.lower()).body == b"a"
+    with pytest.raises(UsageError, match=r"the broker at 10\.0\.0\.1:10911 stored; at 0 of this commit log lies another one"):
+        read_detail_by_id(engine.store, other)

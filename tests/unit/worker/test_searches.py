@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_core.errors import FilterError, UsageError
+from broker_core.errors import FilterError, StoreError, UsageError
 from broker_core.ipc.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.ipc.framing import FrameReader
 from broker_core.ipc.schema import (
@@ -124,3 +124,18 @@ def test_requests_and_answers_cross_the_channel(engine: Engine, queries: Queries
     for query in (StartSearch("size > 0"), ContinueSearch(1), EndSearch(1)):
         [payload] = FrameReader().feed(encode_message(Request(3, query)))
         assert decode_window_message(payload) == Request(3, query)
+
+
+def test_a_search_that_fails_leaves_its_place_to_others(engine: Engine, queries: Queries, monkeypatch: pytest.MonkeyPatch):
+    engine.put("orders", 0, b"x")
+    started = ask(queries, StartSearch("size > 0"))
+
+    def fail(_message: object) -> None:
+        raise StoreError("the disk does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(searches_module, "head_of", fail)
+        with pytest.raises(StoreError, match="disk does not answer"):
+            ask(queries, ContinueSearch(started.search_id))
+    with pytest.raises(UsageError, match="there is no search"):
+        ask(queries, ContinueSearch(started.search_id))
