@@ -38,6 +38,7 @@ def resent_properties(properties: Mapping[str, str], origin_id: str, *, without_
         origin_id: Its offset message id; empty for no link.
         without_delay: Also leave out what would hold it back.
     """
-    left_out = BROKERS_OWN | TIMED if without_delay else BROKERS_OWN
+    # The origin of the stored one is not that of the new one.
+    left_out = BROKERS_OWN | {ORIGIN_LINK} | (TIMED if without_delay else frozenset())
     kept = {name: value for name, value in properties.items() if name not in left_out}
     return kept | {ORIGIN_LINK: origin_id} if origin_id else kept

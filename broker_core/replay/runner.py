@@ -245,11 +245,17 @@ class ReplayRunner:
     async def _parcels(self, gathered: Sequence[_Ready]) -> list[_Parcel]:
         parcels: list[_Parcel] = []
         last: dict[MessageQueue, _Parcel] = {}
+        unknown: dict[str, str] = {}
         for ready in gathered:
-            try:
-                queue = await self._queue(ready.message)
-            except (RemoteError, NetworkError, UsageError) as error:
-                self._note_failure([ready], error.message, maybe_stored=False)
+            topic = ready.message.topic
+            if topic not in unknown:
+                try:
+                    queue = await self._queue(ready.message)
+                except (RemoteError, NetworkError, UsageError) as error:
+                    # Asked once for all that go there: a name server that does not answer takes seconds each time.
+                    unknown[topic] = error.message
+            if topic in unknown:
+                self._note_failure([ready], unknown[topic], maybe_stored=False)
                 continue
             parcel = last.get(queue)
             if parcel is None or not parcel.takes(ready):

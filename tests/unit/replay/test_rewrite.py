@@ -43,6 +43,13 @@ def test_a_plain_message_keeps_all_but_what_is_the_brokers():
     assert PLAIN.properties["WAIT"] == "true"
 
 
+def test_a_link_that_the_original_carried_does_not_go_on():
+    again = replace(PLAIN, properties=PLAIN.properties | {"ORBIT_ORIGIN_ID": "OLD"})
+
+    assert "ORBIT_ORIGIN_ID" not in sent(again, Target(topic="test", link=False)).properties
+    assert sent(again, Target(topic="test")).properties["ORBIT_ORIGIN_ID"] == again.origin_id
+
+
 def test_new_ids_no_link_and_born_now():
     found = sent(PLAIN, Target(topic="test", new_ids=True, born_now=True, link=False))
     assert found.properties == {"TAGS": "paid"}

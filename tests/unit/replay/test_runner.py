@@ -35,8 +35,10 @@ class World:
         self.on_wait: Callable[[float], None] = lambda _seconds: None
         self.under_way = self.under_way_max = 0
         self.ids = 0
+        self.routes_asked = 0
 
     async def queues(self, topic: str) -> list[MessageQueue]:
+        self.routes_asked += 1
         if topic == "none":
             raise RemoteError("no route", code=17)
         return QUEUES
@@ -255,9 +257,9 @@ def test_a_busy_broker_is_asked_again(run, world):
     waits.clear()
 
 
-def test_a_topic_without_route_fails_its_messages(run):
-    runner = run(item(0), target=Target(topic="none"))
-    assert (run.left, runner.last_failure) == (1, "no route")
+def test_a_topic_without_route_fails_its_messages_and_is_asked_for_once(run, world):
+    runner = run(item(0), item(1), item(2), target=Target(topic="none"))
+    assert (run.left, runner.last_failure, world.routes_asked) == (3, "no route", 1)
 
 
 def test_what_is_left_out_says_why(run, world):
