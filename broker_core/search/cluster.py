@@ -127,8 +127,12 @@ class ClusterSearch:
 
     def _hits(self, records: list[bytes]) -> Iterator[Hit]:
         for record in records:
-            message = decode_record(record)
             self._scanned += 1
+            try:
+                message = decode_record(record)
+            except RecordError as error:
+                self._fault(f"a message could not be read: {error.message}")
+                continue
             facts = MessageFacts(message)
             is_match = matches(self._expression, facts)
             self._undecoded += bool(facts.body_fault)

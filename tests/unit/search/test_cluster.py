@@ -104,6 +104,20 @@ def test_a_queue_that_breaks_off_makes_it_partial_and_the_others_are_read():
     assert "queue 0 of orders on a could not be read from offset 5 on: gone" in str(search.outcome)
 
 
+def test_a_message_that_cannot_be_read_makes_it_partial_and_the_others_are_found():
+    admin = FakeAdmin()
+    whole = admin.pulled
+
+    def pulled(queue_id: int, offset: int, count: int) -> tuple[bytes, int]:
+        body, following = whole(queue_id, offset, count)
+        return (body[:4] + b"????" + body[8:] if queue_id == 0 else body), following
+
+    admin.pulled = pulled
+    found, search = searched(admin, 'topic = "orders"')
+    assert len(found) == 19
+    assert str(search.outcome).startswith("partial: 19 hits in 20 messages; a message could not be read: ")
+
+
 def test_a_broker_that_never_goes_on_is_left():
     admin = FakeAdmin()
     admin.pulled = lambda _queue_id, offset, _count: (b"", offset)
