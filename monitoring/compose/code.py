@@ -1,13 +1,15 @@
 """A composed message as a program that sends it: Java, Go, Python, and a call of mqadmin.
 
 The programs are whole and use the Apache clients (rocketmq-client, rocketmq-client-go/v2, rocketmq-client-python). What a
-client has no way to say is named in a comment instead of being left out silently.
+client has no way to say is named in a comment instead of being left out silently. A stored message may hold anything, so all
+of it stands in literals, or in comments without line breaks: whoever runs such a program runs nothing that a message says.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
 
@@ -15,7 +17,10 @@ from broker_core.api import SendMessage
 from monitoring.compose.delivery import DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIMER_DELIVER_MS
 
 KEYS, TAGS = "KEYS", "TAGS"
-_SYSTEM = (KEYS, TAGS, DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
+_NUMBERS = (DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
+"""Properties that are written as numbers; where they hold something else they are properties like any other."""
+_DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
+_SYSTEM = (KEYS, TAGS, SHARDING_KEY)
 
 
 def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
@@ -25,7 +30,7 @@ def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
     lines = [f"Message message = new Message({', '.join(texts)}, {_java_body(message.body)});"]
     lines += [f"message.putUserProperty({_quoted(name)}, {_quoted(value)});" for name, value in _own(properties)]
     setters = {DELAY: "setDelayTimeLevel({})", TIMER_DELAY_MS: "setDelayTimeMs({}L)", TIMER_DELIVER_MS: "setDeliverTimeMs({}L)"}
-    lines += [f"message.{call.format(properties[name])};" for name, call in setters.items() if name in properties]
+    lines += [f"message.{call.format(properties[name])};" for name, call in setters.items() if _is_number(properties, name)]
     if message.flag:
         lines.append(f"message.setFlag({message.flag});")
     if message.queue_id >= 0:
@@ -64,11 +69,11 @@ def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
     if KEYS in properties:
         keys = ", ".join(map(_quoted, properties[KEYS].split()))
         lines.append(f"message.WithKeys([]string{{{keys}}})")
-    if DELAY in properties:
+    if _is_number(properties, DELAY):
         lines.append(f"message.WithDelayTimeLevel({properties[DELAY]})")
     if SHARDING_KEY in properties:
         lines.append(f"message.WithShardingKey({_quoted(properties[SHARDING_KEY])})")
-    timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if name in properties]
+    timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if _is_number(properties, name)]
     lines += [f"message.WithProperty({_quoted(name)}, {_quoted(value)})" for name, value in (*timed, *_own(properties))]
     option = ""
     if message.queue_id >= 0:
@@ -124,9 +129,9 @@ def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
         lines.append(f"message.set_keys({properties[KEYS]!r})")
     if TAGS in properties:
         lines.append(f"message.set_tags({properties[TAGS]!r})")
-    if DELAY in properties:
+    if _is_number(properties, DELAY):
         lines.append(f"message.set_delay_time_level({properties[DELAY]})")
-    timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if name in properties]
+    timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if _is_number(properties, name)]
     lines += [f"message.set_property({name!r}, {value!r})" for name, value in (*timed, *_own(properties))]
     body = message.body.decode() if _is_text(message.body) else message.body
     lines.append(f"message.set_body({body!r})")
@@ -161,7 +166,7 @@ def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
     if message.queue_id >= 0:
         call += ["-b", broker_name, "-i", str(message.queue_id)]
     unsaid = [name for name in properties if name not in (KEYS, TAGS)] + (["flag"] if message.flag else [])
-    notes = [f"# mqadmin cannot set: {', '.join(unsaid)}"] if unsaid else []
+    notes = [f"# mqadmin cannot set: {', '.join(map(_on_one_line, unsaid))}"] if unsaid else []
     if not _is_text(message.body):
         notes.append("# the body is no text, which mqadmin cannot send; this is its Base64")
     text = message.body.decode() if _is_text(message.body) else base64.b64encode(message.body).decode()
@@ -177,7 +182,16 @@ LANGUAGES: Mapping[str, Callable[[SendMessage, str, str], str]] = {
 
 
 def _own(properties: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in properties.items() if name not in _SYSTEM]
+    return [(name, value) for name, value in properties.items() if name not in _SYSTEM and not _is_number(properties, name)]
+
+
+def _is_number(properties: Mapping[str, str], name: str) -> bool:
+    """Whether a property is one of `_NUMBERS` and holds a number that all languages read alike."""
+    return name in _NUMBERS and _DECIMAL.fullmatch(properties.get(name, "")) is not None
+
+
+def _on_one_line(name: str) -> str:
+    return name if name.isprintable() else json.dumps(name)
 
 
 def _is_text(body: bytes) -> bool:

@@ -75,3 +75,21 @@ def test_a_message_without_anything_is_sent_too(language: str):
     code = LANGUAGES[language](SendMessage("t", -1, b"", {}), *PLACE)
     assert "cannot" not in code
     assert '"t"' in code or "'t'" in code or "-t t" in code
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["DELAY", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"])
+@pytest.mark.parametrize("value", ["1); run(", "010", "", "³"])
+def test_what_a_message_holds_in_place_of_a_number_is_text(language: str, name: str, value: str):
+    code = LANGUAGES[language](SendMessage("orders", -1, b"x", {name: value}), *PLACE)
+
+    assert not any(f"{call}({value}" in code for call in ("Level", "TimeMs", "set_delay_time_level"))
+    if language == "Python":
+        assert {name, value} <= set(values(code))
+
+
+def test_the_name_of_a_property_does_not_leave_its_comment():
+    code = as_mqadmin(SendMessage("orders", -1, b"x", {"a\nrun": "1", "region": "eu"}), *PLACE)
+
+    assert code.splitlines()[0] == '# mqadmin cannot set: "a\\nrun", region'
+    assert code.splitlines()[1].startswith("mqadmin sendMessage ")
