@@ -276,11 +276,14 @@ def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_gallery(commands: _Commands[argparse.ArgumentParser]) -> None:
-    text = "Open every page on demo data, without a display, and save a picture of each: overview.png, topics.png, …"
+    text = (
+        "Open every page on demo data, without a display, and save a picture of each, also without data, while loading and "
+        "after errors: light-en/overview.png, light-en/empty-overview.png, …"
+    )
     parser = commands.add_parser("gallery", help="save a picture of every page", description=text)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the pictures")
-    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="colours; default light")
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language; default en")
+    parser.add_argument("--theme", choices=("light", "dark"), default="", help="colours; default both")
+    parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default both")
     parser.set_defaults(run=_gallery)
 
 

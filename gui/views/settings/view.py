@@ -32,6 +32,8 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[PageContext], Section]], ...] = 
     ("notifications", "Notifications", "bell", NotificationsPanel),
 )
 """Key, English title, glyph, and what makes it when it is first shown."""
+SECTIONS = tuple(key for key, _title, _glyph, _make in _SECTIONS)
+"""What `SettingsView.open` takes as ``show``."""
 
 
 class SettingsView(PageView):

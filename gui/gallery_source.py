@@ -1,0 +1,54 @@
+"""Sources for the gallery: the figures of a real broker, but its answers do not come, or come as errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from broker_core.api import OrbitError, WorkerError
+from monitoring.sources.base import ClusterSource
+
+KNOWN_WITHOUT_ASKING = frozenset(
+    {"name", "status", "reason", "read_only", "ready", "state", "history", "add_listener", "remove_listener"}
+)
+"""What a source tells by itself; all else is a question to the broker."""
+REASON = "the broker did not answer within 10 s"
+
+
+def silent(source: ClusterSource) -> ClusterSource:
+    """A source whose questions stay open."""
+    return cast("ClusterSource", _Without(source, _Unanswered))
+
+
+def failing(source: ClusterSource) -> ClusterSource:
+    """A source whose questions all fail."""
+    return cast("ClusterSource", _Without(source, _Failed))
+
+
+class _Unanswered:
+    """An answer that never comes."""
+
+    def then(self, done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:
+        """Keep nothing: neither is ever called."""
+
+    def cancel(self) -> None:
+        """Nothing to give up."""
+
+
+class _Failed(_Unanswered):
+    """An answer that is an error at once."""
+
+    def then(self, done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
+        failed(WorkerError(REASON))
+
+
+class _Without:
+    """A source without its answers."""
+
+    def __init__(self, source: ClusterSource, answer: Callable[[], _Unanswered]) -> None:
+        self._source = source
+        self._answer = answer
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the source has of that name
+        found = getattr(self._source, name)
+        return found if name in KNOWN_WITHOUT_ASKING else lambda *_arguments, **_named: self._answer()
