@@ -258,9 +258,7 @@ class _Gallery:
         page.resize(*PAGE_SIZE)
         page.show()
         page.status_changed(context.source.status)
-        page.open(
-            {"topic": {"topic": TOPIC}, "consumers": {"group": GROUP}, "message": {"physical_offset": 0}}.get(page_id, {})
-        )
+        page.open(PLACES.get(page_id, NO_PLACE))
         state = context.source.state
         if state is not None:
             page.state_changed(state)

@@ -151,6 +151,21 @@ def split_series(series: str) -> tuple[str, str, str]:
     raise UsageError(f"“{series}” names no series, such as totals.lag_messages or group:*.lag_messages", series=series)
 
 
+def rule_about(rules: Iterable[AlertRule], series: str) -> AlertRule | None:
+    """The rule that watches a series and fires first on it: of those that look from below the lowest, else the highest."""
+    kind, subject, figure = split_series(series)
+    watching = [rule for rule in rules if rule.enabled and _is_about(rule, kind, subject, figure)]
+    above = [rule for rule in watching if rule.above]
+    if above:
+        return min(above, key=lambda rule: rule.threshold)
+    return max(watching, key=lambda rule: rule.threshold, default=None)
+
+
+def _is_about(rule: AlertRule, kind: str, subject: str, figure: str) -> bool:
+    of_kind, pattern, of_figure = split_series(rule.series)
+    return (of_kind, of_figure) == (kind, figure) and (kind == TOTALS or fnmatchcase(subject, pattern))
+
+
 def _columns(state: ClusterState, kind: str, figure: str) -> tuple[Sequence[str], Floats]:
     if kind == "topic":
         column = {

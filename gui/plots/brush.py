@@ -6,7 +6,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
 
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
@@ -15,10 +15,11 @@ from gui.theme.tokens import Tokens
 PIXELS_MIN = 6
 """A shorter drag is a click."""
 ALPHA = 40
+GO_BACK = (Qt.Key.Key_Escape, Qt.Key.Key_Backspace)
 
 
 class Brush(QObject):
-    """Drag over the chart chooses a stretch; a double click goes back. Lives as long as its chart.
+    """Drag over the chart chooses a stretch; a double click, Esc or Backspace goes back. Lives as long as its chart.
 
     Signals:
         chosen: Begin and end of the stretch, float64 seconds since the epoch.
@@ -30,12 +31,14 @@ class Brush(QObject):
 
     def __init__(self, chart: TimeChart, theme: ThemeManager) -> None:
         super().__init__(chart)
+        self._chart = chart
         self._plot: Any = chart.plot
         self._from: QPointF | None = None
         self._region = pg.LinearRegionItem(movable=False)
         self._region.hide()
         self._plot.addItem(self._region, ignoreBounds=True)
         self._plot.viewport().installEventFilter(self)
+        self._plot.installEventFilter(self)
         theme.changed.connect(self._restyle)
         self._restyle(theme.tokens)
 
@@ -47,8 +50,12 @@ class Brush(QObject):
             line.setPen(pg.mkPen(tokens.accent))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QMouseEvent):
+        if isinstance(event, QMouseEvent) and watched is not self._plot:
             self._mouse(event)
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in GO_BACK:
+            self._end()
+            self.cleared.emit()
+            return True
         return super().eventFilter(watched, event)
 
     def _mouse(self, event: QMouseEvent) -> None:
@@ -57,7 +64,7 @@ class Brush(QObject):
             self._end()
             self.cleared.emit()
         elif kind == QEvent.Type.MouseButtonPress and event.button() == Qt.MouseButton.LeftButton:
-            self._from = at
+            self._from = None if self._chart.is_at_threshold(at) else at
         elif kind == QEvent.Type.MouseMove and self._from is not None:
             self._show(self._from, at)
         elif kind == QEvent.Type.MouseButtonRelease and self._from is not None:

@@ -38,6 +38,10 @@ DAY_S = 86_400
 """A chart longer than this says the date with the time."""
 PLOT_HEIGHT_MIN = 60
 AXIS_WIDTH = 52
+THRESHOLD_REACH = 5
+"""Pixels from the threshold within which a drag moves it."""
+THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 1), (1, 1)]}
+"""At the right end, above the line."""
 MARK_PLACES = (0.95, 0.83, 0.71)
 """Heights of the names of marks, in turn, as shares of the chart."""
 
@@ -189,24 +193,39 @@ class TimeChart(QWidget):
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
 
-    def show_threshold(self, value: float | None, state: State = State.CRITICAL) -> None:
-        """Show a horizontal line that can be dragged; None takes it away."""
+    def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
+        """Show a horizontal line that can be dragged, with a text at its end; None takes it away."""
         if value is None:
             if self._threshold is not None:
                 self._threshold.hide()
         else:
             if self._threshold is None:
-                self._threshold = pg.InfiniteLine(angle=0, movable=True)
+                self._threshold = pg.InfiniteLine(angle=0, movable=True, label="", labelOpts=THRESHOLD_LABEL)
                 self._threshold.setBounds((0, None))
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
                 self._plot.addItem(self._threshold, ignoreBounds=True)
             colour = self._theme.tokens.state(state)
             self._threshold.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
             self._threshold.setHoverPen(pg.mkPen(colour, width=3))
+            self._threshold.label.setFormat(text)
+            self._threshold.label.setColor(colour)
             if not self._threshold.moving:
                 self._threshold.setValue(value)
             self._threshold.show()
         self._plot.setYRange(0, self._top(), padding=0)
+
+    def is_at_threshold(self, at: QPointF) -> bool:
+        """Whether a place of the plot's viewport is so near to the threshold that a drag moves it."""
+        if self._threshold is None or not self._threshold.isVisible():
+            return False
+        y = self._plot.mapFromScene(self._plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
+        return bool(abs(at.y() - y) <= THRESHOLD_REACH)
+
+    @property
+    def highest(self) -> float:
+        """The largest value of the lines that are shown; 0 for none."""
+        tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
+        return max([*tops, 0.0])
 
     def _threshold_let_go(self) -> None:
         self.threshold_moved.emit(float(self._threshold.value()))
@@ -261,10 +280,8 @@ class TimeChart(QWidget):
     # ---- inside ----------------------------------------------------------------------------------------------------
 
     def _top(self) -> float:
-        tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
-        if self._threshold is not None and self._threshold.isVisible():
-            tops.append(float(self._threshold.value()))
-        return max([*tops, 0.0]) * 1.12 or 1.0
+        shown = self._threshold is not None and self._threshold.isVisible()
+        return max(self.highest, float(self._threshold.value()) if shown else 0.0) * 1.12 or 1.0
 
     def _restyle(self, tokens: Tokens) -> None:
         self._plot.setBackground(None)

@@ -18,6 +18,9 @@ RANGES_MS: dict[str, int] = {
 
 DEFAULT_RANGE_MS = 15 * 60_000
 SHORTEST_MS = 60_000
+ZOOM_MIN_MS = 3_000
+"""A stretch of a chart that is chosen with the mouse may be shorter than one that is entered."""
+ZOOMS_MAX = 32
 CUSTOM = "Own range"
 
 
@@ -35,6 +38,7 @@ class TimeRangeChoice(QObject):
         self._length_ms = length_ms if length_ms in RANGES_MS.values() else DEFAULT_RANGE_MS
         self._begin_ms: int | None = None
         self._between: tuple[int, int] | None = None
+        self._before: list[tuple[int, tuple[int, int] | None]] = []
 
     @property
     def length_ms(self) -> int:
@@ -57,16 +61,35 @@ class TimeRangeChoice(QObject):
         """Choose one of `RANGES_MS`."""
         if length_ms not in RANGES_MS.values():
             raise ValueError(f"{length_ms} ms is none of the offered time ranges")
-        if length_ms != self._length_ms or self._between is not None:
-            self._length_ms, self._between = length_ms, None
-            self.changed.emit()
+        self._before.clear()
+        self._use(length_ms, None)
 
     def set_between(self, from_ms: int, to_ms: int) -> None:
         """Choose what lies between two moments, ms since the epoch; until a length is chosen again."""
         if to_ms - from_ms < SHORTEST_MS:
             raise ValueError(f"a time range of {to_ms - from_ms} ms is shorter than {SHORTEST_MS} ms")
-        if (from_ms, to_ms) != self._between:
-            self._between = (from_ms, to_ms)
+        self._before.clear()
+        self._use(self._length_ms, (from_ms, to_ms))
+
+    @property
+    def is_zoomed(self) -> bool:
+        """Whether `zoom_out` leads somewhere."""
+        return bool(self._before)
+
+    def zoom(self, from_ms: int, to_ms: int) -> None:
+        """Look at a stretch of what is shown; `zoom_out` goes back. One shorter than `ZOOM_MIN_MS` is no stretch."""
+        if to_ms - from_ms >= ZOOM_MIN_MS:
+            self._before = [*self._before, (self._length_ms, self._between)][-ZOOMS_MAX:]
+            self._use(self._length_ms, (from_ms, to_ms))
+
+    def zoom_out(self) -> None:
+        """Show again what was shown before the last `zoom`."""
+        if self._before:
+            self._use(*self._before.pop())
+
+    def _use(self, length_ms: int, between: tuple[int, int] | None) -> None:
+        if (length_ms, between) != (self._length_ms, self._between):
+            self._length_ms, self._between = length_ms, between
             self.changed.emit()
 
     def asked_ms(self, now_ms: int) -> tuple[int, int]:

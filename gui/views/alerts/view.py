@@ -22,6 +22,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text, known_series
+from gui.views.chart_tools import brush_time_range
 from gui.views.events.words import text_of
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, label, row
@@ -92,6 +93,7 @@ class AlertsView(PageView):
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
         self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
         self.chart.legend.hide()
+        brush_time_range(self.chart, context)
         self.form = RuleForm()
         self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
         self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete_clicked)
@@ -114,14 +116,15 @@ class AlertsView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def open(self, arguments: PageArguments) -> None:
-        rule_id = arguments.get("rule")
+        rule_id, threshold = arguments.get("rule"), arguments.get("threshold")
         if isinstance(rule_id, str) and rule_id:
             self.search.clear()
             self.rules.set_filter(None)
             self.grid.select_key(rule_id)
+            if isinstance(threshold, int | float):
+                self.form.set_threshold(threshold)
         series = arguments.get("series")
         if isinstance(series, str) and series:
-            threshold = arguments.get("threshold")
             self.start_rule(series, float(threshold) if isinstance(threshold, int | float) else 0.0)
 
     def state_changed(self, state: ClusterState) -> None:

@@ -18,6 +18,7 @@ from gui.plots.time_chart import ChartForecast, ChartSeries, TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
+from gui.views.chart_tools import RuleLine
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, Line, label
@@ -90,6 +91,7 @@ class LagPanel(Panel):
         self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
         self.chart.legend.hide()
         self.brush = Brush(self.chart, context.theme)
+        self._rule = RuleLine(self.chart, context)
         self._build()
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
@@ -245,7 +247,7 @@ class LagPanel(Panel):
             return
         measure = MEASURES[self.switch.current]
         empty = np.zeros(0)
-        x, y = empty, empty
+        name, x, y = "", empty, empty
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
             x, y = (self._zoom_lines or self._lines).lines([name], from_ms, to_ms)[name]
@@ -255,6 +257,7 @@ class LagPanel(Panel):
         self.chart.set_marks(chart_marks(events, from_ms, to_ms))
         self.chart.show_forecast(ahead)
         self.chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, to_ms / 1_000 if ahead is None else ahead.x[-1])
+        self._rule.show(name, measure.factor)
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast as far as it goes, and at most as far as the chart has room for it."""

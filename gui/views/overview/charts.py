@@ -9,6 +9,7 @@ from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from gui.theme.tokens import State
+from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.overview.figures import change_per_second
 from gui.views.page import PageContext
 from gui.widgets.inputs import SegmentedControl
@@ -36,6 +37,8 @@ class ThroughputPanel(Panel):
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
         self.unit = SegmentedControl([(COUNT, " "), (BYTES, " ")])
         self.unit.chosen.connect(self._unit_chosen)
         self.add_action(self.chart.legend)
@@ -53,6 +56,7 @@ class ThroughputPanel(Panel):
             _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
             from_ms, to_ms = self._context.time_range.window_ms(self._state.taken_ms)
             self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms))
+            self._rule.show(_SERIES[self.unit.current]["in"])
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -79,6 +83,8 @@ class BacklogPanel(Panel):
         self._lines.arrived.connect(self._draw)
         lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
         self.add_action(self.chart.legend)
         self.content.addWidget(self.chart, 1)
         self.retranslate()
@@ -93,6 +99,7 @@ class BacklogPanel(Panel):
     def _draw(self) -> None:
         if self._state is not None:
             _draw(self.chart, self._context, self._lines, self._state, {"lag": "totals.lag_messages"})
+            self._rule.show("totals.lag_messages")
 
     def retranslate(self) -> None:
         """Write all texts anew."""

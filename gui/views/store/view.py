@@ -23,6 +23,7 @@ from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext, PageView
 from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
 from gui.views.store.disk_panel import DiskPanel
@@ -80,6 +81,8 @@ class StoreView(PageView):
             ChartSeries("flush", "Sync", State.COMMITTED),
         ]
         self.chart = TimeChart(theme, times, lines, value_text=milliseconds_text, tick_text=_tick_text)
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
         self._lines = HistoryLines(context.source, context.history, self)
         self._growth_lines = HistoryLines(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
@@ -319,6 +322,7 @@ class StoreView(PageView):
         lines = self._lines.lines(list(_SERIES.values()), from_ms, to_ms)
         points = {key: lines[name] for key, name in _SERIES.items()}
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
+        self._rule.show(_SERIES["p99"])
         self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
 
 

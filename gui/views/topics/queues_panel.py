@@ -16,6 +16,7 @@ from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import percent_text, rate_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
+from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.topic_columns import topic_queue_columns
@@ -61,6 +62,8 @@ class QueuesPanel(QWidget):
             (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out")),
             value_text=rate_text,
         )
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
         self._lines = HistoryLines(context.source, context.history, self)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
@@ -190,6 +193,7 @@ class QueuesPanel(QWidget):
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)
         self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms))
         self.chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000)
+        self._rule.show(names["put_rate"])
 
     def _select_row(self, row: int) -> None:
         ids = sorted(one.queue_id for one in self.model.rows)

@@ -15,6 +15,7 @@ from monitoring.alert_rules import (
     AlertWatch,
     check_rule,
     readings,
+    rule_about,
     rules_from_json,
     rules_to_json,
 )
@@ -161,3 +162,18 @@ def test_what_is_no_file_of_rules_is_refused(text):
 def test_two_rules_of_one_id_are_refused():
     with pytest.raises(UsageError, match="same id"):
         rules_from_json(rules_to_json([PUT_RATE, PUT_RATE]))
+
+
+def test_the_rule_about_a_series_is_the_one_that_fires_first():
+    rules = (
+        AlertRule("all", "All", "group:*.lag_messages", True, 15_000, 0),
+        AlertRule("one", "One", "group:billing.lag_messages", True, 900, 0),
+        AlertRule("off", "Off", "group:billing.lag_messages", True, 10, 0, enabled=False),
+        AlertRule("few", "Few", "group:*.members", False, 2, 0),
+        AlertRule("none", "None", "group:billing.members", False, 1, 0),
+    )
+    assert rule_about(rules, "group:billing.lag_messages") is rules[1]
+    assert rule_about(rules, "group:ledger.lag_messages") is rules[0]
+    assert rule_about(rules, "group:billing.members") is rules[3]
+    assert rule_about(rules, "topic:billing.put_rate") is None
+    assert rule_about(rules, "totals.lag_messages") is None

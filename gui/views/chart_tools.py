@@ -1,0 +1,60 @@
+"""What charts of a page share: a stretch that is chosen with the mouse, and the threshold of the alert that watches a line."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from gui.operations.alert_center import number_text
+from gui.plots.brush import Brush
+from gui.plots.time_chart import TimeChart
+from gui.text import tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from monitoring.alert_rules import AlertRule, rule_about
+from monitoring.alerts import Severity
+
+FAR_ABOVE = 4.0
+"""A threshold that is higher than so many times the line would press it flat: it is not drawn."""
+SEVERITY_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
+
+
+def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
+    """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back."""
+    brush = Brush(chart, context.theme)
+    brush.chosen.connect(lambda from_s, to_s: context.time_range.zoom(int(from_s * 1_000), int(to_s * 1_000)))
+    brush.cleared.connect(context.time_range.zoom_out)
+    return brush
+
+
+class RuleLine(QObject):
+    """The threshold of the alert rule that watches a chart's line. Dragged and let go, the rule opens with the new value."""
+
+    def __init__(self, chart: TimeChart, context: PageContext) -> None:
+        super().__init__(chart)
+        self._chart = chart
+        self._context = context
+        self._rule: AlertRule | None = None
+        self._series, self._factor = "", 1.0
+        chart.threshold_moved.connect(self._moved)
+
+    def show(self, series: str, factor: float = 1.0) -> None:
+        """Show the threshold for a series of the history; call it after the points.
+
+        Args:
+            series: Name as rules and history have it; empty for none.
+            factor: From the unit of the series to that of the chart.
+        """
+        rule = rule_about(self._context.alerts.rules, series) if series else None
+        self._rule, self._series, self._factor = rule, series, factor
+        if rule is None or rule.threshold <= 0 or rule.threshold * factor > self._chart.highest * FAR_ABOVE:
+            self._chart.show_threshold(None)
+            return
+        words = tr("alert {limit}", limit=number_text(rule.threshold * factor))
+        self._chart.show_threshold(rule.threshold * factor, SEVERITY_STATES[rule.severity], words)
+
+    def _moved(self, value: float) -> None:
+        rule = self._rule
+        if rule is not None:
+            self._context.navigate("alerts", rule=rule.rule_id, threshold=value / self._factor)
+            # Nothing is changed before it is saved there.
+            self.show(self._series, self._factor)

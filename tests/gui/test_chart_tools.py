@@ -1,0 +1,131 @@
+"""Charts of pages: a drag chooses the time range, the threshold of an alert is drawn and dragged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
+
+from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.views.alerts.view import AlertsView
+from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.overview.view import OverviewView
+from gui.views.store.view import StoreView
+from gui.views.topics.topic_view import TopicView
+from monitoring.alert_rules import AlertRule
+from tests.support.fake_source import FakeSource, fake_context
+
+X = np.arange(1_000.0, 1_600.0)
+LAG = "group:payment-settle.lag_messages"
+
+
+@pytest.fixture
+def context(qapp, tmp_path, theme, history, window):
+    settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
+    return fake_context(FakeSource(), settings, window=window, theme=theme, history=history)
+
+
+@pytest.fixture
+def chart(qtbot, context):
+    made = TimeChart(context.theme, context.times, (ChartSeries("lag", "Lag"),))
+    qtbot.addWidget(made)
+    made.resize(600, 236)
+    made.show()
+    made.show_points({"lag": (X, np.full(len(X), 12_000.0))}, 1_000, 1_600)
+    return made
+
+
+def place(chart, at_s: float, share_of_height: float = 0.5) -> QPoint:
+    """Where a time is in the viewport."""
+    box = chart.plot.getViewBox()
+    bottom, top = box.viewRange()[1]
+    y = bottom + (top - bottom) * (1 - share_of_height)
+    return chart.plot.mapFromScene(box.mapViewToScene(QPointF(at_s, y)))
+
+
+def drag(qtbot, chart, begin: QPoint, end: QPoint) -> None:
+    viewport = chart.plot.viewport()
+    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=begin)
+    qtbot.mouseMove(viewport, end)
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+
+
+def test_a_drag_chooses_the_time_range_of_all_charts_and_keys_go_back(qtbot, chart, context):
+    brush_time_range(chart, context)
+    drag(qtbot, chart, place(chart, 1_100), place(chart, 1_300))
+    from_ms, to_ms = context.time_range.between
+    assert from_ms == pytest.approx(1_100_000, abs=3_000)
+    assert to_ms == pytest.approx(1_300_000, abs=3_000)
+    drag(qtbot, chart, place(chart, 1_200), place(chart, 1_400))
+    qtbot.keyClick(chart.plot, Qt.Key.Key_Escape)
+    assert context.time_range.between == (from_ms, to_ms)
+    qtbot.keyClick(chart.plot, Qt.Key.Key_Backspace)
+    assert context.time_range.between is None
+    assert not context.time_range.is_zoomed
+
+
+def test_the_threshold_of_the_rule_is_drawn_with_its_words(chart, context):
+    line = RuleLine(chart, context)
+    line.show(LAG)
+    assert chart.is_at_threshold(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    assert not chart.is_at_threshold(place(chart, 1_200))
+    line.show("totals.put_rate")  # no rule watches it
+    assert not chart.is_at_threshold(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
+
+
+def test_a_threshold_far_above_the_line_does_not_press_it_flat(chart, context):
+    chart.show_points({"lag": (X, np.full(len(X), 200.0))}, 1_000, 1_600)
+    RuleLine(chart, context).show(LAG)
+    assert chart.plot.getViewBox().viewRange()[1][1] == pytest.approx(224)
+
+
+def test_a_dragged_threshold_opens_its_rule_with_the_new_value(qtbot, chart, context, window):
+    line = RuleLine(chart, context)
+    line.show("group:payment-settle.behind_ms", 0.001)
+    chart.threshold_moved.emit(900.0)
+    assert window.opened == [("alerts", {"rule": "behind", "threshold": pytest.approx(900_000)})]
+    assert next(rule for rule in context.alerts.rules if rule.rule_id == "behind").threshold == 600_000
+
+
+def test_a_drag_of_the_threshold_is_no_stretch(qtbot, chart, context):
+    brush_time_range(chart, context)
+    RuleLine(chart, context).show(LAG)
+    share = 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]
+    drag(qtbot, chart, place(chart, 1_100, share), place(chart, 1_400, share - 0.1))
+    assert context.time_range.between is None
+
+
+def test_the_alerts_page_takes_the_new_threshold_into_its_form(show_page):
+    view = show_page(AlertsView, FakeSource())
+    view.open({"rule": "lag", "threshold": 21_000.0})
+    assert view.form.threshold.text() == "21000"
+    assert view.form.is_changed
+    assert next(rule for rule in view.center.rules if rule.rule_id == "lag").threshold == 15_000
+
+
+@pytest.mark.parametrize(
+    ("page", "charts"),
+    [
+        (OverviewView, lambda view: (view.throughput.chart, view.backlog.chart)),
+        (TopicView, lambda view: (view.queues.chart,)),
+        (StoreView, lambda view: (view.chart,)),
+        (AlertsView, lambda view: (view.chart,)),
+    ],
+)
+def test_every_chart_has_a_brush(qtbot, show_page, page, charts):
+    view = show_page(page, FakeSource())
+    view.open({"topic": "orders"})
+    for chart in charts(view):
+        viewport = chart.plot.viewport()
+        middle = viewport.rect().center()
+        drag(qtbot, chart, middle, middle + QPoint(60, 0))
+        assert view.context.time_range.is_zoomed
+        view.context.time_range.zoom_out()
+
+
+def test_the_overview_draws_the_threshold_of_a_rule_about_its_lag(show_page):
+    view = show_page(OverviewView, FakeSource())
+    before = view.backlog.chart.plot.getViewBox().viewRange()[1][1]
+    view.context.alerts.put(AlertRule("mine", "All lag", "totals.lag_messages", True, 40_000, 0))
+    view.state_changed(view.context.source.state)
+    assert before < 40_000 < view.backlog.chart.plot.getViewBox().viewRange()[1][1]
