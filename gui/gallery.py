@@ -50,8 +50,9 @@ DEMO_SECONDS = 45.0
 """How long the demo plays before the pictures: enough for a backlog and for lines with a shape."""
 PAGE_SETTLE_S = 2.5
 """What a page gets to ask for its data and to paint it: two turns of the live cadence."""
+LOOK_TIMEOUT_S = 20.0
 LOOK_SETTLE_S = 0.3
-"""What a page gets to be seen in another theme or language."""
+"""What a page gets to be painted in another theme or language."""
 TURN_MS = 20
 WINDOW_SIZE = (1_440, 900)
 PAGE_SIZE = (1_232, 795)
@@ -274,10 +275,13 @@ class _Gallery:
         for look in self._looks:
             self._show_in(look)
             self._write(widget, look, name)
+        # The next picture begins with the look of this one: nothing is to be restyled for it.
+        self._looks = self._looks[::-1]
 
     def _show_in(self, look: Look) -> None:
         self._console.theme.set_mode(ThemeMode(look.theme))
         self._console.language.use(look.language)
+        _wait(lambda: self._console.theme.is_applied, LOOK_TIMEOUT_S)
         _wait(lambda: False, LOOK_SETTLE_S)
 
     def _write(self, widget: QWidget, look: Look, name: str) -> None:

@@ -38,6 +38,11 @@ class HistoryMatrix(QObject):
         self.matrix = NO_MATRIX
         self.fault = ""
 
+    @property
+    def waiting(self) -> bool:
+        """Whether an answer is on its way."""
+        return self._query.waiting
+
     def show(self, names: Sequence[str], from_ms: int, to_ms: int) -> None:
         """Have these series, at most `NAMES_MAX`, over this time."""
         wanted = tuple(names[:NAMES_MAX])
@@ -56,7 +61,9 @@ class HistoryMatrix(QObject):
             return False
         length, asked_length = to_ms - from_ms, self._asked[2] - self._asked[1]
         moved = abs(to_ms - self._asked[2])
-        return length == asked_length and moved < max(REFRESH_MIN_MS, length // REFRESH_PARTS)
+        # A busy broker may take longer to answer than the grid stays fresh: asking again would never let it.
+        is_new = self._query.waiting or moved < max(REFRESH_MIN_MS, length // REFRESH_PARTS)
+        return length == asked_length and is_new
 
     def _take(self, lines: HistoryLines) -> None:
         assert self._asked is not None

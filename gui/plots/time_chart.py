@@ -370,14 +370,24 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
         room = max(2, min(TICKS_MAX, int(size / 22)))
         step = round_step((maxVal - minVal) / (room - 1), self._base)
-        first = math.ceil(minVal / step) * step
-        return [(step, [first + i * step for i in range(int((maxVal - first) / step + 1e-9) + 1)])]
+        ticks = _multiples(step, minVal, maxVal)
+        # Counts have no parts: ticks that would say the same number are too close.
+        while len(ticks) > 2 and len({self._tick_text(tick) for tick in ticks}) < len(ticks):
+            step = round_step(step * 1.01, self._base)
+            ticks = _multiples(step, minVal, maxVal)
+        return [(step, ticks)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
         return [self._tick_text(value) for value in values]
 
     def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
         return _without_ticks(super().generateDrawSpecs(painter))
+
+
+def _multiples(step: float, low: float, high: float) -> list[float]:
+    """Multiples of a step from ``low`` to ``high``."""
+    first = math.ceil(low / step) * step
+    return [first + i * step for i in range(int((high - first) / step + 1e-9) + 1)]
 
 
 def _without_ticks(specs: Any) -> Any:  # noqa: ANN401  pyqtgraph's (axis line, tick lines, texts) or None

@@ -70,6 +70,11 @@ class ThemeManager(QObject):
     def mode(self) -> ThemeMode:
         return self._mode
 
+    @property
+    def is_applied(self) -> bool:
+        """Whether every part has the style sheet of the theme in use; the last ones get it some turns later."""
+        return not self._stale
+
     def dress(self, part: QWidget) -> None:
         """Give a page or a part of the frame the style sheet, now and at each change; what is in it has it of its parent.
 

@@ -11,7 +11,7 @@ from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_spec
 from gui.text import load_catalogue
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.view import BrokerSettingsView, Shown
+from gui.views.broker_settings.view import DIFFERS, BrokerSettingsView
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
 
@@ -55,12 +55,13 @@ def test_settings_are_listed_with_what_can_be_changed_first(make_view, source):
 
 def test_the_search_finds_names_values_and_explanations(make_view, source):
     view = make_view(source)
-    view.search.searched.emit("sql92 retried")
+    view.filter.search.searched.emit("sql92 retried")
     assert keys(view) == ["filterSupportRetry"]
-    view.search.searched.emit("ASYNC_MASTER")
+    view.filter.search.searched.emit("ASYNC_MASTER")
     assert keys(view) == ["brokerRole"]
-    view.search.searched.emit("")
-    view.filters.chosen.emit(Shown.DIFFERS.value)
+    view.filter.search.searched.emit("")
+    view.filter.choice.choose(DIFFERS)
+    view.filter.choice.chosen.emit(DIFFERS)
     assert keys(view) == ["fileReservedTime"]
 
 

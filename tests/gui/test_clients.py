@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import CloseConnection, WorkerError
-from gui.views.clients.view import ClientsView, Shown
+from gui.views.clients.view import NOTES, ClientsView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_operations import TAKEN_MS, fake_connections
 from tests.support.fake_source import FakeSource
@@ -48,13 +48,13 @@ def test_rates_come_with_the_second_reading(make_view, source, monkeypatch):
 
 def test_filters_leave_what_is_asked_for(make_view, source):
     view = make_view(source)
-    view.filters.choose(Shown.NOTES.value)
-    view.filters.chosen.emit(Shown.NOTES.value)
+    view.filter.choice.choose(NOTES)
+    view.filter.choice.chosen.emit(NOTES)
     assert {name for name, _group in listed(view)} == {"pay@10.23.4.21#991", "c1@10.23.4.40"}
-    view.search.setText("go 5.1.2 points")
-    view.search.searched.emit(view.search.text())
+    view.filter.search.setText("go 5.1.2 points")
+    view.filter.search.searched.emit(view.filter.search.text())
     assert listed(view) == [("c1@10.23.4.40", "points-calc")]
-    view.search.searched.emit("nobody")
+    view.filter.search.searched.emit("nobody")
     assert view.grid.placeholder.text == "No client matches this filter."
 
 

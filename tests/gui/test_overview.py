@@ -24,12 +24,26 @@ from gui.views.overview.figures import (
     lagging_groups,
     worst_group,
 )
-from gui.views.overview.flow_picture import CONSUMED, PRODUCERS, READY, flow_picture
+from gui.views.overview.flow_figures import message_flow
+from gui.views.overview.flow_picture import (
+    CONSUMED,
+    CONSUMERS,
+    DEAD,
+    DELAYED,
+    HALF,
+    NORMAL,
+    PRODUCERS,
+    READY,
+    RETRY,
+    ROLLED_BACK,
+    flow_picture,
+)
 from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import BODY_HEIGHT_MIN, OverviewView
 from monitoring.alerts import Alert, Rule, Severity
+from monitoring.delay import no_delays
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
@@ -60,6 +74,10 @@ def knowing_nothing():
     return replace(
         state,
         totals=unknown,
+        queue_put_rate=np.full_like(state.queue_put_rate, NAN),
+        position_lag_messages=np.full_like(state.position_lag_messages, NAN),
+        delays=no_delays(),
+        timers={},
         topic_put_rate=np.full_like(state.topic_put_rate, NAN),
         topic_kept_messages=np.full_like(state.topic_kept_messages, -1),
         topic_put_messages=np.full_like(state.topic_put_messages, -1),
@@ -173,8 +191,8 @@ def test_unknown_figures_are_dashes_and_never_zero(make_view):
     view = make_view(FakeSource(knowing_nothing()), history=History())
     assert {value for value, _ in tile_texts(view).values()} == {UNKNOWN}
     assert {row.text() for row in (view.meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))} == {UNKNOWN}
-    values = [card.value for card in view.flow.picture.cards()]
-    assert set(values) == {UNKNOWN}
+    # How many groups have members is known as soon as anything is.
+    assert {card.value for card in view.flow.picture.cards() if card.key != CONSUMERS} == {UNKNOWN}
 
 
 def test_a_tile_warns_above_its_limit_only():
@@ -203,44 +221,82 @@ def test_a_click_on_a_tile_opens_its_page(make_view, window, qtbot):
 # ---- message flow ------------------------------------------------------------------------------------------------------
 
 
-def test_the_flow_loses_no_message_between_its_parts():
-    state = fake_state()
-    picture = flow_picture(state)
-    own = ~np.array(state.catalog.topic_is_system)
-    into_topics = sum(band.rate for band in picture.bands if band.source == PRODUCERS)
-    into_ready = sum(band.rate for band in picture.bands if band.target == READY)
-    assert into_topics == pytest.approx(float(state.topic_put_rate[own].sum()))
-    assert into_ready == pytest.approx(into_topics)
-    out_of_ready = sum(band.rate for band in picture.bands if band.source == READY)
-    assert out_of_ready == pytest.approx(float(state.group_got_rate.sum()))
-    assert sum(band.rate for band in picture.bands if band.target == CONSUMED) == pytest.approx(out_of_ready)
+def with_system_topics(state):
+    """The shop with what its broker keeps of delayed, timed and transactional messages."""
+    catalog, extra = (
+        state.catalog,
+        {"SCHEDULE_TOPIC_XXXX": 120.0, "rmq_sys_wheel_timer": 25.0, "RMQ_SYS_TRANS_HALF_TOPIC": 24.0},
+    )
+    count = len(catalog.topics)
+    nothing, none = np.zeros(3), np.zeros(3, np.int64)
+    return replace(
+        state,
+        catalog=replace(
+            catalog,
+            topics=[*catalog.topics, *extra],
+            topic_is_system=[*catalog.topic_is_system, True, True, True],
+            queue_topic=[*catalog.queue_topic, count, count + 1, count + 2],
+            queue_id=[*catalog.queue_id, 0, 0, 0],
+        ),
+        queue_put_rate=np.concatenate([state.queue_put_rate, list(extra.values())]),
+        topic_put_rate=np.concatenate([state.topic_put_rate, nothing]),
+        topic_put_messages=np.concatenate([state.topic_put_messages, none]),
+        topic_kept_messages=np.concatenate([state.topic_kept_messages, none]),
+        delays=replace(state.delays, delivered_rate=np.where(state.delays.level == 4, 118.0, 0.0)),
+    )
 
 
-def test_the_flow_shows_three_cards_a_column_and_the_rest_in_one():
-    picture = flow_picture(fake_state())
-    assert [len(column) for column in picture.columns] == [1, 3, 1, 3, 1]
-    assert [card.title for card in picture.columns[1]] == ["orders", "payments", "7 other topics"]
-    assert [card.title for card in picture.columns[3]] == ["payment-settle", "stock-worker", "6 other groups"]
+def test_the_flow_counts_each_message_once():
+    flow = message_flow(with_system_topics(fake_state()))
+    stored = 612 + 311 + 142 + 118 + 54 + 24 + 14 + 7.2
+    assert flow.retry_rate == pytest.approx(3.1)
+    assert flow.due_rate == pytest.approx(118 + 0.1 - 3.1)
+    assert flow.normal_rate == pytest.approx(stored - flow.due_rate - 21.8)
+    assert (flow.delayed_rate, flow.half_rate) == (pytest.approx(145 - 3.1), 24.0)
+    assert flow.sent_rate == pytest.approx(flow.normal_rate + flow.delayed_rate + flow.half_rate)
+    assert (flow.delayed_pending, flow.half_open, flow.half_in_check) == (3_904 + 312, 5, 1)
+    assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 212)
+
+
+def test_the_flow_shows_the_states_of_messages():
+    picture = flow_picture(with_system_topics(fake_state()))
+    assert [[card.key for card in column] for column in picture.columns] == [
+        [PRODUCERS], [NORMAL, DELAYED, HALF], [READY, ROLLED_BACK], [CONSUMERS], [CONSUMED, RETRY, DEAD],
+    ]  # fmt: skip
+    texts = {card.key: (card.value, card.fact) for card in picture.cards()}
+    assert texts[DELAYED] == ("4,216", "late p99 212 ms")
+    assert texts[HALF] == ("5", "1 in check")
+    assert texts[READY] == ("18,402", "oldest 131 s")
+    assert texts[CONSUMERS] == ("7 groups", "14 clients")
+    assert texts[DEAD] == ("33", "2 groups")
+    assert sum(band.rate for band in picture.bands if band.source == PRODUCERS) == pytest.approx(
+        message_flow(with_system_topics(fake_state())).sent_rate
+    )
 
 
 def test_an_empty_broker_has_a_flow_too():
     state = fake_state()
-    catalog = replace(
-        state.catalog, topics=[], topic_is_system=[], groups=[], group_is_system=[], position_group=[], position_queue=[]
-    )
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     empty = replace(
         state,
-        catalog=catalog,
+        catalog=replace(
+            state.catalog, topics=[], topic_is_system=[], queue_topic=[], queue_id=[], groups=[], group_is_system=[],
+            position_group=[], position_queue=[],
+        ),
+        queue_put_rate=nothing,
         topic_put_rate=nothing,
         topic_put_messages=none,
         topic_kept_messages=none,
+        position_lag_messages=nothing,
         group_lag_messages=nothing,
         group_behind_ms=nothing,
         group_got_rate=nothing,
         group_members=none,
-    )
-    assert [card.fact for column in flow_picture(empty).columns[1::2] for card in column] == ["none yet", "none yet"]
+        delays=no_delays(),
+        timers={},
+    )  # fmt: skip
+    texts = {card.key: card.value for card in flow_picture(empty).cards()}
+    assert (texts[DEAD], texts[CONSUMERS], texts[DELAYED]) == ("0", "0 groups", UNKNOWN)
 
 
 def test_bands_widen_with_the_rate_within_their_bounds():
@@ -252,13 +308,16 @@ def test_bands_widen_with_the_rate_within_their_bounds():
 
 def test_a_click_on_a_stage_opens_it(make_view, window, qtbot):
     view = make_view(FakeSource())
-    for key in ("topic:orders", "group:stock-worker", READY, PRODUCERS):
+    for key in (NORMAL, DELAYED, HALF, ROLLED_BACK, READY, PRODUCERS, RETRY):
         qtbot.mouseClick(view.flow, Qt.MouseButton.LeftButton, pos=view.flow.card_rect(key).center().toPoint())
     assert window.opened == [
-        ("topic", {"topic": "orders"}),
-        ("consumers", {"group": "stock-worker"}),
-        ("consumers", {}),
         ("topics", {}),
+        ("delay", {}),
+        ("transactions", {}),
+        ("transactions", {"show": "rolled back"}),
+        ("consumers", {}),
+        ("clients", {}),
+        ("dead_letters", {}),
     ]
 
 
@@ -271,7 +330,7 @@ def test_stages_are_reached_by_keys(qtbot):
     scene.chosen.connect(chosen.append)
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return, Qt.Key.Key_Left, Qt.Key.Key_Return):
         qtbot.keyClick(scene, key)
-    assert chosen == ["topic:orders", PRODUCERS]
+    assert chosen == [NORMAL, PRODUCERS]
 
 
 def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
@@ -279,8 +338,8 @@ def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
     qtbot.addWidget(scene)
     scene.resize(1_160, 180)
     scene.set_picture(flow_picture(fake_state()))
-    corner = scene.card_rect("topic:orders").center().toPoint() + scene.rect().topLeft()
-    corner.setY(round(scene.card_rect("topic:orders").top()) + 3)
+    corner = scene.card_rect(NORMAL).center().toPoint() + scene.rect().topLeft()
+    corner.setY(round(scene.card_rect(NORMAL).top()) + 3)
     assert scene.grab().toImage().pixelColor(corner).name().upper() == DARK.raised
     scene.set_tokens(LIGHT)
     assert scene.grab().toImage().pixelColor(corner).name().upper() == LIGHT.raised

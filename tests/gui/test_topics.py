@@ -229,32 +229,32 @@ def test_the_model_keeps_qts_rules_through_changes(make_view, qtmodeltester):
     rates = source.state.topic_put_rate[::-1].copy()
     view.state_changed(replace(source.state, topic_put_rate=rates))
     view.model.toggle_section(SYSTEM_TOPICS)
-    view.search.setText("pay")
-    view.search.returnPressed.emit()
+    view.filter.search.setText("pay")
+    view.filter.search.returnPressed.emit()
     qtmodeltester.check(view.model)
 
 
 def test_the_search_field_filters_by_topic_and_by_group(make_view):
     view = make_view(FakeSource())
-    view.search.setText("PAY")
-    view.search.returnPressed.emit()
+    view.filter.search.setText("PAY")
+    view.filter.search.returnPressed.emit()
     assert names(view) == ["payments", "pay-result"]
-    view.search.setText("stock-worker")
-    view.search.returnPressed.emit()
+    view.filter.search.setText("stock-worker")
+    view.filter.search.returnPressed.emit()
     assert "inventory-reserve" in names(view)
-    view.search.setText("no such thing")
-    view.search.returnPressed.emit()
+    view.filter.search.setText("no such thing")
+    view.filter.search.returnPressed.emit()
     assert names(view) == []
     assert view.grid.placeholder.text == "No topic matches this filter."
 
 
 def test_quick_filters_count_and_filter(make_view):
     view = make_view(FakeSource())
-    texts = {key: button.text() for key, button in view.filters._buttons.items()}
+    texts = {key: button.text() for key, button in view.filter.choice._buttons.items()}
     assert texts == {"all": "All 13", "favourites": "Favourites 0", "idle": "Idle 3", "lag": "With lag 4"}
-    view.filters._buttons["lag"].click()
+    view.filter.choice._buttons["lag"].click()
     assert names(view) == ["orders", "payments", "inventory-reserve", "shipment-notify"]
-    view.filters._buttons["idle"].click()
+    view.filter.choice._buttons["idle"].click()
     assert names(view) == ["coupon-grant"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
@@ -13,15 +12,15 @@ from PySide6.QtWidgets import QMenu, QSplitter, QWidget
 from broker_core.api import BrokerAnswer, OrbitError
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, count_text, tr
+from gui.text import UNKNOWN, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.broker_settings.detail import SettingDetail
 from gui.views.broker_settings.explanations import EXPLANATIONS
+from gui.views.list_filter import ListFilter
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
@@ -50,32 +49,20 @@ class SettingRow:
         return "Changed" if self.setting.differs else ""
 
 
-class Shown(Enum):
-    """Which settings are listed."""
-
-    ALL = "all"
-    LIVE = "live"
-    DIFFERS = "differs"
-    STAGED = "staged"
-
-    def accepts(self, one: SettingRow) -> bool:
-        """Whether a setting is listed."""
-        match self:
-            case Shown.LIVE:
-                return one.setting.is_live
-            case Shown.DIFFERS:
-                return one.setting.differs
-            case Shown.STAGED:
-                return one.staged is not None
-        return True
-
-
+ALL, IS_LIVE, DIFFERS, STAGED = "all", "live", "differs", "staged"
 SHOWN_NAMES = {
-    Shown.ALL: "All {count}",
-    Shown.LIVE: "Live {count}",
-    Shown.DIFFERS: "Not default {count}",
-    Shown.STAGED: "Staged {count}",
+    ALL: "All {count}",
+    IS_LIVE: "Live {count}",
+    DIFFERS: "Not default {count}",
+    STAGED: "Staged {count}",
 }
+
+
+def is_shown(one: SettingRow, key: str) -> bool:
+    """Whether a setting is listed under a choice of `SHOWN_NAMES`."""
+    if key == STAGED:
+        return one.staged is not None
+    return one.setting.is_live if key == IS_LIVE else one.setting.differs
 
 
 def setting_columns() -> list[Column[SettingRow]]:
@@ -113,14 +100,10 @@ class BrokerSettingsView(PageView):
         self._undo: list[dict[str, str]] = []
         self._asked_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self._words: list[str] = []
-        self._shown = Shown.ALL
         self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
         self.header.add_action(self.undo_button)
         self.header.add_action(self.review_button)
-        self.search = SearchField(theme, " ", "funnel")
-        self.filters = SegmentedControl([(shown.value, " ") for shown in Shown])
         self.model: ColumnTableModel[SettingRow] = ColumnTableModel(
             setting_columns(),
             lambda one: one.setting.key,
@@ -128,13 +111,12 @@ class BrokerSettingsView(PageView):
             sections=(LIVE, AT_START, FIXED),
             parent=self,
         )
+        self.filter = ListFilter(theme, self.model, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
         self.grid = DataGrid(self.model, theme)
         self.detail = SettingDetail()
         self.staged_panel = Panel(" ")
         self.staged_facts = KeyValueList(mono=True)
         self._build()
-        self.search.searched.connect(self._search_changed)
-        self.filters.chosen.connect(self._filter_chosen)
         self.grid.selected.connect(lambda _one: self._show_selected())
         self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
         self.grid.menu_asked.connect(self._open_menu)
@@ -146,7 +128,7 @@ class BrokerSettingsView(PageView):
     def open(self, arguments: PageArguments) -> None:
         key = arguments.get("setting")
         if isinstance(key, str) and key:
-            self._show_all()
+            self.filter.show_all()
             self.grid.select_key(key)
 
     def state_changed(self, state: ClusterState) -> None:
@@ -165,13 +147,10 @@ class BrokerSettingsView(PageView):
             self._query.ask(source.ask_broker(settings_request()), self._take, self._failed)
 
     def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
+        self.filter.focus()
 
     def retranslate(self) -> None:
-        words = tr("Search by name, value or explanation")
-        self.search.setPlaceholderText(words)
-        self.search.setAccessibleName(words)
+        self.filter.write_hint(tr("Search by name, value or explanation"))
         self.undo_button.setText(tr("Undo…"))
         self.detail.retranslate()
         self.model.all_texts_changed()
@@ -244,9 +223,7 @@ class BrokerSettingsView(PageView):
     def _build(self) -> None:
         left = Panel(flush=True)
         left.content.setSpacing(0)
-        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
-        line.setStretch(0, 1)
-        left.content.addLayout(line)
+        left.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         left.content.addWidget(self.grid, 1)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
@@ -281,10 +258,9 @@ class BrokerSettingsView(PageView):
         rows = [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
         self.model.set_rows(rows)
         self.grid.select_first()
-        for shown, name in SHOWN_NAMES.items():
-            self.filters.set_text(shown.value, tr(name, count=count_text(sum(shown.accepts(one) for one in rows))))
+        self.filter.write_counts()
         if rows:
-            self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self._show_all)
+            self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self.filter.show_all)
         else:
             self.grid.set_empty(tr("The settings are being read."))
         live = sum(setting.is_live for setting in self._settings)
@@ -315,30 +291,7 @@ class BrokerSettingsView(PageView):
         one = self.grid.selected_row
         self.detail.show_setting(one.setting if one is not None else None, one.staged if one is not None else None)
 
-    # ---- filter --------------------------------------------------------------------------------------------------------
-
-    def _search_changed(self, text: str) -> None:
-        self._words = text.casefold().split()
-        self._apply_filter()
-
-    def _filter_chosen(self, key: str) -> None:
-        self._shown = Shown(key)
-        self._apply_filter()
-
-    def _show_all(self) -> None:
-        self.search.clear()
-        self._words, self._shown = [], Shown.ALL
-        self.filters.choose(self._shown.value)
-        self._apply_filter()
-
-    def _accepts(self, one: SettingRow) -> bool:
-        explanation = EXPLANATIONS.get(one.setting.key, "")
-        shown = tr(explanation) if explanation else ""
-        text = f"{one.setting.key} {one.setting.value} {explanation} {shown}".casefold()
-        return self._shown.accepts(one) and all(word in text for word in self._words)
-
-    def _apply_filter(self) -> None:
-        self.model.set_filter(self._accepts if self._words or self._shown is not Shown.ALL else None)
+    # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def _open_menu(self, one: SettingRow, at: QPoint) -> None:
         menu = QMenu(self)
@@ -352,6 +305,12 @@ class BrokerSettingsView(PageView):
         menu.addAction(tr("Copy as key=value"), lambda: QGuiApplication.clipboard().setText(text))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
         menu.popup(at)
+
+
+def searched_text(one: SettingRow) -> str:
+    """What the search looks at."""
+    explanation = EXPLANATIONS.get(one.setting.key, "")
+    return f"{one.setting.key} {one.setting.value} {explanation} {tr(explanation) if explanation else ''}"
 
 
 def _warnings(changed: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -24,10 +23,10 @@ from gui.views.clients.columns import (
     section_of,
     topics_text,
 )
+from gui.views.list_filter import ListFilter
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from monitoring.admin.connections import ClientRow, ConnectionRates, MixRow, Note, Role, client_rows, mix_of
@@ -39,32 +38,20 @@ ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
 """Least time between two looks; more than so many connections cost the broker's loop enough to look less often."""
 
 
-class Shown(Enum):
-    """Which rows are listed."""
-
-    ALL = "all"
-    PRODUCERS = "producers"
-    CONSUMERS = "consumers"
-    NOTES = "notes"
-
-    def accepts(self, client: ClientRow) -> bool:
-        """Whether a row is listed."""
-        match self:
-            case Shown.PRODUCERS:
-                return client.role is Role.PRODUCER
-            case Shown.CONSUMERS:
-                return client.role is Role.CONSUMER
-            case Shown.NOTES:
-                return client.note is not Note.NONE
-        return True
-
-
+ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
 SHOWN_NAMES = {
-    Shown.ALL: "All {count}",
-    Shown.PRODUCERS: "Producers {count}",
-    Shown.CONSUMERS: "Consumers {count}",
-    Shown.NOTES: "With notes {count}",
+    ALL: "All {count}",
+    PRODUCERS: "Producers {count}",
+    CONSUMERS: "Consumers {count}",
+    NOTES: "With notes {count}",
 }
+
+
+def is_shown(client: ClientRow, key: str) -> bool:
+    """Whether a row is listed under a choice of `SHOWN_NAMES`."""
+    if key == NOTES:
+        return client.note is not Note.NONE
+    return client.role is (Role.PRODUCER if key == PRODUCERS else Role.CONSUMER)
 
 
 class ClientsView(PageView):
@@ -80,10 +67,6 @@ class ClientsView(PageView):
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._rates = ConnectionRates()
         self._asked_ms = -1
-        self._shown = Shown.ALL
-        self._words: list[str] = []
-        self.search = SearchField(theme, " ", "funnel")
-        self.filters = SegmentedControl([(shown.value, " ") for shown in Shown])
         self.clients: ColumnTableModel[ClientRow] = ColumnTableModel(
             client_columns(context.times),
             lambda client: client.key,
@@ -91,6 +74,7 @@ class ClientsView(PageView):
             sections=tuple(SECTIONS.values()),
             parent=self,
         )
+        self.filter = ListFilter(theme, self.clients, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
         self.grid = DataGrid(self.clients, theme)
         self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
         self.mix_grid = DataGrid(self.mix, theme)
@@ -99,12 +83,11 @@ class ClientsView(PageView):
         self.facts = KeyValueList()
         self.close_button = IconButton(theme, "x", " ", role="small", on_click=self._close_clicked)
         self._build()
-        self.search.searched.connect(self._search_changed)
-        self.filters.chosen.connect(self._filter_chosen)
+        self.filter.changed.connect(self._show_counts)
         self.grid.selected.connect(lambda _client: self._show_selected())
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
-        self.mix_grid.activated.connect(lambda one: self._find(one.client))
+        self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
         self.retranslate()
         self._show_selected()
 
@@ -113,7 +96,7 @@ class ClientsView(PageView):
     def open(self, arguments: PageArguments) -> None:
         client = arguments.get("client")
         if isinstance(client, str) and client:
-            self._find(client)
+            self.filter.search_for(client)
 
     def state_changed(self, state: ClusterState) -> None:
         step_ms = ASK_MS if len(self.clients.rows) <= MANY else ASK_MANY_MS
@@ -131,16 +114,13 @@ class ClientsView(PageView):
             self._query.ask(self.context.source.list_connections(), self._take, self._failed)
 
     def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
+        self.filter.focus()
 
     def detail_pane(self) -> QWidget:
         return self.detail
 
     def retranslate(self) -> None:
-        words = tr("Filter by client, group, topic, version or address")
-        self.search.setPlaceholderText(words)
-        self.search.setAccessibleName(words)
+        self.filter.write_hint(tr("Filter by client, group, topic, version or address"))
         self.close_button.setText(tr("Close…"))
         self.close_button.setAccessibleName(tr("Close the connection"))
         self.mix_panel.set_title(tr("Languages and versions"), tr("connections that said what they are"))
@@ -191,9 +171,7 @@ class ClientsView(PageView):
     def _build(self) -> None:
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
-        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
-        line.setStretch(0, 1)
-        panel.content.addLayout(line)
+        panel.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         panel.content.addWidget(self.grid, 1)
         self.content.addWidget(panel, 1)
         self.mix_panel.content.addWidget(self.mix_grid)
@@ -223,10 +201,9 @@ class ClientsView(PageView):
 
     def _show_counts(self) -> None:
         rows = self.clients.rows
-        for shown, name in SHOWN_NAMES.items():
-            self.filters.set_text(shown.value, tr(name, count=count_text(sum(shown.accepts(one) for one in rows))))
+        self.filter.write_counts()
         if rows:
-            self.grid.set_empty(tr("No client matches this filter."), tr("Show all"), self._show_all)
+            self.grid.set_empty(tr("No client matches this filter."), tr("Show all"), self.filter.show_all)
         else:
             text = tr("Nobody is connected.")
             self.grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))
@@ -269,36 +246,6 @@ class ClientsView(PageView):
             + ([(tr("Note"), note_text(client))] if client.note is not Note.NONE else [])
         )
 
-    # ---- filter --------------------------------------------------------------------------------------------------------
-
-    def _find(self, text: str) -> None:
-        self.search.setText(text)
-        self._search_changed(text)
-
-    def _search_changed(self, text: str) -> None:
-        self._words = text.casefold().split()
-        self._apply_filter()
-
-    def _filter_chosen(self, key: str) -> None:
-        self._shown = Shown(key)
-        self._apply_filter()
-
-    def _show_all(self) -> None:
-        self.search.clear()
-        self._words, self._shown = [], Shown.ALL
-        self.filters.choose(self._shown.value)
-        self._apply_filter()
-
-    def _apply_filter(self) -> None:
-        words, shown = self._words, self._shown
-
-        def accepts(client: ClientRow) -> bool:
-            text = f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}".casefold()
-            return shown.accepts(client) and all(word in text for word in words)
-
-        self.clients.set_filter(accepts if words or shown is not Shown.ALL else None)
-        self._show_counts()
-
     # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def _open_group(self, client: ClientRow) -> None:
@@ -313,7 +260,7 @@ class ClientsView(PageView):
         for topic, _filter in client.topics[:8]:
             menu.addAction(tr("Open topic {topic}", topic=topic), partial(self.context.navigate, "topics", topic=topic))
         if client.client:
-            menu.addAction(tr("Only {client}", client=client.client), lambda: self._find(client.client))
+            menu.addAction(tr("Only {client}", client=client.client), lambda: self.filter.search_for(client.client))
         menu.addSeparator()
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(client.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(client.address))
@@ -321,6 +268,11 @@ class ClientsView(PageView):
         menu.addSeparator()
         menu.addAction(tr("Close the connection"), self.ask_close)
         menu.popup(at)
+
+
+def searched_text(client: ClientRow) -> str:
+    """What the filter looks at."""
+    return f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}"
 
 
 def _both(rate: str, total: str) -> str:

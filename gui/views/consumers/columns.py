@@ -67,7 +67,7 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=64,
+            width=76,
         ),
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=64
@@ -91,7 +91,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=128,
+            width=122,
         ),
         Column(
             "members",

@@ -47,7 +47,7 @@ class LagHeatPanel(Panel):
             self._places = most
         names = [f"position:{group}/{topic}/{queue_id}.lag_messages" for topic, queue_id in self._places]
         self.lags.show(names, *span_ms)
-        if not names:
+        if not names or not self.lags.matrix.values.size:
             self._show()
         left_out = len(positions) - len(most)
         words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))
@@ -62,7 +62,8 @@ class LagHeatPanel(Panel):
         labels = rows_of(self._places) if matrix.values.shape[0] == len(self._places) else ()
         self.heat.set_matrix(labels, matrix, [f"{topic}, {queue_id}" for topic, queue_id in self._places][: len(labels)])
         self.scale.set_top(short_count_text(matrix.top))
-        self.heat.set_note(self.lags.fault or tr("not recorded"))
+        nothing = tr("Reading the history…") if self.lags.waiting else tr("not recorded")
+        self.heat.set_note(self.lags.fault or nothing)
 
     def _chosen(self, row: int) -> None:
         if row < len(self._places):

@@ -63,7 +63,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 524
+GROUP_LIST_WIDTH = 560
 MEMBERS_WIDTH_OF_ALL = 720
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
 FINDINGS_SHOWN = 4
@@ -228,7 +228,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 680])
+        split.setSizes([GROUP_LIST_WIDTH, 640])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:

@@ -268,6 +268,7 @@ class WaitingPanel(Panel):
 
     def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
         menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Deliver now…"), lambda: self.ask(DELIVER))
         menu.addAction(tr("Move…"), lambda: self.ask(MOVE))
         menu.addAction(tr("Cancel…"), lambda: self.ask(CANCEL))

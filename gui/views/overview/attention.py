@@ -54,9 +54,10 @@ def alert_place(alert: Alert) -> tuple[str, dict[str, object]] | None:
     places: dict[Rule, tuple[str, dict[str, object]]] = {
         Rule.LAG: ("consumers", {"group": alert.subject}),
         Rule.NOBODY_CONSUMES: ("consumers", {"group": alert.subject}),
-        Rule.DEAD_LETTERS: ("topic", {"topic": f"%DLQ%{alert.subject}"}),
+        Rule.DEAD_LETTERS: ("dead_letters", {"group": alert.subject}),
         Rule.TRANSACTIONS_GIVEN_UP: ("transactions", {}),
         Rule.LATE_DELIVERY: ("delay", {}),
+        Rule.DISK: ("store", {}),
     }
     place = places.get(alert.rule)
     known = {entry.page_id for entry in PAGES}

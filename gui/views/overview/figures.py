@@ -23,22 +23,6 @@ class WorstGroup:
     """Of all known lag, 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowFigures:
-    """What the message flow shows. Rates in messages/s; a count of -1 or NaN is unknown."""
-
-    put_rate: float
-    producers: float
-    topics_written: int
-    topics: int
-    ready_messages: float
-    oldest_ms: float
-    groups_online: int
-    groups: int
-    consumers: float
-    got_rate: float
-
-
 def total(state: ClusterState | None, name: str) -> float:
     """One of the totals, NaN if there is no state or it is not in there."""
     return NAN if state is None else state.totals.get(name, NAN)
@@ -87,25 +71,6 @@ def lagging_groups(state: ClusterState, count: int) -> list[int]:
     """Rows of at most ``count`` groups, largest lag first, unknown last."""
     lag = np.nan_to_num(state.group_lag_messages, nan=-1.0)
     return sorted(own_groups(state), key=lambda row: (-lag[row], state.catalog.groups[row]))[:count]
-
-
-def flow(state: ClusterState) -> FlowFigures:
-    """Figures of the message flow."""
-    topics, groups = own_topics(state), own_groups(state)
-    behind = state.group_behind_ms[groups]
-    known_behind = behind[~np.isnan(behind)]
-    return FlowFigures(
-        put_rate=total(state, "put_rate"),
-        producers=total(state, "producers"),
-        topics_written=int(np.count_nonzero(np.nan_to_num(state.topic_put_rate[topics]) > 0)),
-        topics=len(topics),
-        ready_messages=total(state, "lag_messages"),
-        oldest_ms=float(known_behind.max()) if known_behind.size else NAN,
-        groups_online=int(np.count_nonzero(state.group_members[groups] > 0)),
-        groups=len(groups),
-        consumers=total(state, "consumers"),
-        got_rate=total(state, "got_rate"),
-    )
 
 
 def drain_seconds(lag_messages: float, change_per_second: float) -> float:

@@ -15,7 +15,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
-from gui.theme.tokens import Size, Tokens, mix
+from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.card_area import CardArea
 
 CARD_WIDTH = 158.0
@@ -31,9 +31,14 @@ PADDING = 10.0
 class FlowRole(Enum):
     """What a card or band stands for, and so its colour."""
 
-    PUT = "put"
+    NORMAL = "normal"
+    DELAYED = "delayed"
+    HALF = "half"
     WAITING = "waiting"
-    GOT = "got"
+    DONE = "done"
+    RETRY = "retry"
+    DEAD = "dead"
+    IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +188,16 @@ class FlowScene(CardArea):
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
     def _colour(self, role: FlowRole) -> str:
+        tokens = self._tokens
         roles = {
-            FlowRole.PUT: self._tokens.series[0],
-            FlowRole.WAITING: self._tokens.warning,
-            FlowRole.GOT: self._tokens.series[2],
+            FlowRole.NORMAL: tokens.series[0],
+            FlowRole.DELAYED: tokens.state(State.DELAYED),
+            FlowRole.HALF: tokens.state(State.PENDING),
+            FlowRole.WAITING: tokens.state(State.WARNING),
+            FlowRole.DONE: tokens.state(State.COMMITTED),
+            FlowRole.RETRY: tokens.state(State.RETRY),
+            FlowRole.DEAD: tokens.state(State.CRITICAL),
+            FlowRole.IDLE: tokens.state(State.IDLE),
         }
         return roles[role]
 

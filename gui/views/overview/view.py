@@ -16,7 +16,7 @@ from gui.theme.tokens import Size, State, Tokens
 from gui.views.overview.attention import AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
-from gui.views.overview.flow_picture import GROUP_PREFIX, OTHER_TOPICS, PRODUCERS, TOPIC_PREFIX, flow_picture
+from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
 from gui.views.overview.tables import (
     SPARKLINE_MS,
@@ -143,7 +143,7 @@ class OverviewView(PageView):
         for meter in self.meters.values():
             self._broker_panel.content.addWidget(meter)
         self._broker_panel.content.addStretch(1)
-        body = QWidget()
+        body = _Body()
         body.setMinimumHeight(BODY_HEIGHT_MIN)
         lines = QVBoxLayout(body)
         lines.setContentsMargins(0, 0, 0, 0)
@@ -250,12 +250,18 @@ class OverviewView(PageView):
         self.context.navigate("messages", send=True)
 
     def _open_stage(self, key: str) -> None:
-        if key.startswith(TOPIC_PREFIX):
-            self.context.navigate("topic", topic=key.removeprefix(TOPIC_PREFIX))
-        elif key.startswith(GROUP_PREFIX):
-            self.context.navigate("consumers", group=key.removeprefix(GROUP_PREFIX))
-        else:
-            self.context.navigate("topics" if key in (PRODUCERS, OTHER_TOPICS) else "consumers")
+        page_id, arguments = STAGE_PAGES[key]
+        self.context.navigate(page_id, **arguments)
+
+
+class _Body(QWidget):
+    """What scrolls. Empty tables hold wrapped words, whose height depends on the width: charts would be stretched for them."""
+
+    def hasHeightForWidth(self) -> bool:
+        return False
+
+    def heightForWidth(self, width: int) -> int:  # noqa: ARG002  Qt's signature
+        return BODY_HEIGHT_MIN
 
 
 def _beside(*parts: tuple[QWidget, int]) -> QHBoxLayout:

@@ -30,6 +30,7 @@ class LogStrip(QWidget):
         self._times = times
         self._files: Sequence[LogFileShape] = ()
         self._min = self._end = -1
+        self._nothing = ""
         self.setFixedHeight(TOP + BAR + 38)
         theme.changed.connect(self.update)
         times.changed.connect(self.update)
@@ -41,6 +42,11 @@ class LogStrip(QWidget):
         """Show these files, oldest first, and the first and last offset kept."""
         self._files, self._min, self._end = files, log_min, log_end
         self.setAccessibleDescription(tr("{count} files from {first} to {last}", count=len(files), first=log_min, last=log_end))
+        self.update()
+
+    def set_empty(self, text: str) -> None:
+        """What is said while there is no file."""
+        self._nothing = text
         self.update()
 
     def shown(self) -> tuple[int, Sequence[LogFileShape]]:
@@ -92,6 +98,9 @@ class LogStrip(QWidget):
                 self._paint_file(painter, box, file, mix(tokens.series[0], tokens.inset, share), tokens)
         if boxes:
             self._paint_marks(painter, boxes, tokens)
+        else:
+            painter.setPen(QColor(tokens.text_2))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._nothing)
         painter.end()
 
     def _paint_older(self, painter: QPainter, box: QRectF, tokens: Tokens) -> None:

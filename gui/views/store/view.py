@@ -137,6 +137,7 @@ class StoreView(PageView):
         self.disk.set_title(tr("Disk and cleaning"), "")
         self.queue_panel.set_title(tr("Consume queues"))
         self.queue_grid.set_empty(tr("No message was stored yet."))
+        self.strip.set_empty(tr("No message was stored yet."))
         self.index_grid.set_empty(tr("There is no index file yet."))
         self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
         self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))

@@ -180,7 +180,8 @@ class QueuesPanel(QWidget):
         matrix = self.rates.matrix
         if matrix.values.shape[0] in (0, len(ids)):
             self.heat.set_matrix(labels if matrix.values.size else [], matrix, names)
-        self.heat.set_note(self.rates.fault or tr("not recorded"))
+        nothing = tr("Reading the history…") if self.rates.waiting else tr("not recorded")
+        self.heat.set_note(self.rates.fault or nothing)
         self.scale.set_top(rate_text(matrix.top))
 
     def _draw(self) -> None:
@@ -189,6 +190,8 @@ class QueuesPanel(QWidget):
         from_ms, to_ms = self._context.time_range.window_ms(self._now_ms)
         ids = sorted(row.queue_id for row in self.model.rows)
         self.rates.show([f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids], from_ms, to_ms)
+        if not self.rates.matrix.values.size:
+            self._show_heat()
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)
         self.chart.set_marks(chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms))

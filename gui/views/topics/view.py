@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from enum import Enum
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
@@ -17,6 +16,7 @@ from gui.operations.topic_facts import TopicFacts
 from gui.text import bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import delete_dialog, delete_fault
@@ -25,7 +25,6 @@ from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
@@ -34,26 +33,12 @@ SPARKLINE_POINTS = 60
 SPARKLINE_MS = 15 * 60_000
 
 
-class QuickFilter(Enum):
-    """Which topics are listed."""
-
-    ALL = "all"
-    FAVOURITES = "favourites"
-    IDLE = "idle"
-    LAG = "lag"
-
-    def accepts(self, topic: TopicRow) -> bool:
-        """Whether a topic is listed under this filter."""
-        if self is QuickFilter.IDLE:
-            return topic.age_ms < 0 or topic.age_ms >= IDLE_AFTER_MS
-        return self is not QuickFilter.LAG or topic.lag_messages > 0
-
-
+ALL, FAVOURITE, IDLE, LAG = "all", "favourites", "idle", "lag"
 FILTER_NAMES = {
-    QuickFilter.ALL: "All {count}",
-    QuickFilter.FAVOURITES: "Favourites {count}",
-    QuickFilter.IDLE: "Idle {count}",
-    QuickFilter.LAG: "With lag {count}",
+    ALL: "All {count}",
+    FAVOURITE: "Favourites {count}",
+    IDLE: "Idle {count}",
+    LAG: "With lag {count}",
 }
 
 
@@ -68,12 +53,8 @@ class TopicsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self._quick = QuickFilter.ALL
-        self._words: list[str] = []
         self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
         self.header.add_action(self.new_button)
-        self.search = SearchField(theme, " ", "funnel")
-        self.filters = SegmentedControl([(quick.value, " ") for quick in QuickFilter])
         self.facts = TopicFacts(context.source, self)
         self.favourites = Favourites(context.settings, FAVOURITES_KEY, self)
         self._groups: tuple[ClusterState | None, dict[str, list[tuple[str, float]]]] = (None, {})
@@ -91,6 +72,13 @@ class TopicsView(PageView):
             sections=(FAVOURITES, YOUR_TOPICS, SYSTEM_TOPICS),
             parent=self,
         )
+        self.filter = ListFilter(
+            theme,
+            self.model,
+            FILTER_NAMES,
+            accepts=self._is_listed,
+            text_of=lambda topic: f"{topic.name} {topic.slowest_group}",
+        )
         self.grid = DataGrid(self.model, theme)
         self.foot = label(role="caption")
         self._keys = label(role="caption")
@@ -107,7 +95,7 @@ class TopicsView(PageView):
     def open(self, arguments: PageArguments) -> None:
         topic = arguments.get("topic")
         if isinstance(topic, str) and topic:
-            self._show_all()
+            self.filter.show_all()
             self.grid.select_key(topic)
             self._show_selected()
         if arguments.get("create"):
@@ -118,7 +106,7 @@ class TopicsView(PageView):
         rows = topic_rows(state)
         self.model.set_rows(rows)
         self.header.set_facts(self._facts(rows, state))
-        self._show_counts(rows)
+        self.filter.write_counts()
         self._show_empty()
         self.grid.select_first()
         self._show_selected()
@@ -134,19 +122,17 @@ class TopicsView(PageView):
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
 
     def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
+        self.filter.focus()
 
     def detail_pane(self) -> QWidget:
         return self.detail
 
     def retranslate(self) -> None:
         self.new_button.setText(tr("New topic"))
-        self.search.setPlaceholderText(tr("Filter by topic or group"))
-        self.search.setAccessibleName(tr("Filter by topic or group"))
+        self.filter.write_hint(tr("Filter by topic or group"))
         self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
         self.detail.retranslate()
-        self._show_counts(self.model.rows)
+        self.filter.write_counts()
         self._show_empty()
         if self._state is not None:
             self.state_changed(self._state)
@@ -212,9 +198,7 @@ class TopicsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        filter_line = row(self.search, self.filters, spacing=8)
-        filter_line.setStretch(0, 1)
-        self.content.addLayout(filter_line)
+        self.content.addWidget(self.filter)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -226,8 +210,7 @@ class TopicsView(PageView):
         self.content.addWidget(self.detail)
 
     def _connect(self) -> None:
-        self.search.searched.connect(self._search_changed)
-        self.filters.chosen.connect(self._filter_chosen)
+        self.filter.changed.connect(self._filtered)
         self.grid.selected.connect(lambda _topic: self._show_selected())
         self.grid.activated.connect(self.show_detail)
         self.grid.view.clicked.connect(self._clicked)
@@ -251,8 +234,8 @@ class TopicsView(PageView):
     def _favourites_changed(self) -> None:
         self.model.set_rows(self.model.rows)
         self.model.all_texts_changed()
-        self._apply_filter()
-        self._show_counts(self.model.rows)
+        self.filter.apply()
+        self.filter.write_counts()
 
     def _groups_of(self, topic: TopicRow) -> Sequence[tuple[str, float]]:
         state = self._state
@@ -275,36 +258,20 @@ class TopicsView(PageView):
         self.ask_new_topic()
 
     def _topic_created(self, name: str) -> None:
-        self._show_all()
+        self.filter.show_all()
         self.grid.select_key(name)
         self.context.notify(tr("Topic {topic} created", topic=name), state=State.HEALTHY)
 
     # ---- filter --------------------------------------------------------------------------------------------------------
 
-    def _search_changed(self, text: str) -> None:
-        self._words = text.casefold().split()
-        self._apply_filter()
+    def _is_listed(self, topic: TopicRow, key: str) -> bool:
+        if key == FAVOURITE:
+            return topic.name in self.favourites
+        if key == IDLE:
+            return topic.age_ms < 0 or topic.age_ms >= IDLE_AFTER_MS
+        return topic.lag_messages > 0
 
-    def _filter_chosen(self, key: str) -> None:
-        self._quick = QuickFilter(key)
-        self._apply_filter()
-
-    def _show_all(self) -> None:
-        self.search.clear()
-        self._words = []
-        self._quick = QuickFilter.ALL
-        self.filters.choose(self._quick.value)
-        self._apply_filter()
-
-    def _apply_filter(self) -> None:
-        words, quick = self._words, self._quick
-
-        def accepts(topic: TopicRow) -> bool:
-            text = f"{topic.name} {topic.slowest_group}".casefold()
-            wanted = topic.name in self.favourites if quick is QuickFilter.FAVOURITES else quick.accepts(topic)
-            return wanted and all(word in text for word in words)
-
-        self.model.set_filter(accepts if words or quick is not QuickFilter.ALL else None)
+    def _filtered(self) -> None:
         self._show_empty()
         self._show_foot()
 
@@ -318,19 +285,9 @@ class TopicsView(PageView):
             facts.append(tr("{size} on disk", size=bytes_text(disk)))
         return ", ".join(facts)
 
-    def _show_counts(self, rows: list[TopicRow]) -> None:
-        counts = {
-            QuickFilter.ALL: len(rows),
-            QuickFilter.FAVOURITES: [topic.name in self.favourites for topic in rows].count(True),
-            QuickFilter.IDLE: [QuickFilter.IDLE.accepts(topic) for topic in rows].count(True),
-            QuickFilter.LAG: [topic.lag_messages > 0 for topic in rows].count(True),
-        }
-        for quick, count in counts.items():
-            self.filters.set_text(quick.value, tr(FILTER_NAMES[quick], count=count_text(count)))
-
     def _show_empty(self) -> None:
-        if self.model.rows and (self._words or self._quick is not QuickFilter.ALL):
-            self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self._show_all)
+        if self.model.rows and self.filter.is_active:
+            self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
         else:
             self.grid.set_empty(tr("No topics yet. Create one or play the demo."), tr("New topic"), self._new_clicked)
 
