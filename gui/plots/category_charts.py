@@ -25,11 +25,18 @@ SHADES = 64
 
 
 class _NamedPlot(QWidget):
-    """A plot that neither moves nor zooms, with a tip under the mouse."""
+    """A plot that neither moves nor zooms, with a tip under the mouse.
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    Args:
+        theme: Colours.
+        text_at: What the tip says at a place (x, y) of the plot; empty for nothing.
+        parent: Qt's owner.
+    """
+
+    def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._text_at = text_at
         self._plot = pg.PlotWidget()
         self._plot.setMenuEnabled(False)
         self._plot.hideButtons()
@@ -48,10 +55,6 @@ class _NamedPlot(QWidget):
         self._plot.viewport().installEventFilter(self)
         theme.changed.connect(self._restyle)
 
-    def text_at(self, x: float, y: float) -> str:
-        """What the tip says at a place of the plot; empty for nothing."""
-        raise NotImplementedError
-
     def _restyle(self, tokens: Tokens) -> None:
         self._plot.setBackground(None)
         for side in ("left", "bottom"):
@@ -68,7 +71,7 @@ class _NamedPlot(QWidget):
         box = self._plot.getViewBox()
         if box.sceneBoundingRect().contains(at):
             place = box.mapSceneToView(at)
-            text = self.text_at(float(place.x()), float(place.y()))
+            text = self._text_at(float(place.x()), float(place.y()))
             if text:
                 QToolTip.showText(self._plot.mapToGlobal(self._plot.mapFromScene(at)), text, self._plot)
 
@@ -93,7 +96,7 @@ class CategoryBars(_NamedPlot):
             value_text: Format of a value.
             parent: Qt's owner.
         """
-        super().__init__(theme, parent)
+        super().__init__(theme, self.text_at, parent)
         self._names, self._values, self._value_text = list(names), list(values), value_text
         known = [0.0 if math.isnan(value) else value for value in values]
         places = np.arange(len(names))
@@ -115,6 +118,7 @@ class CategoryBars(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:  # noqa: ARG002  only the row counts
+        """What the tip says at a place."""
         place = round(y)
         return f"{self._names[place]}: {self._value_text(self._values[place])}" if 0 <= place < len(self._names) else ""
 
@@ -148,7 +152,7 @@ class CategoryGrid(_NamedPlot):
             value_text: Format of a value.
             parent: Qt's owner.
         """
-        super().__init__(theme, parent)
+        super().__init__(theme, self.text_at, parent)
         self._rows, self._columns, self._values, self._value_text = list(rows), list(columns), values, value_text
         known = values[np.isfinite(values)]
         self._image = pg.ImageItem(np.where(np.isfinite(values), values, 0.0), axisOrder="row-major")
@@ -165,6 +169,7 @@ class CategoryGrid(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:
+        """What the tip says at a place."""
         row, column = math.floor(y), math.floor(x)
         if not (0 <= row < len(self._rows) and 0 <= column < len(self._columns)):
             return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
@@ -12,26 +12,27 @@ from PySide6.QtWidgets import QWidget
 class CardArea(QWidget):
     """Base of widgets that draw cards themselves. Arrow keys move, Enter and a click choose.
 
+    Args:
+        rects: Tells where the cards are, by key, in the order in which the arrow keys visit them.
+        parent: Qt's owner.
+
     Signals:
         chosen: A card was chosen; carries its key.
     """
 
     chosen = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, rects: Callable[[], Mapping[str, QRectF]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._rects_of_cards = rects
         self._hovered = ""
         self._current = ""
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
-    def card_rects(self) -> Mapping[str, QRectF]:
-        """Where the cards are, by key, in the order in which the arrow keys visit them."""
-        raise NotImplementedError
-
     def card_rect(self, key: str) -> QRectF:
         """Where a card is; null if there is none of that key."""
-        return self.card_rects().get(key, QRectF())
+        return self._rects_of_cards().get(key, QRectF())
 
     def is_marked(self, key: str) -> bool:
         """Whether the mouse or the keyboard is at a card."""
@@ -50,7 +51,7 @@ class CardArea(QWidget):
             self.chosen.emit(key)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        keys = list(self.card_rects())
+        keys = list(self._rects_of_cards())
         step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
         if step and keys:
             place = keys.index(self._current) + step if self._current in keys else 0
@@ -68,4 +69,4 @@ class CardArea(QWidget):
             self.update()
 
     def _card_at(self, position: QPointF) -> str:
-        return next((key for key, rect in self.card_rects().items() if rect.contains(position)), "")
+        return next((key for key, rect in self._rects_of_cards().items() if rect.contains(position)), "")

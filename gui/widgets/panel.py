@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from gui.text import UNKNOWN
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.theme.tokens import State
+from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.paint import paint_sparkline
 
@@ -67,6 +67,17 @@ class Panel(QFrame):
         """Put a button, chip or legend at the right end of the title line."""
         self._head.setVisible(True)
         self._line.addWidget(widget)
+
+
+def in_panel(widget: QWidget) -> QWidget:
+    """A page of tabs that is one panel with a table in it."""
+    page = QWidget()
+    panel = Panel(flush=True)
+    panel.content.addWidget(widget)
+    lines = QVBoxLayout(page)
+    lines.setContentsMargins(0, Size.GAP, 0, 0)
+    lines.addWidget(panel)
+    return page
 
 
 class Tile(QFrame):

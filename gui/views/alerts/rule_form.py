@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -224,6 +225,9 @@ class RuleForm(QWidget):
 
 def _number(text: str) -> float:
     try:
-        return float(text.replace(",", "").replace(" ", ""))
+        number = float(text.replace(",", "").replace(" ", ""))
     except ValueError as error:
         raise UsageError(tr("“{text}” is no number", text=text)) from error
+    if not math.isfinite(number):
+        raise UsageError(tr("“{text}” is no number", text=text))
+    return number

@@ -222,10 +222,11 @@ class AlertsView(PageView):
 
     def _save(self, rule: object) -> None:
         assert isinstance(rule, AlertRule)
-        self._draft = None
+        draft, self._draft = self._draft, None
         try:
             self.center.put(rule)
         except UsageError as error:
+            self._draft = draft
             self.context.notify(error.message, state=State.CRITICAL)
         self.grid.select_key(rule.rule_id)
 

@@ -14,7 +14,7 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.broker_settings.detail import SettingDetail
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
@@ -194,6 +194,7 @@ class BrokerSettingsView(PageView):
             verb=tr("Change {count} settings", count=len(changed)),
             start=lambda: self.context.source.ask_broker(change_request(changed)),
             enter_starts=True,
+            refusal=read_only_reason(self.context.source),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         old = {key: before[key] for key in changed if key in before}

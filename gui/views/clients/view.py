@@ -13,7 +13,7 @@ from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.clients.columns import (
     SECTIONS,
     client_columns,
@@ -150,7 +150,7 @@ class ClientsView(PageView):
             effects=effects,
             verb=tr("Close 1 connection"),
             start=lambda: self.context.source.close_connection(CloseConnection(client.side, client.address)),
-            enter_starts=False,
+            refusal=read_only_reason(self.context.source),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

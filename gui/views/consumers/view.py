@@ -55,7 +55,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Notice
-from gui.widgets.panel import Panel
+from gui.widgets.panel import Panel, in_panel
 from monitoring.admin.clients import Finding, findings
 from monitoring.admin.groups import GroupSettings
 from monitoring.lag import Forecast
@@ -212,7 +212,7 @@ class ConsumersView(PageView):
         self.disagreement.set("")
         pages = (
             self._lag_page(),
-            _in_panel(self.member_grid),
+            in_panel(self.member_grid),
             self._subscription_page(),
             self._ownership,
             self._offsets,
@@ -506,13 +506,3 @@ class ConsumersView(PageView):
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(row.address))
         menu.addAction(tr("Copy row as JSON"), lambda: self.member_grid.copy(CopyFormat.JSON))
         menu.popup(at)
-
-
-def _in_panel(widget: QWidget) -> QWidget:
-    page = QWidget()
-    lines = QVBoxLayout(page)
-    lines.setContentsMargins(0, Size.GAP, 0, 0)
-    panel = Panel(flush=True)
-    panel.content.addWidget(widget)
-    lines.addWidget(panel)
-    return page

@@ -16,7 +16,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
@@ -150,6 +150,7 @@ class EventsView(PageView):
             verb=tr("Add"),
             start=lambda: self.context.source.note_event(NoteEvent("note", "", field.text().strip())),
             enter_starts=True,
+            refusal=read_only_reason(self.context.source),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.extra.addWidget(field)

@@ -6,7 +6,6 @@ It draws what it is given: no cluster, no texts of its own, no timer. It repaint
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -97,7 +96,7 @@ class FlowScene(CardArea):
     """Draws a `FlowPicture`."""
 
     def __init__(self, tokens: Tokens, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(lambda: self._rects, parent)
         self._tokens = tokens
         self._picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}
@@ -121,9 +120,6 @@ class FlowScene(CardArea):
     def picture(self) -> FlowPicture:
         """What is shown."""
         return self._picture
-
-    def card_rects(self) -> Mapping[str, QRectF]:
-        return self._rects
 
     def minimumSizeHint(self) -> QSize:
         return QSize(640, round(3 * CARD_HEIGHT + 2 * CARD_GAP + 8))

@@ -154,6 +154,9 @@ class ConnectionDoctor(QObject):
             return
         run = self._run
         address = self.hops[number].address
+        if not address:
+            self._tried(number, -1.0, tr("no address is known: it does not run, or serves no clients"))
+            return
 
         def current(work: Callable[[], None]) -> None:
             if run == self._run:

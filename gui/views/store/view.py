@@ -22,7 +22,7 @@ from gui.plots.log_bars import LogBars
 from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext, PageView
 from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
@@ -172,6 +172,7 @@ class StoreView(PageView):
             verb=tr("Delete {count} files", count=picture.overdue_files) if picture is not None else tr("Delete"),
             start=lambda: self.context.source.ask_broker(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
             is_destructive=True,
+            refusal=read_only_reason(self.context.source),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._cleaned())

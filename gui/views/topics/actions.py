@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from gui.models.topics import TopicRow, topic_group_rows
@@ -9,11 +10,27 @@ from gui.operations.requests import RequestChain
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.page import PageContext
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
 GROUPS_NAMED = 6
+
+
+def send_dialog(context: PageContext, state: ClusterState | None, topic: str, parent: QWidget) -> ComposeDialog:
+    """Open the dialog that sends a message to a topic; what was sent can be looked at from there."""
+
+    def show(sent_to: str, receipt: object) -> None:
+        offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
+        context.navigate("messages", topic=sent_to, queue=queue, offset=offset)
+
+    dialog = ComposeDialog(context.source, context.theme, state, topic=topic, parent=parent)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.shown_wanted.connect(show)
+    dialog.open()
+    return dialog
 
 
 def delete_fault(topic: TopicRow, state: ClusterState) -> str:

@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QTabWidget, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import GroupRow, group_health, group_rows
@@ -24,7 +24,7 @@ from gui.views.consumers.lag_panel import forecast_of
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.views.topics.actions import delete_dialog, delete_fault
+from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
 from gui.views.topics.columns import FAVOURITES_KEY, type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
@@ -33,7 +33,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
-from gui.widgets.panel import Panel
+from gui.widgets.panel import in_panel
 from monitoring.admin.topics import TopicSettings, ask_route, read_route
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -143,11 +143,7 @@ class TopicView(PageView):
 
     def ask_send(self) -> ComposeDialog:
         """Open the dialog that sends a message to the topic."""
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=self._topic, parent=self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.shown_wanted.connect(self._show_sent)
-        dialog.open()
-        return dialog
+        return send_dialog(self.context, self._state, self._topic, self)
 
     def ask_delete(self) -> ActionDialog | None:
         """Open the dialog that deletes the topic."""
@@ -173,14 +169,10 @@ class TopicView(PageView):
     def _send_clicked(self) -> None:
         self.ask_send()
 
-    def _show_sent(self, topic: str, receipt: object) -> None:
-        offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
-        self.context.navigate("messages", topic=topic, queue=queue, offset=offset)
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for page in (self.queues, _in_panel(self.consumer_grid), _in_panel(self.route_grid), self._settings):
+        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
             self.tabs.addTab(page, "")
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setDocumentMode(True)
@@ -344,13 +336,3 @@ class TopicView(PageView):
         )
         menu.addAction(tr("Copy row"), lambda: self.consumer_grid.copy(CopyFormat.TSV))
         menu.popup(at)
-
-
-def _in_panel(widget: QWidget) -> QWidget:
-    page = QWidget()
-    lines = QVBoxLayout(page)
-    lines.setContentsMargins(0, Size.GAP, 0, 0)
-    panel = Panel(flush=True)
-    panel.content.addWidget(widget)
-    lines.addWidget(panel)
-    return page

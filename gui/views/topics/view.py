@@ -19,7 +19,7 @@ from gui.views.action_dialog import ActionDialog
 from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.actions import delete_dialog, delete_fault
+from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
 from gui.views.topics.columns import FAVOURITES, FAVOURITES_KEY, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
@@ -164,10 +164,7 @@ class TopicsView(PageView):
         chosen = topic or self.grid.selected_row
         if chosen is None:
             return None
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, topic=chosen.name, parent=self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return send_dialog(self.context, self._state, chosen.name, self)
 
     def ask_delete(self, topic: TopicRow | None = None) -> ActionDialog | None:
         """Open the dialog that deletes a topic, or the selected one."""

@@ -48,7 +48,7 @@ class Board(CardArea):
     """See the module."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(self.card_rects, parent)
         self._theme = theme
         self._picture = BoardPicture()
         self._marked = ""
@@ -84,6 +84,7 @@ class Board(CardArea):
         return rects
 
     def card_rects(self) -> Mapping[str, QRectF]:
+        """Where the cards are, by key, column by column."""
         made = {}
         for box, column in zip(self._column_rects(), self._picture.columns, strict=True):
             height = (box.height() - GAP * (len(column) - 1)) / len(column)

@@ -78,6 +78,7 @@ class TransactionsView(PageView):
         self._words: list[str] = []
         self._sought = ""
         self._strip_before = -1
+        self._strip_fault = ""
         self._wanted = -1
         self._start = 0
         self._total = 0
@@ -289,6 +290,7 @@ class TransactionsView(PageView):
         self._show_rows()
 
     def _show_strip(self, history: TransactionHistory) -> None:
+        self._strip_fault = ""
         totals = self._state.totals if self._state is not None else {}
         half_lag, op_lag = (totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
         picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._strip_before)
@@ -300,7 +302,11 @@ class TransactionsView(PageView):
     def _read_strip(self) -> None:
         source = self.context.source
         pending = source.transaction_history(self._strip_before, STRIP_LIVES, STRIP_HALVES)
-        self._strip_query.ask(pending, self._show_strip, lambda _error: None)
+        self._strip_query.ask(pending, self._show_strip, self._strip_failed)
+
+    def _strip_failed(self, error: OrbitError) -> None:
+        self._strip_fault = error.message
+        self._show_lag()
 
     def _strip_earlier(self) -> None:
         halves = self.strip.picture.halves
@@ -499,6 +505,10 @@ class TransactionsView(PageView):
         self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
 
     def _show_lag(self) -> None:
+        if self._strip_fault:
+            fault = tr("The records were not read: {reason}", reason=self._strip_fault)
+            self.strip_panel.set_title(tr("Half queue and op queue"), fault)
+            return
         words = tr("a line shows which op record closes which half record")
         figures = self._figures()
         if figures is not None and not math.isnan(figures.op_lag):
@@ -513,11 +523,9 @@ class TransactionsView(PageView):
             words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
             self.grid.set_empty(words, tr("Play a demo"), lambda: self.context.navigate("welcome"))
         elif self.filters.current == GIVEN_UP_KEY:
-            words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic="TRANS_CHECK_MAX_TIME_TOPIC")
-            open_topic = tr("Open topic {topic}", topic="TRANS_CHECK_MAX_TIME_TOPIC")
-            self.grid.set_empty(
-                words, open_topic, lambda: self.context.navigate("messages", topic="TRANS_CHECK_MAX_TIME_TOPIC")
-            )
+            words = tr("Nothing was given up since the start. Earlier ones are in {topic}.", topic=GIVEN_UP_TOPIC)
+            open_topic = tr("Open topic {topic}", topic=GIVEN_UP_TOPIC)
+            self.grid.set_empty(words, open_topic, lambda: self.context.navigate("messages", topic=GIVEN_UP_TOPIC))
         elif self.filters.current == PAST:
             self.grid.set_empty(tr("The store holds no transactions."))
         else:
