@@ -214,7 +214,7 @@ class _Gallery:
         self._dialog("dialog-new-topic", topics.ask_new_topic)
         self._dialog("dialog-send", topics.ask_send)
         self._dialog("dialog-delete-topic", topics.ask_delete)
-        self._window.navigate("transactions")
+        self._window.navigate("transactions", show="open")
         _wait(lambda: False, PAGE_SETTLE_S)
         transactions = self._shown(TransactionsView)
         self._dialog("dialog-commit", lambda: transactions.ask(COMMIT))

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
-from gui.text import count_text, tr
+from gui.text import UNKNOWN, count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.widgets.inputs import SearchField, SegmentedControl
 
@@ -51,6 +51,8 @@ class ListFilter(QWidget, Generic[R]):
         self._accepts = accepts
         self._text_of = text_of
         self._words: list[str] = []
+        self.is_known = False
+        """Whether the rows were read; until then nobody knows how many there are."""
         self.search = SearchField(theme, " ", "funnel")
         self.choice = SegmentedControl([(key, " ") for key in choices])
         line = QHBoxLayout(self)
@@ -97,7 +99,7 @@ class ListFilter(QWidget, Generic[R]):
         rows = self._model.rows
         for key, name in self._choices.items():
             count = len(rows) if key == self._all else sum(self._accepts(row, key) for row in rows)
-            self.choice.set_text(key, tr(name, count=count_text(count)))
+            self.choice.set_text(key, tr(name, count=count_text(count) if self.is_known else UNKNOWN))
 
     def write_hint(self, text: str) -> None:
         """Say in the field what is searched."""

@@ -210,6 +210,7 @@ class DataGrid(QWidget, Generic[R]):
         lines.addLayout(self._stack, 1)
         self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
         self._error = False
+        self._loading = False
         self._connect()
         self._size_columns()
         self._name_view()
@@ -330,9 +331,11 @@ class DataGrid(QWidget, Generic[R]):
         self._show_state()
 
     def set_loading(self, loading: bool, share: float | None = None) -> None:
-        """Show that other rows are on their way; the old ones stay."""
+        """Show that other rows are on their way; the old ones stay. Where there are none, nobody knows yet whether any come."""
+        self._loading = loading
         self.progress.set_share(share)
         self.progress.setVisible(loading)
+        self._show_state()
 
     def set_error(self, text: str, detail: str = "", action: str = "", on_action: Callable[[], None] | None = None) -> None:
         """Say in place of the rows why there are none; an empty text ends the error."""
@@ -346,7 +349,7 @@ class DataGrid(QWidget, Generic[R]):
     def _show_state(self) -> None:
         if self._error:
             return
-        text, action, on_action = self._empty
+        text, action, on_action = self._empty if not self._loading or self.model.rows else (tr("Reading…"), "", None)
         if self.model.rowCount() == 0 and text:
             self.placeholder.show_empty(text, action, on_action)
             self._stack.setCurrentWidget(self.placeholder)

@@ -381,7 +381,7 @@ def test_a_client_tells_its_threads_and_what_it_holds(make_view):
     texts = {column.key: column.text(row) for column in view.members.columns}
     keys = ("threads", "time", "out", "failed", "held")
     assert [texts[key] for key in keys] == ["20", "20.8 ms", "190", "2.2", "12"]
-    assert texts["language"] == "JAVA 4.9.8"
+    assert texts["language"] == "Java 4.9.8"
 
 
 def test_what_clients_of_another_group_told_is_no_finding_here(make_view):

@@ -341,8 +341,8 @@ def test_a_favourite_stands_on_top_and_is_remembered(make_list, qtbot):
 
     assert view.model.section_at(0) == FAVOURITES
     assert view.model.row_at(1).name == "audit-log"
-    assert view.filters._buttons["favourites"].text() == "Favourites 1"
-    view.filters._buttons["favourites"].click()
+    assert view.filter.choice._buttons["favourites"].text() == "Favourites 1"
+    view.filter.choice._buttons["favourites"].click()
     assert [row.name for row in view.model.shown_rows] == ["audit-log"]
     assert "audit-log" in Favourites(view.context.settings, "topics/favourites")
     view.toggle_favourite()

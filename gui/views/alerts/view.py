@@ -104,6 +104,7 @@ class AlertsView(PageView):
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = DataGrid(self.told, theme)
         self.told_panel = Panel(" ", flush=True)
+        self.told_grid.set_loading(True)
         self._build()
         self._connect()
         self.retranslate()
@@ -146,8 +147,11 @@ class AlertsView(PageView):
             return
         self._asked_ms = state.taken_ms
         query = ReadEvents(0, state.taken_ms + 1, EVENTS_MAX, ["alert"])
-        self._query.ask(source.read_events(query), self._take, lambda error: self.told_grid.set_error(
-            tr("What the rules told was not read."), error.message, tr("Retry"), self.refresh))  # fmt: skip
+        self._query.ask(source.read_events(query), self._take, self._not_told)
+
+    def _not_told(self, error: OrbitError) -> None:
+        self.told_grid.set_loading(False)
+        self.told_grid.set_error(tr("What the rules told was not read."), error.message, tr("Retry"), self.refresh)
 
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -328,6 +332,7 @@ class AlertsView(PageView):
         self.chart.show_threshold(threshold)
 
     def _take(self, page: EventPage) -> None:
+        self.told_grid.set_loading(False)
         self.told_grid.set_error("")
         self.told.set_rows(event_rows(page))
         self.told_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))

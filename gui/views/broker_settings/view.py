@@ -245,6 +245,7 @@ class BrokerSettingsView(PageView):
             self._failed(error)
             return
         self._settings = settings
+        self.filter.is_known = True
         now = {setting.key: setting.value for setting in settings}
         self._staged = {key: value for key, value in self._staged.items() if now.get(key) != value}
         self.grid.set_error("")

@@ -88,6 +88,8 @@ class ClientsView(PageView):
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
+        for grid in (self.grid, self.mix_grid):
+            grid.set_loading(True)
         self.retranslate()
         self._show_selected()
 
@@ -188,16 +190,22 @@ class ClientsView(PageView):
 
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
-        self.grid.set_error("")
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
+        self.filter.is_known = True
+        for grid in (self.grid, self.mix_grid):
+            grid.set_loading(False)
+            grid.set_error("")
         self.grid.select_first()
         self._show_counts()
         self._show_selected()
 
     def _failed(self, error: OrbitError) -> None:
         self.header.set_facts("")
+        for grid in (self.grid, self.mix_grid):
+            grid.set_loading(False)
         self.grid.set_error(tr("The connections were not read."), error.message, tr("Retry"), self.refresh)
+        self.mix_grid.set_error(tr("The connections were not read."))
 
     def _show_counts(self) -> None:
         rows = self.clients.rows

@@ -18,6 +18,7 @@ from gui.text import (
 )
 from gui.theme.tokens import State
 from monitoring.admin.clients import Finding, FindingKind
+from monitoring.admin.connections import language_text, version_text
 from monitoring.lag import Forecast, Outlook
 
 CLIENTS_NAMED = 4
@@ -116,11 +117,6 @@ def members_text(row: GroupRow, versions: Sequence[str]) -> str:
     return f"{row.members} · {shown}…" if len(versions) > 1 else f"{row.members} · {shown}"
 
 
-def version_text(version: str) -> str:
-    """``V4_9_8`` as people write it: ``4.9.8``."""
-    return version.removeprefix("V").replace("_", ".")
-
-
 def forecast_text(lag: Forecast) -> str:
     """A forecast in words: ``drains in 12 min``, ``grows 1.2 k/min``, ``unknown``."""
     match lag.outlook:
@@ -170,7 +166,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
-        Column("language", "Client", lambda row: f"{row.language} {version_text(row.version)}".strip() or UNKNOWN, width=118),
+        Column("language", "Client", _client_text, width=112),
         Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
@@ -188,6 +184,10 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
                sort=lambda row: row.last_heartbeat_ms, tip=lambda row: times.full(row.last_heartbeat_ms), right=True, dim=True,
                width=86),
     ]  # fmt: skip
+
+
+def _client_text(row: MemberRow) -> str:
+    return f"{language_text(row.language)} {version_text(row.version)}".strip() or UNKNOWN
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:

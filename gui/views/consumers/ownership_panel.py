@@ -80,6 +80,7 @@ class OwnershipPanel(QWidget):
             self._group = group
             self._owned = Ownership([], [], [], [], [])
             self.model.set_rows([])
+            self.grid.set_loading(True)
             self._asked = None
             self._draw()
         key = (group, to_ms - from_ms)
@@ -107,11 +108,13 @@ class OwnershipPanel(QWidget):
 
     def _take_events(self, page: EventPage) -> None:
         rows = zip(page.at_ms, page.text, strict=True)
+        self.grid.set_loading(False)
         self.model.set_rows(RebalanceRow(number, at_ms, text) for number, (at_ms, text) in enumerate(rows))
         self._list_panel.set_title(tr("Rebalances"), count_text(page.total))
         self._draw()
 
     def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
         self.fault.set(tr("The recorded owners were not read"), error.message, State.CRITICAL)
 
     def _draw(self) -> None:

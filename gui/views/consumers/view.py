@@ -64,7 +64,8 @@ from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 560
-MEMBERS_WIDTH_OF_ALL = 720
+MEMBERS_WIDTHS = {"held": 720, "threads": 660}
+"""Below this width of the table of members a column is left out."""
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
 FINDINGS_SHOWN = 4
 
@@ -356,21 +357,22 @@ class ConsumersView(PageView):
         if wanted == self._asked_members:
             return
         self._asked_members = wanted
-        self.member_grid.set_loading(True)
+        for grid in (self.member_grid, self.subscription_grid):
+            grid.set_loading(True)
         self._member_query.ask(self.context.source.list_members(group.name), self._members_read, self._members_failed)
 
     def _members_read(self, members: Members) -> None:
-        self.member_grid.set_loading(False)
         for grid in (self.member_grid, self.subscription_grid):
+            grid.set_loading(False)
             grid.set_error("")
         self._member_list = members
         self._show_members()
         self._show_header()
 
     def _members_failed(self, error: OrbitError) -> None:
-        self.member_grid.set_loading(False)
         self._member_list = None
         for grid in (self.member_grid, self.subscription_grid):
+            grid.set_loading(False)
             text = tr("The clients of {group} were not read.", group=self._shown_group)
             grid.set_error(text, error.message, tr("Retry"), self.refresh)
 
@@ -382,7 +384,8 @@ class ConsumersView(PageView):
         rows = member_rows(self._member_list, self.positions.rows, now_ms, self.clients.infos, self.clients.faults)
         self.members.set_rows(rows)
         # What a client holds is in its dialog too; its id needs the room more.
-        self.member_grid.set_hidden({"held"} if self.member_grid.width() < MEMBERS_WIDTH_OF_ALL else set())
+        width = self.member_grid.width()
+        self.member_grid.set_hidden({key for key, least in MEMBERS_WIDTHS.items() if width < least})
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:

@@ -69,7 +69,7 @@ class EventsView(PageView):
         self._export_query: LatestQuery[EventPage] = LatestQuery(self)
         self._asked_ms = -1
         self._range_ms = (0, 0)
-        self._total = 0
+        self._total = -1
         self._group: EventGroup | None = None
         self._words: list[str] = []
         self.note_button = IconButton(theme, "plus", " ", on_click=self._note_clicked)
@@ -86,6 +86,7 @@ class EventsView(PageView):
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
+        self.grid.set_loading(True)
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
         self.grid.activated.connect(self._open_subject)
@@ -240,11 +241,13 @@ class EventsView(PageView):
 
     def _take(self, page: EventPage) -> None:
         self._total = page.total
+        self.grid.set_loading(False)
         self.grid.set_error("")
         self.model.set_rows(event_rows(page))
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
         self.grid.set_error(tr("The events were not read."), error.message, tr("Retry"), self.refresh)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -252,7 +255,7 @@ class EventsView(PageView):
     def _show(self) -> None:
         rows = self.model.rows
         counts = Counter(one.group for one in rows)
-        self.filters.set_text(ALL, tr("All {count}", count=count_text(len(rows))))
+        self.filters.set_text(ALL, tr("All {count}", count=count_text(len(rows)) if self._total >= 0 else UNKNOWN))
         for group in _CHOICES:
             name, count = tr(GROUP_NAMES[group]), counts[group]
             self.filters.set_text(group.value, f"{name} {count_text(count)}" if count else name)

@@ -36,7 +36,7 @@ def flow_picture(state: ClusterState) -> FlowPicture:
             FlowBand(PRODUCERS, HALF, flow.half_rate, FlowRole.HALF),
             FlowBand(NORMAL, READY, flow.normal_rate, FlowRole.NORMAL),
             FlowBand(DELAYED, READY, flow.due_rate, FlowRole.DELAYED, _way(flow.due_rate, "{rate} due")),
-            FlowBand(HALF, READY, flow.commit_rate, FlowRole.DONE, _way(flow.commit_rate, "{rate} committed")),
+            FlowBand(HALF, READY, flow.commit_rate, FlowRole.DONE, _way(flow.commit_rate, "{rate} commit")),
             FlowBand(HALF, ROLLED_BACK, flow.rollback_rate, FlowRole.IDLE),
             FlowBand(READY, CONSUMERS, flow.got_rate, FlowRole.NORMAL),
             FlowBand(CONSUMERS, CONSUMED, flow.got_rate, FlowRole.DONE),
@@ -56,7 +56,7 @@ def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:
     return (
         FlowCard(NORMAL, tr("Normal"), rate_text(flow.normal_rate), topics, FlowRole.NORMAL),
         FlowCard(DELAYED, tr("Delayed"), count_text(flow.delayed_pending),
-                 tr("late p99 {time}", time=late) if late != UNKNOWN else tr("pending"), FlowRole.DELAYED),
+                 tr("late {time}", time=late) if late != UNKNOWN else tr("pending"), FlowRole.DELAYED),
         FlowCard(HALF, tr("Half (transactions)"), count_text(flow.half_open),
                  tr("{count} in check", count=checks) if checks != UNKNOWN else "", FlowRole.HALF),
     )  # fmt: skip

@@ -25,6 +25,8 @@ BAND_WIDTH_MIN = 2.0
 BAND_WIDTH_MAX = 20.0
 RATE_OF_WIDEST = 10_000.0
 PADDING = 10.0
+LABEL_AT = 0.32
+"""Where along its band a label stands, as a share."""
 
 
 class FlowRole(Enum):
@@ -211,7 +213,8 @@ class FlowScene(CardArea):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(path)
         if band.label:
-            self._paint_label(painter, band.label, (start + end) / 2, width)
+            # Nearer to where it begins: bands to one card meet at their ends.
+            self._paint_label(painter, band.label, path.pointAtPercent(LABEL_AT), width)
 
     def _paint_label(self, painter: QPainter, text: str, middle: QPointF, width: float) -> None:
         font = text_font(Size.CAPTION)

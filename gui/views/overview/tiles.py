@@ -55,9 +55,9 @@ TILES = {
     "in": TileKind("Messages in", "totals.put_rate", "topics", 0),
     "out": TileKind("Messages out", "totals.got_rate", "consumers", 2),
     "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 1),
-    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "topics", 1),
-    "connections": TileKind("Connections", "totals.connections", "consumers", 2),
-    "disk": TileKind("Disk used", "totals.store_bytes", "topics", 0),
+    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "store", 1),
+    "connections": TileKind("Connections", "totals.connections", "clients", 2),
+    "disk": TileKind("Disk used", "totals.store_bytes", "store", 0),
 }
 
 

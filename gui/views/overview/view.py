@@ -150,7 +150,7 @@ class OverviewView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.tiles)
         lines.addWidget(self._flow_panel)
-        lines.addLayout(_beside((self.throughput, 44), (self.backlog, 22), (self.attention, 34)), 1)
+        lines.addLayout(_beside((self.throughput, 46), (self.backlog, 25), (self.attention, 29)), 1)
         tables = _beside((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel in (self._topic_panel, self._group_panel, self._broker_panel):
             panel.setFixedHeight(38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8)

@@ -20,7 +20,7 @@ from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.log_bars import LogBars
 from gui.plots.time_chart import ChartSeries, TimeChart
-from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
@@ -60,6 +60,7 @@ class StoreView(PageView):
         self._state: ClusterState | None = None
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
+        self._runtime_fault = ""
         self._asked_ms = -1
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
@@ -104,6 +105,8 @@ class StoreView(PageView):
         context.time_range.changed.connect(self._draw)
         self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
         self.queue_grid.sort_by("entries", descending=True)
+        for grid in self._grids:
+            grid.set_loading(True)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -133,11 +136,10 @@ class StoreView(PageView):
         self.clean_button.setAccessibleName(tr("Clean now…"))
         self.times_panel.set_title(tr("Put and sync times"), "")
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
-        self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
         self.disk.set_title(tr("Disk and cleaning"), "")
         self.queue_panel.set_title(tr("Consume queues"))
         self.queue_grid.set_empty(tr("No message was stored yet."))
-        self.strip.set_empty(tr("No message was stored yet."))
+        self.strip.set_empty(tr("No message was stored yet.") if self._picture is not None else tr("Reading…"))
         self.index_grid.set_empty(tr("There is no index file yet."))
         self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
         self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
@@ -210,25 +212,43 @@ class StoreView(PageView):
         below.addWidget(self.runtime_panel, 4)
         self.content.addLayout(below, 6)
 
+    @property
+    def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:
+        return self.queue_grid, self.index_grid, self.cleaning_grid
+
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     def _take_picture(self, picture: StorePicture) -> None:
         self._picture = picture
         self.problem.set("")
+        self.strip.set_empty(tr("No message was stored yet."))
+        for grid in self._grids:
+            grid.set_loading(False)
+            grid.set_error("")
         self._show_picture()
 
     def _failed(self, error: OrbitError) -> None:
-        self.problem.set(tr("The store was not read; what is shown is older."), error.message, State.CRITICAL)
+        if self._picture is not None:
+            self.problem.set(tr("The store was not read; what is shown is older."), error.message, State.CRITICAL)
+            return
+        self.problem.set(tr("The store was not read."), error.message, State.CRITICAL)
+        self.strip.set_empty(UNKNOWN)
+        for grid in self._grids:
+            grid.set_loading(False)
+            grid.set_error(tr("The store was not read."))
 
     def _take_runtime(self, answer: BrokerAnswer) -> None:
         try:
             self._runtime = runtime_of(answer)
-        except OrbitError:
-            self._runtime = None
+        except OrbitError as error:
+            self._no_runtime(error)
+            return
+        self._runtime_fault = ""
         self._show_runtime()
 
-    def _no_runtime(self, _error: OrbitError) -> None:
+    def _no_runtime(self, error: OrbitError) -> None:
         self._runtime = None
+        self._runtime_fault = error.message
         self._show_runtime()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -307,6 +327,12 @@ class StoreView(PageView):
         buckets = self._runtime.put_times if self._runtime is not None else ()
         self.latency.setVisible(bool(buckets))
         self.no_latency.setVisible(not buckets)
+        if self._runtime_fault:
+            self.no_latency.setText(tr("The put times were not read: {reason}", reason=self._runtime_fault))
+        elif self._runtime is None:
+            self.no_latency.setText(tr("Reading…"))
+        else:
+            self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
         self.latency.set_bars([(_short_bucket(one.name), one.name, one.puts) for one in buckets])
         if self._picture is not None:
             self.runtime_facts.set_pairs(self._runtime_pairs(self._picture))

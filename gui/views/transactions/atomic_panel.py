@@ -59,6 +59,7 @@ class AtomicPanel(QSplitter):
         self.setSizes([800, 420])
         self.grid.selected.connect(lambda _row: self._show_held())
         self.held_grid.activated.connect(self._open_queue)
+        self.grid.set_loading(True)
         self.retranslate()
 
     def state_changed(self, state: ClusterState) -> None:
@@ -68,6 +69,7 @@ class AtomicPanel(QSplitter):
         self._is_on = "atomic_open" in totals
         self._write_titles(totals)
         if not self._is_on:
+            self.grid.set_loading(False)
             self.rows.set_rows([])
             self._show_held()
         elif self._now_ms - self._read_ms >= READ_AGAIN_MS and not self._query.waiting:
@@ -107,12 +109,14 @@ class AtomicPanel(QSplitter):
         self.read()
 
     def _show_page(self, page: AtomicPage) -> None:
+        self.grid.set_loading(False)
         self.grid.set_error("")
         self.rows.set_rows(atomic_rows(page))
         self.grid.select_first()
         self._show_held()
 
     def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
         self.grid.set_error(tr("The atomic transactions were not read."), error.message, tr("Retry"), self.read)
 
     def _show_held(self) -> None:

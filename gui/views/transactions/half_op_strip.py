@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.transactions import COMMITTED, Cell, HalfOpPicture
-from gui.text import count_text, tr
+from gui.text import UNKNOWN, count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
@@ -35,6 +35,7 @@ class HalfOpStrip(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._picture = HalfOpPicture()
+        self._is_read = False
         self._selected = -1
         self.setFixedHeight(HEIGHT)
         theme.changed.connect(self.update)
@@ -45,7 +46,7 @@ class HalfOpStrip(QWidget):
 
     def set_picture(self, picture: HalfOpPicture) -> None:
         """Show other records."""
-        self._picture = picture
+        self._picture, self._is_read = picture, True
         open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
         self.setAccessibleDescription(
             tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
@@ -112,7 +113,7 @@ class HalfOpStrip(QWidget):
         painter.setFont(text_font(Size.CAPTION))
         painter.setPen(QColor(tokens.text_3))
         end = "max {offset}" if self._picture.is_end else "to {offset}"
-        words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty")
+        words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty") if self._is_read else UNKNOWN
         painter.drawText(QRectF(0, top + 11, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, words)
         for number, cell in enumerate(cells):
             self._paint_cell(painter, cell, self._rect(number, top), is_done=0 <= cell.offset < progress)

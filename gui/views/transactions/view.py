@@ -118,6 +118,7 @@ class TransactionsView(PageView):
         self.strip_end = IconButton(theme, "skip-forward", on_click=lambda: self._move_strip(-1))
         self.atomic = AtomicPanel(context, self.dialogs)
         self.tabs = QTabWidget()
+        self.grid.set_loading(True)
         self._build()
         self._connect()
         self.retranslate()
@@ -127,6 +128,7 @@ class TransactionsView(PageView):
     def open(self, arguments: PageArguments) -> None:
         wanted = arguments.get("show")
         if wanted in _FILTERS:
+            self.tabs.setCurrentIndex(0)
             self.filters.choose(str(wanted))
             self._show_filter("")
         if wanted == "atomic":
@@ -280,6 +282,8 @@ class TransactionsView(PageView):
     def _show_open(self, page: TransactionPage) -> None:
         self._total = page.total
         self._open = transaction_rows(page)
+        if self.filters.current != PAST:
+            self.grid.set_loading(False)
         self._show_rows()
 
     def _show_ended(self, page: TransactionPage) -> None:
@@ -324,6 +328,7 @@ class TransactionsView(PageView):
         self._read_strip()
 
     def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
         self.grid.set_error(tr("The transactions were not read."), error.message, tr("Retry"), self.refresh)
 
     # ---- the list ------------------------------------------------------------------------------------------------------

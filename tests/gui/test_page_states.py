@@ -1,0 +1,76 @@
+"""What pages say while nothing was read yet, and after a read that failed: never that there is nothing."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from broker_core.api import WorkerError
+from gui.gallery_source import KNOWN_WITHOUT_ASKING, REASON, failing, silent
+from gui.text import UNKNOWN
+from gui.views.alerts.view import AlertsView
+from gui.views.clients.view import ALL, ClientsView
+from gui.views.consumers.view import ConsumersView
+from gui.views.events.view import EventsView
+from gui.views.store.view import StoreView
+from gui.views.transactions.view import TransactionsView
+from tests.support.fake_source import FakeSource
+
+READING = "Reading…"
+GRIDS = {
+    ClientsView: lambda view: [view.grid, view.mix_grid],
+    EventsView: lambda view: [view.grid],
+    AlertsView: lambda view: [view.told_grid],
+    TransactionsView: lambda view: [view.grid],
+    StoreView: lambda view: [view.queue_grid, view.index_grid, view.cleaning_grid],
+    ConsumersView: lambda view: [view.member_grid, view.subscription_grid],
+}
+
+
+def said(grid) -> str:
+    """What stands in place of the rows; empty while there are rows."""
+    return grid.placeholder.text if grid._stack.currentWidget() is grid.placeholder else ""
+
+
+@pytest.mark.parametrize("page", GRIDS)
+def test_a_table_that_waits_for_its_rows_says_so(show_page, page):
+    view = show_page(page, cast(FakeSource, silent(FakeSource())))
+    assert [said(grid) for grid in GRIDS[page](view)] == [READING] * len(GRIDS[page](view))
+
+
+@pytest.mark.parametrize("page", GRIDS)
+def test_a_table_whose_read_failed_says_so(show_page, page):
+    view = show_page(page, cast(FakeSource, failing(FakeSource())))
+    for grid in GRIDS[page](view):
+        assert "not read" in said(grid)
+
+
+@pytest.mark.parametrize("page", [page for page in GRIDS if page is not AlertsView])
+def test_a_table_that_was_read_says_nothing_of_it(show_page, page):
+    view = show_page(page, FakeSource())
+    for grid in GRIDS[page](view):
+        assert READING not in said(grid)
+        assert "not read" not in said(grid)
+
+
+def test_how_many_there_are_is_unknown_until_they_were_read(show_page):
+    view = show_page(ClientsView, cast(FakeSource, failing(FakeSource())))
+    assert view.filter.choice._buttons[ALL].text() == f"All {UNKNOWN}"
+    events = show_page(EventsView, cast(FakeSource, silent(FakeSource())))
+    assert events.filters._buttons["all"].text() == f"All {UNKNOWN}"
+
+
+def test_the_store_tells_why_put_times_are_missing(show_page):
+    view = show_page(StoreView, cast(FakeSource, failing(FakeSource())))
+    assert view.no_latency.text() == f"The put times were not read: {REASON}"
+
+
+def test_a_stand_in_knows_what_its_source_tells_by_itself():
+    source = FakeSource()
+    other = failing(source)
+    assert (other.status, other.state, other.ready, other.name) == (source.status, source.state, source.ready, source.name)
+    errors: list[object] = []
+    other.read_store().then(errors.append, errors.append)
+    assert isinstance(errors[0], WorkerError)
+    assert {"status", "state"} <= KNOWN_WITHOUT_ASKING
