@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.text import count_text, short_count_text
@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 
 AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
+LABEL_GAP = 4
 DECADES_MIN = 2
 
 
@@ -70,11 +71,14 @@ class LogBars(QWidget):
             painter.setPen(QColor(tokens.text_3))
             box = QRectF(0, y - 10, AXIS_WIDTH - 8, 20)
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
-        width = plot.width() / len(self._bars)
+        width, free_from = plot.width() / len(self._bars), 0.0
+        metrics = QFontMetrics(painter.font())
         for place, (shown, _name, count) in enumerate(self._bars):
             left, height = plot.left() + place * width, plot.height() * self.height_of(count)
             painter.fillRect(QRectF(left + 2, plot.bottom() - height, max(1.0, width - 4), height), QColor(tokens.series[0]))
-            painter.drawText(
-                QRectF(left - 8, plot.bottom() + 3, width + 16, LABEL_HEIGHT), Qt.AlignmentFlag.AlignHCenter, shown
-            )
+            room = metrics.horizontalAdvance(shown)
+            if left + (width - room) / 2 >= free_from:
+                box = QRectF(left - 8, plot.bottom() + 3, width + 16, LABEL_HEIGHT)
+                painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, shown)
+                free_from = left + (width + room) / 2 + LABEL_GAP
         painter.end()

@@ -45,10 +45,12 @@ class StackedBars(QWidget):
         is_choosable: Whether parts can be dragged out with the mouse.
 
     Signals:
-        parts_chosen: Parts were dragged out; carries the numbers of the first and the last one.
+        parts_chosen: Parts were dragged out, or one was clicked; carries the numbers of the first and the last one.
+        cleared: A double click: all are wanted again.
     """
 
     parts_chosen = Signal(int, int)
+    cleared = Signal()
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -124,6 +126,12 @@ class StackedBars(QWidget):
             super().mouseReleaseEvent(event)
         elif max(dragged) < len(self._labels):
             self.parts_chosen.emit(min(dragged), max(dragged))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.is_choosable:
+            self.cleared.emit()
+        else:
+            super().mouseDoubleClickEvent(event)
 
     # ---- painting ------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
 from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.views.alerts.view import AlertsView
 from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.events.view import EventsView
 from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
@@ -129,3 +130,28 @@ def test_the_overview_draws_the_threshold_of_a_rule_about_its_lag(show_page):
     view.context.alerts.put(AlertRule("mine", "All lag", "totals.lag_messages", True, 40_000, 0))
     view.state_changed(view.context.source.state)
     assert before < 40_000 < view.backlog.chart.plot.getViewBox().viewRange()[1][1]
+
+
+def test_a_drag_over_the_events_chooses_their_time(qtbot, show_page):
+    view = show_page(EventsView, FakeSource())
+    chart, width = view.chart, view.chart.width()
+    qtbot.mousePress(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
+    qtbot.mouseRelease(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
+    assert view.context.time_range.between is None  # a click is no stretch
+    before_ms = view.context.time_range.asked_ms(view.context.source.state.taken_ms)
+    qtbot.mousePress(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
+    qtbot.mouseMove(chart, QPoint(width * 3 // 4, 40))
+    qtbot.mouseRelease(chart, Qt.MouseButton.LeftButton, pos=QPoint(width * 3 // 4, 40))
+    from_ms, to_ms = view.context.time_range.between
+    assert before_ms[0] < from_ms < to_ms < before_ms[1]
+    assert to_ms - from_ms == pytest.approx((before_ms[1] - before_ms[0]) / 4, rel=0.2)
+    qtbot.mouseDClick(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
+    assert view.context.time_range.between is None
+
+
+def test_ticks_of_counts_say_different_numbers(chart):
+    chart.show_points({"lag": (np.empty(0), np.empty(0))}, 1_000, 1_600)
+    axis = chart.plot.getAxis("left")
+    (_step, ticks) = axis.tickValues(0, 1.0, 200)[0]
+    texts = axis.tickStrings(ticks, 1.0, 1.0)
+    assert len(set(texts)) == len(texts) >= 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from broker_core.api import WorkerError
@@ -35,13 +33,13 @@ def said(grid) -> str:
 
 @pytest.mark.parametrize("page", GRIDS)
 def test_a_table_that_waits_for_its_rows_says_so(show_page, page):
-    view = show_page(page, cast(FakeSource, silent(FakeSource())))
+    view = show_page(page, silent(FakeSource()))
     assert [said(grid) for grid in GRIDS[page](view)] == [READING] * len(GRIDS[page](view))
 
 
 @pytest.mark.parametrize("page", GRIDS)
 def test_a_table_whose_read_failed_says_so(show_page, page):
-    view = show_page(page, cast(FakeSource, failing(FakeSource())))
+    view = show_page(page, failing(FakeSource()))
     for grid in GRIDS[page](view):
         assert "not read" in said(grid)
 
@@ -55,14 +53,14 @@ def test_a_table_that_was_read_says_nothing_of_it(show_page, page):
 
 
 def test_how_many_there_are_is_unknown_until_they_were_read(show_page):
-    view = show_page(ClientsView, cast(FakeSource, failing(FakeSource())))
+    view = show_page(ClientsView, failing(FakeSource()))
     assert view.filter.choice._buttons[ALL].text() == f"All {UNKNOWN}"
-    events = show_page(EventsView, cast(FakeSource, silent(FakeSource())))
+    events = show_page(EventsView, silent(FakeSource()))
     assert events.filters._buttons["all"].text() == f"All {UNKNOWN}"
 
 
 def test_the_store_tells_why_put_times_are_missing(show_page):
-    view = show_page(StoreView, cast(FakeSource, failing(FakeSource())))
+    view = show_page(StoreView, failing(FakeSource()))
     assert view.no_latency.text() == f"The put times were not read: {REASON}"
 
 

@@ -78,6 +78,7 @@ class EventsView(PageView):
         self.header.add_action(self.export_button)
         self.chart_panel = Panel(" ")
         self.chart = StackedBars(theme)
+        self.chart.is_choosable = True
         self.search = SearchField(theme, " ", "funnel")
         self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
         self.model: ColumnTableModel[EventRow] = ColumnTableModel(
@@ -89,6 +90,8 @@ class EventsView(PageView):
         self.grid.set_loading(True)
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
+        self.chart.parts_chosen.connect(self._zoom)
+        self.chart.cleared.connect(context.time_range.zoom_out)
         self.grid.activated.connect(self._open_subject)
         self.grid.menu_asked.connect(self._open_menu)
         context.time_range.changed.connect(self._range_changed)
@@ -234,6 +237,11 @@ class EventsView(PageView):
 
     def _forget_asked(self) -> None:
         self._asked_ms = -1
+
+    def _zoom(self, first: int, last: int) -> None:
+        from_ms, to_ms = self._range_ms
+        width = max(1, (to_ms - from_ms) // BARS)
+        self.context.time_range.zoom(from_ms + first * width, from_ms + (last + 1) * width)
 
     def _range_changed(self) -> None:
         if self.isVisible():

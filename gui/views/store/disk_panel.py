@@ -38,9 +38,8 @@ class DiskPanel(Panel):
         """Show how full the disk is now and what follows from its growth."""
         total, used = picture.disk_total_bytes, picture.disk_used_bytes
         self.share.setText(percent_text(used / total if total > 0 else None))
-        self._of.setText(
-            tr("of {size} used, this store {store}", size=bytes_text(total or None), store=bytes_text(picture.store_bytes))
-        )
+        self._of.setText(tr("of {size} used", size=bytes_text(total or None)))
+        self.set_subtitle(tr("this store {store}", store=bytes_text(picture.store_bytes)))
         limits = (
             (picture.max_used_percent, State.WARNING),
             (picture.clean_forcibly_percent, State.RETRY),

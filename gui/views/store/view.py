@@ -207,7 +207,7 @@ class StoreView(PageView):
         self.content.addWidget(self.log_panel)
         middle = _side_by_side((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4))
         self.content.addLayout(middle, 5)
-        below = _side_by_side((self.queue_panel, 5))
+        below = _side_by_side((self.queue_panel, 6))
         below.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
         below.addWidget(self.runtime_panel, 4)
         self.content.addLayout(below, 6)

@@ -25,6 +25,7 @@ from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
@@ -80,6 +81,7 @@ class TopicsView(PageView):
             text_of=lambda topic: f"{topic.name} {topic.slowest_group}",
         )
         self.grid = DataGrid(self.model, theme)
+        self.hint = Notice(theme)
         self.foot = label(role="caption")
         self._keys = label(role="caption")
         self.detail = TopicDetail(context)
@@ -197,6 +199,8 @@ class TopicsView(PageView):
 
     def _build(self) -> None:
         self.content.addWidget(self.filter)
+        self.hint.set("")
+        self.content.addWidget(self.hint)
         panel = Panel(flush=True)
         panel.content.setSpacing(0)
         panel.content.addWidget(self.grid, 1)
@@ -284,10 +288,14 @@ class TopicsView(PageView):
         return ", ".join(facts)
 
     def _show_empty(self) -> None:
+        # The broker's own topics fill the table from the first start on.
+        rows = self.model.rows
+        nothing = tr("No topics yet. Create one or play the demo.")
+        self.hint.set(nothing if rows and all(topic.is_system for topic in rows) else "", "", State.INFO)
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
         else:
-            self.grid.set_empty(tr("No topics yet. Create one or play the demo."), tr("New topic"), self._new_clicked)
+            self.grid.set_empty(nothing, tr("New topic"), self._new_clicked)
 
     def _show_foot(self) -> None:
         shown = self.model.shown_rows
