@@ -6,6 +6,8 @@ has no timer: its owner calls `TimeChart.show_points` when there is something ne
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -213,6 +215,25 @@ class TimeChart(QWidget):
                 self._threshold.setValue(value)
             self._threshold.show()
         self._plot.setYRange(0, self._top(), padding=0)
+
+    def value_of(self, at: QPointF) -> float:
+        """The value that a place of the plot's viewport stands for; never below 0."""
+        return max(0.0, float(self._plot.getViewBox().mapSceneToView(self._plot.mapToScene(at.toPoint())).y()))
+
+    def csv_text(self) -> str:
+        """The shown lines within the shown time: ``series,time,value``, a gap without a value."""
+        left, right = self._plot.getViewBox().viewRange()[0]
+        made = io.StringIO()
+        writer = csv.writer(made, lineterminator="\n")
+        writer.writerow(["series", "time", "value"])
+        for one in self._series:
+            x, y = self._data.get(one.key, (np.empty(0), np.empty(0)))
+            if one.key not in self._hidden:
+                for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
+                    if left <= at_s <= right:
+                        moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
+                        writer.writerow([tr(one.title), moment, "" if math.isnan(value) else f"{value:.10g}"])
+        return made.getvalue()
 
     def is_at_threshold(self, at: QPointF) -> bool:
         """Whether a place of the plot's viewport is so near to the threshold that a drag moves it."""

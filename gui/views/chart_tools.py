@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
 
 from gui.operations.alert_center import number_text
 from gui.plots.brush import Brush
@@ -27,7 +29,10 @@ def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
 
 
 class RuleLine(QObject):
-    """The threshold of the alert rule that watches a chart's line. Dragged and let go, the rule opens with the new value."""
+    """The threshold of the alert rule that watches a chart's line. Dragged and let go, the rule opens with the new value.
+
+    The menu of the chart makes a rule where there is none, and copies what is shown.
+    """
 
     def __init__(self, chart: TimeChart, context: PageContext) -> None:
         super().__init__(chart)
@@ -36,6 +41,8 @@ class RuleLine(QObject):
         self._rule: AlertRule | None = None
         self._series, self._factor = "", 1.0
         chart.threshold_moved.connect(self._moved)
+        chart.plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        chart.plot.customContextMenuRequested.connect(self._open_menu)
 
     def show(self, series: str, factor: float = 1.0) -> None:
         """Show the threshold for a series of the history; call it after the points.
@@ -58,3 +65,22 @@ class RuleLine(QObject):
             self._context.navigate("alerts", rule=rule.rule_id, threshold=value / self._factor)
             # Nothing is changed before it is saved there.
             self.show(self._series, self._factor)
+
+    def menu(self, at: QPoint) -> QMenu:
+        """What can be done at a place of the plot."""
+        menu = QMenu(self._chart)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        value = self._chart.value_of(QPointF(at)) / self._factor
+        if self._series and value > 0:
+            threshold = float(f"{value:.3g}")
+            words = tr("Alert above {limit}…", limit=number_text(threshold * self._factor))
+            menu.addAction(words, lambda: self._context.navigate("alerts", series=self._series, threshold=threshold))
+        back = menu.addAction(tr("Time range before"), self._context.time_range.zoom_out)
+        back.setEnabled(self._context.time_range.is_zoomed)
+        menu.addSeparator()
+        menu.addAction(tr("Copy picture"), lambda: QGuiApplication.clipboard().setPixmap(self._chart.grab()))
+        menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(self._chart.csv_text()))
+        return menu
+
+    def _open_menu(self, at: QPoint) -> None:
+        self.menu(at).popup(self._chart.plot.viewport().mapToGlobal(at))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
+from PySide6.QtGui import QGuiApplication
 
 from gui.plots.time_chart import ChartSeries, TimeChart
 from gui.views.alerts.view import AlertsView
@@ -155,3 +156,25 @@ def test_ticks_of_counts_say_different_numbers(chart):
     (_step, ticks) = axis.tickValues(0, 1.0, 200)[0]
     texts = axis.tickStrings(ticks, 1.0, 1.0)
     assert len(set(texts)) == len(texts) >= 2
+
+
+def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, context, window):
+    line = RuleLine(chart, context)
+    line.show("group:payment-settle.behind_ms", 0.001)
+    menu = line.menu(place(chart, 1_300, 6_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    actions = {action.text(): action for action in menu.actions()}
+    assert not actions["Time range before"].isEnabled()
+    next(action for text, action in actions.items() if text.startswith("Alert above ")).trigger()
+    ((page_id, arguments),) = window.opened
+    assert (page_id, arguments["series"]) == ("alerts", "group:payment-settle.behind_ms")
+    assert arguments["threshold"] == pytest.approx(6_000_000, rel=0.05)
+    actions["Copy as CSV"].trigger()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[:2] == ["series,time,value", "Lag,1970-01-01T00:16:40.000+00:00,12000"]
+    assert len(lines) == 601
+    menu.deleteLater()
+
+
+def test_a_gap_has_no_value_in_the_csv(chart):
+    chart.show_points({"lag": (X[:2], np.array([np.nan, 5.0]))}, 1_000, 1_600)
+    assert chart.csv_text().splitlines()[1:] == ["Lag,1970-01-01T00:16:40.000+00:00,", "Lag,1970-01-01T00:16:41.000+00:00,5"]

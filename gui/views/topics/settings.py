@@ -106,10 +106,9 @@ def _effects(changes: Sequence[Change]) -> list[str]:
                         count=int(before) - int(after),
                     )
                 )
-            case "permission" if not int(after) & 2:
-                made.append(tr("Producers are refused."))
-            case "permission" if not int(after) & 4:
-                made.append(tr("Consumers are refused."))
+            case "permission":
+                made += [tr("Producers are refused.")] if not int(after) & 2 else []
+                made += [tr("Consumers are refused.")] if not int(after) & 4 else []
             case _:
                 continue
     return made or [tr("Name servers are told at once; clients notice within 30 s.")]  # fmt: skip
