@@ -37,11 +37,11 @@ def chart(qtbot, context):
     return made
 
 
-def place(chart, at_s: float, share_of_height: float = 0.5) -> QPoint:
-    """Where a time is in the viewport."""
+def place(chart, at_s: float, from_top: float = 0.5) -> QPoint:
+    """Where a time is in the viewport, at a share of the height from the top."""
     box = chart.plot.getViewBox()
     bottom, top = box.viewRange()[1]
-    y = bottom + (top - bottom) * (1 - share_of_height)
+    y = bottom + (top - bottom) * (1 - from_top)
     return chart.plot.mapFromScene(box.mapViewToScene(QPointF(at_s, y)))
 
 
@@ -161,7 +161,7 @@ def test_ticks_of_counts_say_different_numbers(chart):
 def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, context, window):
     line = RuleLine(chart, context)
     line.show("group:payment-settle.behind_ms", 0.001)
-    menu = line.menu(place(chart, 1_300, 6_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    menu = line.menu(place(chart, 1_300, 1 - 6_000 / chart.plot.getViewBox().viewRange()[1][1]))
     actions = {action.text(): action for action in menu.actions()}
     assert not actions["Time range before"].isEnabled()
     next(action for text, action in actions.items() if text.startswith("Alert above ")).trigger()

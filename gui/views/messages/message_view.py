@@ -120,6 +120,8 @@ class MessageView(PageView):
         self.body.retranslate()
         self.events.all_texts_changed()
         self.properties.all_texts_changed()
+        if self._wanted is None:
+            self._show_nothing()
         self._show_texts()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
