@@ -41,7 +41,7 @@ ASK_MS = 2_000
 EVENTS_MAX = 500
 HOUR_MS = 3_600_000
 MUTE_TIMES = ((HOUR_MS, "Mute for 1 hour"), (8 * HOUR_MS, "Mute for 8 hours"), (24 * HOUR_MS, "Mute for a day"))
-LIST_WIDTH = 600
+LIST_WIDTH = 620
 LOWER_HEIGHT = 210
 
 
@@ -428,8 +428,8 @@ def rule_columns() -> list[Column[RuleRow]]:
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
                state=lambda one: STATE_COLOURS[one.state], width=86),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=164),
-        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=158),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=158),
+        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=172),
     ]  # fmt: skip
 
 

@@ -68,10 +68,10 @@ def group_columns(
             sort=lambda row: row.lag_messages,
             state=lambda row: State.WARNING if row.over_limit else None,
             right=True,
-            width=76,
+            width=72,
         ),
         Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=64
+            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=62
         ),
         Column(
             "trend",
@@ -81,7 +81,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=58,
+            width=52,
         ),
         Column(
             "forecast",
@@ -92,7 +92,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=122,
+            width=132,
         ),
         Column(
             "members",
@@ -157,7 +157,7 @@ def position_columns() -> list[Column[PositionRow]]:
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=66
         ),
-        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=150),
+        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=140),
     ]  # fmt: skip
 
 
