@@ -15,7 +15,8 @@ from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
 from monitoring.alert_rules import AlertRule
-from tests.support.fake_source import FakeSource, fake_context
+from tests.support.fake_page_context import fake_context
+from tests.support.fake_source import FakeSource
 
 X = np.arange(1_000.0, 1_600.0)
 LAG = "group:payment-settle.lag_messages"

@@ -47,6 +47,7 @@ KIND_NAMES = {
     ResetKind.GROUP: "Copy group",
 }
 TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
+READING = "Reading where the queues stood then…"
 BAR = "bar"
 
 
@@ -245,6 +246,11 @@ class ResetDialog(ActionDialog):
     def _times(self) -> TimeZoneChoice:
         return self._context.times
 
+    @property
+    def _is_reading(self) -> bool:
+        """Whether nobody knows yet where the queues stood at the chosen time."""
+        return self.chosen is ResetKind.TIME and self._time_ms is not None and self._found is None and bool(self._stands)
+
     def _fault(self) -> str:
         """What is missing or wrong in the choice, in words."""
         kind = self.chosen
@@ -252,8 +258,8 @@ class ResetDialog(ActionDialog):
             return tr("This group has no position in any queue yet.")
         if kind is ResetKind.TIME and self._time_ms is None:
             return tr("This is no time. Use {forms}.", forms=tr(TIME_HINT))
-        if kind is ResetKind.TIME and self._found is None:
-            return tr("Reading where the queues stood then…")
+        if self._is_reading:
+            return tr(READING)
         if kind is ResetKind.SHIFT and _whole(self.shift.text()) is None:
             return tr("A whole number of messages, with a minus to go back")
         if kind is ResetKind.OFFSET and not self.offset.text().strip().isdigit():
@@ -312,7 +318,7 @@ class ResetDialog(ActionDialog):
         self.model.set_rows(self._moves)
         self._show_own()
         sums = sums_of(self._moves)
-        self.sums.setText(sums_text(sums))
+        self.sums.setText(tr(READING) if self._is_reading else sums_text(sums))
         set_role(self.sums, "critical" if sums.skipped > 0 else "strong")
         unknown = sums.unknown if self._found is not None or self.chosen is not ResetKind.TIME else 0
         self.note.set(

@@ -81,7 +81,7 @@ class TransactionsView(PageView):
         self._strip_fault = ""
         self._wanted = -1
         self._start = 0
-        self._total = 0
+        self._total = -1
         self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
@@ -466,10 +466,10 @@ class TransactionsView(PageView):
 
     def _show_texts(self) -> None:
         figures = self._figures()
-        counts = {key: sum(one.state in states for one in self._ended) for key, states in _FILTERS.items()}
+        given_up = count_text(figures.given_up) if figures is not None else ""
         undecided = count_text(figures.undecided) if figures is not None else ""
         self.filters.set_text(OPEN, tr("Undecided {count}", count=undecided))
-        self.filters.set_text(GIVEN_UP_KEY, tr("Given up {count}", count=counts[GIVEN_UP_KEY]))
+        self.filters.set_text(GIVEN_UP_KEY, tr("Given up {count}", count=given_up))
         self.filters.set_text(COMMITTED, tr("Committed"))
         self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
         self.filters.set_text(PAST, tr("All in the store"))
@@ -487,8 +487,10 @@ class TransactionsView(PageView):
             words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
             self.foot.setText(f"{words}. {self.past.notice}" if self.past.notice else words)
             return
-        if self._sought and is_open:
+        if self._sought and is_open and self._total >= 0:
             self.foot.setText(tr("{shown} of {count} undecided that match", shown=shown, count=count_text(self._total)))
+        elif is_open and self._total < 0:
+            self.foot.setText("")
         elif is_open:
             self.foot.setText(
                 tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(self._total))
