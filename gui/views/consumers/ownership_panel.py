@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from broker_core.api import EventPage, OrbitError, Ownership, ReadEvents, ReadOwnership
+from gui.broker_words import broker_text
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipStrip, rows_of
@@ -37,7 +38,7 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[RebalanceRow]]:
     return [
         Column("at", "Time", lambda row: times.minutes(row.at_ms)[:11] + times.seconds(row.at_ms), sort=lambda row: row.at_ms,
                kind=CellKind.STRONG, width=170),
-        Column("text", "What changed", lambda row: row.text),
+        Column("text", "What changed", lambda row: broker_text(row.text), tip=lambda row: broker_text(row.text)),
     ]  # fmt: skip
 
 
