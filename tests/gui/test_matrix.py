@@ -50,6 +50,20 @@ def test_a_grid_is_asked_for_again_when_it_is_another_or_old(qapp):
     owner.deleteLater()
 
 
+def test_a_slow_answer_is_waited_for_instead_of_asked_for_again(qapp):
+    source, owner = FakeSource(), QObject()
+    source.hold = True
+    grid = HistoryMatrix(source, owner)
+    for to_ms in (TAKEN_MS, TAKEN_MS + 2 * REFRESH_MIN_MS, TAKEN_MS + 4 * REFRESH_MIN_MS):
+        grid.show(["a:b.c"], to_ms - 60_000, to_ms)
+    assert (len(source.asked), grid.waiting) == (1, True)
+    source.held[0].release()
+    assert not grid.waiting
+    grid.show(["a:b.c"], TAKEN_MS - 50_000, TAKEN_MS + 10_000)
+    assert len(source.asked) == 2
+    owner.deleteLater()
+
+
 def test_a_grid_that_was_not_read_is_empty_and_says_why(qapp):
     source, owner = FakeSource(), QObject()
     source.fail_with = RemoteError("no history is kept", code=1)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.main_window.range_dialog import RangeDialog
 from gui.text import TimeZoneChoice
-from gui.views.time_range import CUSTOM, SHORTEST_MS, TimeRangeChoice
+from gui.views.time_range import CUSTOM, SHORTEST_MS, ZOOM_MIN_MS, TimeRangeChoice
 
 NOW_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000
@@ -46,6 +46,26 @@ def test_a_range_of_ones_own_stands_still_until_a_length_is_chosen(choice, qtbot
     assert choice.between is None
     assert choice.window_ms(NOW_MS) == (NOW_MS - HOUR_MS // 2, NOW_MS)
     assert choice.asked_ms(NOW_MS) == (NOW_MS - HOUR_MS, NOW_MS)
+
+
+def test_a_zoom_goes_back_to_where_it_began(choice, qtbot):
+    choice.zoom(NOW_MS - 60_000, NOW_MS - 30_000)
+    choice.zoom(NOW_MS - 50_000, NOW_MS - 40_000)
+    choice.zoom(NOW_MS - 50_000, NOW_MS - 50_000 + ZOOM_MIN_MS - 1)  # too short to be meant
+    assert choice.between == (NOW_MS - 50_000, NOW_MS - 40_000)
+    choice.zoom_out()
+    assert choice.between == (NOW_MS - 60_000, NOW_MS - 30_000)
+    choice.zoom_out()
+    choice.zoom_out()
+    assert (choice.between, choice.is_zoomed) == (None, False)
+
+
+def test_another_range_ends_a_zoom(choice):
+    choice.zoom(NOW_MS - 60_000, NOW_MS - 30_000)
+    choice.set_length(HOUR_MS)
+    assert (choice.between, choice.is_zoomed) == (None, False)
+    choice.zoom_out()
+    assert choice.between is None
 
 
 def test_a_range_too_short_is_refused(choice):
