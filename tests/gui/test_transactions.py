@@ -40,13 +40,12 @@ from gui.views.action_dialog import ActionDialog
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.half_op_strip import CELLS_MAX
+from gui.views.transactions.strip_panel import HALVES, LIVES
 from gui.views.transactions.view import (
     ENDED_AGAIN_MS,
     ENDED_ROWS,
     PAGE_ROWS,
     PAST,
-    STRIP_HALVES,
-    STRIP_LIVES,
     TransactionsView,
 )
 from gui.widgets.chip import Chip
@@ -279,22 +278,22 @@ def test_a_start_says_how_much_it_has_still_to_read(make_view, source):
 def test_the_strip_is_moved_along_the_queues(make_view, source):
     view = make_view(replace_totals(source, transactions_half_end=120))
     first = view.strip.picture.halves[0].offset
-    assert not view.strip_forward.isEnabled()
-    assert not view.strip_end.isEnabled()
+    assert not view.strip_panel.forward.isEnabled()
+    assert not view.strip_panel.end.isEnabled()
 
-    view.strip_back.click()
+    view.strip_panel.back.click()
 
-    assert source.asked[-1] == ("transaction_history", (first, STRIP_LIVES, STRIP_HALVES))
+    assert source.asked[-1] == ("transaction_history", (first, LIVES, HALVES))
     assert all(cell.offset < first for cell in view.strip.picture.halves)
     assert (view.strip.picture.half_progress, view.strip.picture.is_end) == (-1, False)
-    view.strip_forward.click()
-    assert source.asked[-1] == ("transaction_history", (first + CELLS_MAX, STRIP_LIVES, STRIP_HALVES))
-    view.strip_forward.click()
-    assert source.asked[-1] == ("transaction_history", (-1, STRIP_LIVES, STRIP_HALVES))
+    view.strip_panel.forward.click()
+    assert source.asked[-1] == ("transaction_history", (first + CELLS_MAX, LIVES, HALVES))
+    view.strip_panel.forward.click()
+    assert source.asked[-1] == ("transaction_history", (-1, LIVES, HALVES))
     assert view.strip.picture.is_end
-    view.strip_back.click()
-    view.strip_end.click()
-    assert source.asked[-1] == ("transaction_history", (-1, STRIP_LIVES, STRIP_HALVES))
+    view.strip_panel.back.click()
+    view.strip_panel.end.click()
+    assert source.asked[-1] == ("transaction_history", (-1, LIVES, HALVES))
 
 
 def replace_totals(source, **totals):

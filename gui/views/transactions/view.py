@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
 from gui.models.table import ColumnTableModel
@@ -22,12 +22,11 @@ from gui.models.transactions import (
     TransactionRow,
     board_figures,
     decision_times,
-    half_op_picture,
     lives,
     transaction_rows,
 )
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, milliseconds_text, rate_text, tr
+from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -35,12 +34,11 @@ from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, Tra
 from gui.views.transactions.atomic_panel import AtomicPanel
 from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.columns import state_word, transaction_columns
+from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
-from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
 from gui.views.transactions.past import PastPages
+from gui.views.transactions.strip_panel import StripPanel
 from gui.widgets.basic import IconButton, column, label, row
-from gui.widgets.chip import Chip
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -50,10 +48,6 @@ from monitoring.state import ClusterState
 PAGE_ROWS = 200
 ENDED_ROWS = 500
 ENDED_AGAIN_MS = 3_000
-STRIP_AGAIN_MS = 5_000
-STRIP_LIVES = 200
-STRIP_HALVES = 100
-"""Half records that are read for the strip; some of them are copies."""
 OPEN = "open"
 PAST = "past"
 """All transactions of the retained store, whatever became of them."""
@@ -77,15 +71,12 @@ class TransactionsView(PageView):
         self._only = ""
         self._words: list[str] = []
         self._sought = ""
-        self._strip_before = -1
-        self._strip_fault = ""
         self._wanted = -1
         self._start = 0
         self._total = -1
-        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
+        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
-        self._strip_for: tuple[float, ...] | None = None
         self._open: list[TransactionRow] = []
         self._ended: list[TransactionRow] = []
         self._counted: tuple[float, ...] = ()
@@ -93,7 +84,6 @@ class TransactionsView(PageView):
         self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
-        self._strip_query: LatestQuery[TransactionHistory] = LatestQuery(self)
         self.past = PastPages(context.source, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
@@ -110,12 +100,8 @@ class TransactionsView(PageView):
         self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
         self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
         self.detail = TransactionDetail(context)
-        self.strip_panel = Panel(" ")
-        self.strip = HalfOpStrip(theme)
-        self.legend = {state: Chip(theme) for state in (PREPARED, CHECKING, COMMITTED, ROLLED_BACK)}
-        self.strip_back = IconButton(theme, "caret-left", on_click=self._strip_earlier)
-        self.strip_forward = IconButton(theme, "caret-right", on_click=self._strip_later)
-        self.strip_end = IconButton(theme, "skip-forward", on_click=lambda: self._move_strip(-1))
+        self.strip_panel = StripPanel(context)
+        self.strip = self.strip_panel.strip
         self.atomic = AtomicPanel(context, self.dialogs)
         self.tabs = QTabWidget()
         self.grid.set_loading(True)
@@ -159,8 +145,9 @@ class TransactionsView(PageView):
             self.refresh()
 
     def refresh(self) -> None:
-        self._open_for = self._ended_for = self._strip_for = None
-        self._open_read_ms = self._ended_read_ms = self._strip_read_ms = -STRIP_AGAIN_MS
+        self._open_for = self._ended_for = None
+        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
+        self.strip_panel.forget()
         self._life_of = None
         if self.filters.current == PAST:
             self.past.read()
@@ -178,19 +165,13 @@ class TransactionsView(PageView):
 
     def retranslate(self) -> None:
         self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
-        self._show_lag()
-        for state, chip in self.legend.items():
-            chip.set(*state_word(state))
+        self.strip_panel.retranslate()
         self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
-        self.strip_back.set_tip(tr("Earlier records"))
-        self.strip_forward.set_tip(tr("Later records"))
-        self.strip_end.set_tip(tr("The newest records"))
         self.back.set_tip(tr("Earlier ones"))
         self.forward.set_tip(tr("Later ones"))
         self.search.setPlaceholderText(tr("Filter by key, topic or group"))
         self.search.setAccessibleName(tr("Filter by key, topic or group"))
         self.board.setAccessibleName(tr("State of transactions"))
-        self.strip.setAccessibleName(tr("Half queue and op queue"))
         self.tabs.setTabText(0, tr("Half messages"))
         self.tabs.setTabText(1, tr("Atomic"))
         self.detail.retranslate()
@@ -210,12 +191,6 @@ class TransactionsView(PageView):
         self.search.setMinimumWidth(200)
         table.content.addWidget(self.grid, 1)
         table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
-        self.strip_panel.content.addWidget(self.strip)
-        for chip in self.legend.values():
-            self.strip_panel.add_action(chip)
-        for button in (self.strip_back, self.strip_forward, self.strip_end):
-            self.strip_panel.add_action(button)
-        self.strip_panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
         split = QSplitter(Qt.Orientation.Horizontal)
@@ -269,10 +244,7 @@ class TransactionsView(PageView):
             self._ended_for, self._ended_read_ms = counted, now_ms
             pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True, words=self._sought))
             self._ended_query.ask(pending, self._show_ended, self._failed)
-        is_old = now_ms - self._strip_read_ms >= STRIP_AGAIN_MS
-        if self._strip_for != counted and is_old and not self._strip_query.waiting:
-            self._strip_for, self._strip_read_ms = counted, now_ms
-            self._read_strip()
+        self.strip_panel.show_counts(self._state.totals if self._state is not None else {}, counted, now_ms)
 
     def _read_open(self) -> None:
         self._open_for, self._open_read_ms = self._counted, self._now_ms
@@ -292,40 +264,6 @@ class TransactionsView(PageView):
         shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
         self.decision.setText(shown if not math.isnan(p50) else "")
         self._show_rows()
-
-    def _show_strip(self, history: TransactionHistory) -> None:
-        self._strip_fault = ""
-        totals = self._state.totals if self._state is not None else {}
-        half_lag, op_lag = (totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
-        picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._strip_before)
-        self.strip.set_picture(picture)
-        self.strip_back.setEnabled(bool(picture.halves) and picture.halves[0].offset > 0)
-        self.strip_forward.setEnabled(self._strip_before >= 0)
-        self.strip_end.setEnabled(self._strip_before >= 0)
-
-    def _read_strip(self) -> None:
-        source = self.context.source
-        pending = source.transaction_history(self._strip_before, STRIP_LIVES, STRIP_HALVES)
-        self._strip_query.ask(pending, self._show_strip, self._strip_failed)
-
-    def _strip_failed(self, error: OrbitError) -> None:
-        self._strip_fault = error.message
-        self._show_lag()
-
-    def _strip_earlier(self) -> None:
-        halves = self.strip.picture.halves
-        if halves:
-            self._move_strip(halves[0].offset)
-
-    def _strip_later(self) -> None:
-        end = self._state.totals.get("transactions_half_end", math.nan) if self._state is not None else math.nan
-        before = self._strip_before + CELLS_MAX
-        self._move_strip(-1 if before >= end else before)
-
-    def _move_strip(self, before: int) -> None:
-        """Show the half records before an offset, or the newest ones."""
-        self._strip_before = before
-        self._read_strip()
 
     def _failed(self, error: OrbitError) -> None:
         self.grid.set_loading(False)
@@ -474,7 +412,6 @@ class TransactionsView(PageView):
         self.filters.set_text(ROLLED_BACK, tr("Rolled back"))
         self.filters.set_text(PAST, tr("All in the store"))
         self._show_chips(figures)
-        self._show_lag()
         self._show_empty()
         is_open = self.filters.current == OPEN
         is_past = self.filters.current == PAST
@@ -510,18 +447,6 @@ class TransactionsView(PageView):
             chips.append((tr("{count} given up", count=count_text(figures.given_up)), State.CRITICAL))
         self.header.set_chips(chips)
         self.header.set_facts("RMQ_SYS_TRANS_HALF_TOPIC")
-
-    def _show_lag(self) -> None:
-        if self._strip_fault:
-            fault = tr("The records were not read: {reason}", reason=self._strip_fault)
-            self.strip_panel.set_title(tr("Half queue and op queue"), fault)
-            return
-        words = tr("a line shows which op record closes which half record")
-        figures = self._figures()
-        if figures is not None and not math.isnan(figures.op_lag):
-            facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
-            words = f"{facts}; {words}"
-        self.strip_panel.set_title(tr("Half queue and op queue"), words)
 
     def _show_empty(self) -> None:
         if self._words or self._only:
