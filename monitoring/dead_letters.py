@@ -83,39 +83,43 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
     topics = {name: row for row, name in enumerate(state.catalog.topics)}
     groups = {name: row for row, name in enumerate(state.catalog.groups)}
     named = {name.removeprefix(prefix) for name in topics for prefix in (DEAD_PREFIX, RETRY_PREFIX) if name.startswith(prefix)}
+    ends, unread = _dead_ends(state), _unread_retries(state)
     found = []
     for group in named:
-        dead = topics.get(DEAD_PREFIX + group)
+        dead, retry = topics.get(DEAD_PREFIX + group), topics.get(RETRY_PREFIX + group)
         row = groups.get(group)
         found.append(
             GroupFigures(
                 group=group,
                 dead=0 if dead is None else int(state.topic_kept_messages[dead]),
-                end_offset=0 if dead is None else _end_offset(state, dead),
+                end_offset=0 if dead is None else ends.get(dead, 0),
                 last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
-                unread_retries=_unread(state, row, topics.get(RETRY_PREFIX + group)),
+                unread_retries=0 if retry is None else unread.get((row, retry), -1),
                 members=-1 if row is None else int(state.group_members[row]),
             )
         )
     return sorted(found, key=lambda figures: (-figures.dead, figures.group))
 
 
-def _end_offset(state: ClusterState, topic: int) -> int:
-    places = zip(state.catalog.queue_topic, state.catalog.queue_id, state.queue_max_offset, strict=True)
-    return next((int(end) for owner, queue, end in places if owner == topic and queue == 0), 0)
-
-
-def _unread(state: ClusterState, group: int | None, topic: int | None) -> int:
-    if topic is None:
-        return 0
+def _dead_ends(state: ClusterState) -> dict[int, int]:
+    """Where the first queue of each dead letter topic ends, by topic."""
     catalog = state.catalog
-    lags = [
-        float(lag)
-        for owner, queue, lag in zip(catalog.position_group, catalog.position_queue, state.position_lag_messages, strict=True)
-        if owner == group and catalog.queue_topic[queue] == topic
-    ]
-    known = [lag for lag in lags if not math.isnan(lag)]
-    return int(sum(known)) if known else -1
+    is_dead = [name.startswith(DEAD_PREFIX) for name in catalog.topics]
+    places = zip(catalog.queue_topic, catalog.queue_id, state.queue_max_offset.tolist(), strict=True)
+    return {topic: end for topic, queue, end in places if queue == 0 and is_dead[topic]}
+
+
+def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
+    """Lag of the positions in retry topics, by group and topic; those that are not known are not in it."""
+    catalog = state.catalog
+    is_retry = [name.startswith(RETRY_PREFIX) for name in catalog.topics]
+    sums: dict[tuple[int | None, int], float] = {}
+    positions = zip(catalog.position_group, catalog.position_queue, state.position_lag_messages.tolist(), strict=True)
+    for group, queue, lag in positions:
+        topic = catalog.queue_topic[queue]
+        if is_retry[topic] and not math.isnan(lag):
+            sums[group, topic] = sums.get((group, topic), 0.0) + lag
+    return {key: int(lag) for key, lag in sums.items()}
 
 
 def dead_letter(detail: MessageDetail) -> DeadLetter:
