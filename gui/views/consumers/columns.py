@@ -81,7 +81,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=52,
+            width=60,
         ),
         Column(
             "forecast",

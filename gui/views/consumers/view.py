@@ -63,7 +63,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 544
+GROUP_LIST_WIDTH = 552
 MEMBERS_WIDTHS = {"held": 720, "threads": 660}
 """Below this width of the table of members a column is left out."""
 TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
@@ -229,7 +229,7 @@ class ConsumersView(PageView):
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 656])
+        split.setSizes([GROUP_LIST_WIDTH, 648])
         self.content.addWidget(split, 1)
 
     def _lag_page(self) -> QWidget:
