@@ -21,6 +21,7 @@ LABEL_HEIGHT = 18
 TOP_SPACE = 8
 LABEL_GAP = 10
 CHOICE_OPACITY = 0.25
+DRAG_PIXELS_MIN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class StackedBars(QWidget):
         is_choosable: Whether parts can be dragged out with the mouse.
 
     Signals:
-        parts_chosen: Parts were dragged out, or one was clicked; carries the numbers of the first and the last one.
+        parts_chosen: Parts were dragged out; carries the numbers of the first and the last one.
         cleared: A double click: all are wanted again.
     """
 
@@ -60,8 +61,9 @@ class StackedBars(QWidget):
         self._top = 1.0
         self._step = 1.0
         self.is_choosable = False
+        self._pressed_x: float | None = None
         self._dragged: tuple[int, int] | None = None
-        """Where the drag began, and where it is."""
+        """The first and the last part under the drag."""
         self.setMinimumHeight(90)
         theme.changed.connect(self.update)
 
@@ -106,26 +108,28 @@ class StackedBars(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.is_choosable and self._labels and event.button() == Qt.MouseButton.LeftButton:
-            part = self._part_at(event.position().x())
-            self._dragged = part, part
-            self.update()
+            self._pressed_x = event.position().x()
         else:
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._dragged is not None and self._labels:
-            self._dragged = self._dragged[0], self._part_at(event.position().x())
-            self.update()
-        else:
+        pressed, x = self._pressed_x, event.position().x()
+        if pressed is None or not self._labels:
             super().mouseMoveEvent(event)
+            return
+        # A shorter drag is a click, which chooses nothing.
+        is_drag = abs(x - pressed) >= DRAG_PIXELS_MIN
+        self._dragged = (self._part_at(min(pressed, x)), self._part_at(max(pressed, x))) if is_drag else None
+        self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        dragged, self._dragged = self._dragged, None
+        pressed, dragged = self._pressed_x, self._dragged
+        self._pressed_x = self._dragged = None
         self.update()
-        if dragged is None:
+        if pressed is None:
             super().mouseReleaseEvent(event)
-        elif max(dragged) < len(self._labels):
-            self.parts_chosen.emit(min(dragged), max(dragged))
+        elif dragged is not None and dragged[1] < len(self._labels):
+            self.parts_chosen.emit(*dragged)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.is_choosable:
@@ -154,7 +158,7 @@ class StackedBars(QWidget):
                     painter.fillRect(bar, QColor(tokens.state(layer.state)))
                     bottom -= height
             if self._dragged is not None:
-                first, last = min(self._dragged), max(self._dragged)
+                first, last = self._dragged
                 painter.setOpacity(CHOICE_OPACITY)
                 chosen = QRectF(plot.left() + first * width, plot.top(), (last - first + 1) * width, plot.height())
                 painter.fillRect(chosen, QColor(tokens.accent))
