@@ -115,7 +115,7 @@ class Children:
 
     @property
     def any_running(self) -> bool:
-        beside = (self.preparation, self.reports.estimate)
+        beside = (self.preparation, self.reports.estimate, self.reports.session)
         return any(one is not None and one.is_running for one in (self.worker, self.demo, self.reports, *beside))
 
 
@@ -279,6 +279,7 @@ class Console(QObject):
     def _make_children(self) -> Children:
         # Imported here because they bring numpy and msgpack: the frame is on screen before.
         from gui.bridge.demo import DemoController  # noqa: PLC0415
+        from gui.bridge.spark_child import SparkChild  # noqa: PLC0415
         from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415
         from gui.operations.preparation import ReportPreparation  # noqa: PLC0415
         from gui.operations.report_estimate import ReportEstimate  # noqa: PLC0415
@@ -287,8 +288,8 @@ class Console(QObject):
 
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
         reports = ReportRunner(
-            self._tasks, self, folder=self._options.reports_folder, preparation=preparation, estimate=ReportEstimate(self),
-            schedules=ReportSchedules(self.settings, self),
+            self._tasks, self, folder=self._options.reports_folder, session=SparkChild(self), preparation=preparation,
+            estimate=ReportEstimate(self), schedules=ReportSchedules(self.settings, self),
         )  # fmt: skip
         return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 
@@ -321,6 +322,8 @@ class Console(QObject):
         children.reports.end()
         if children.reports.estimate is not None:
             children.reports.estimate.ended.connect(self._child_ended)
+        if children.reports.session is not None:
+            children.reports.session.gone.connect(self._child_ended)
         for ended in (children.worker.stopped, children.worker.lost, children.demo.changed, children.reports.ended):
             ended.connect(self._child_ended)
         children.worker.stop()

@@ -9,17 +9,14 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
-from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
-from spark_reports.progress import Progress
+from spark_reports.orders import bounds_of, carry_out, own_parameters, spec_of
 from spark_reports.saved_queries import names
 
 DESCRIPTION = (
@@ -29,10 +26,6 @@ DESCRIPTION = (
 )
 _VALUE_OPTIONS = ("--from", "--to")
 EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
-PREPARATION = catalog.ReportSpec(
-    "parquet", "Prepared messages", "", "", "", "", (), tuple(one for one in catalog.STAGES if one[0] == "java")
-)
-"""A run that only continues a folder of prepared messages."""
 LOW_PRIORITY = 10
 """Added to the niceness, which goes from -20 to 19."""
 
@@ -48,6 +41,8 @@ def main(argv: Sequence[str]) -> int:
             return _estimate(arguments)
         if arguments.prepare:
             return _prepare(arguments)
+        if arguments.serve:
+            return _serve(arguments)
         return _report(arguments)
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
@@ -60,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="list the reports and leave")
     parser.add_argument("--estimate", action="store_true", help="say as JSON how much would be read, and leave")
     parser.add_argument("--prepare", action="store_true", help="prepare Java's classes once, so that reports start faster")
+    parser.add_argument("--serve", action="store_true", help="stay with Spark started and take reports on standard input")
+    parser.add_argument("--idle-s", type=float, default=300.0, metavar="S", help="with --serve: leave after such a rest")
     parser.add_argument("--store", action="append", default=[], metavar="DIR", help="store directory; several are read as one")
     parser.add_argument(
         "--commit-log", default="", metavar="DIRS",
@@ -76,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--from", dest="from_time", metavar="T", help="stored at or after: 2026-03-01T08:00, epoch ms, -2h")
     parser.add_argument("--to", dest="to_time", metavar="T", help="stored before; default: the newest message")
     parser.add_argument("--topic", action="append", default=[], metavar="T", help="only this topic; may be repeated")
-    for parameter in _own_parameters():
+    for parameter in own_parameters():
         parser.add_argument(f"--{parameter.name}", dest=f"own_{parameter.name}", metavar="V", help=parameter.help)
     parser.add_argument("--params", type=Path, metavar="FILE", help="JSON object of parameters; options given here win")
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the page")
@@ -90,31 +87,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--low-priority", action="store_true", help="leave the processor to other programs")
     parser.add_argument("--parent-pipe", action="store_true", help="cancel when standard input ends")
     return parser
-
-
-def _own_parameters() -> list[catalog.Parameter]:
-    """The parameters that only some reports have."""
-    found = {one.name: one for spec in catalog.reports() for one in spec.parameters if one not in catalog.BOUNDS}
-    return list(found.values())
-
-
-def _with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:
-    """Parameters from the file that ``--params`` names and from the options."""
-    filed = read_parameter_file(arguments.params) if arguments.params is not None else {}
-    own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
-    own |= {one.name: text for one in _own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None}
-    topics = filed.get("topic", [])
-    bounds = read_parameters(
-        arguments.from_time or _text_or_none(filed.get("from")),
-        arguments.to_time or _text_or_none(filed.get("to")),
-        arguments.topic or ([str(one) for one in topics] if isinstance(topics, list) else [str(topics)]),
-        now_ms=time.time_ns() // 1_000_000,
-    )
-    return replace(bounds, values=read_values(spec, own))
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _joined(argv: Sequence[str]) -> list[str]:
@@ -137,76 +109,34 @@ def _print_list() -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    if not arguments.name and not (arguments.parquet and arguments.store):
-        raise UsageError(
-            "name a report, for example: report throughput --store DIR --out DIR (see --list); or prepare messages: report "
-            "--parquet DIR --store DIR."
-        )
-    spec = catalog.find(arguments.name) if arguments.name else PREPARATION
-    if arguments.name and (not (arguments.store or arguments.parquet) or arguments.out is None):
-        raise UsageError(
-            f"report {spec.name} needs --store DIR (what to read; or --parquet DIR) and --out DIR (where the result goes)"
-        )
-    progress = Progress(spec, json_lines=arguments.progress == "json")
+    spec = spec_of(arguments)
     cancellation = Cancellation()
     cancellation.install()
     if arguments.parent_pipe:
         cancellation.watch_parent()
-    if arguments.low_priority and sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
+    if arguments.low_priority:
+        _give_way()
     try:
-        fields, text = _run(arguments, spec, progress, cancellation)
-    except (KeyboardInterrupt, Exception) as error:
-        if cancellation.requested or isinstance(error, KeyboardInterrupt):
-            progress.end("cancelled", {}, "")
-            raise CancelledByUserError("the report was cancelled; nothing of it is left") from error
-        progress.end("failed", {"error": type(error).__name__, "message": str(error)}, "")
-        raise
+        carry_out(arguments, spec, cancellation)
     finally:
         cancellation.uninstall()
-    progress.end("done", fields, text)
     return 0
 
 
-def _run(
-    arguments: argparse.Namespace, spec: catalog.ReportSpec, progress: Progress, cancellation: Cancellation
-) -> tuple[dict[str, object], str]:
-    """Run; return what the last line of progress says, for programs and for people."""
-    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
-    from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
-    from spark_reports.session import SparkOptions  # noqa: PLC0415  as above
-
-    parameters = _with_file(arguments, spec)
-    heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
-    spark = SparkOptions(
-        arguments.master, heap_bytes, arguments.java_home, cache_folder(), conf=_settings(arguments.spark_conf),
-        driver_host=arguments.driver_host,
-    )  # fmt: skip
-    run = ReportRun(
-        spec, tuple(arguments.store), arguments.out or Path(), parameters, spark, tuple(dict.fromkeys(arguments.also)),
-        directories_of(arguments.commit_log, arguments.store), arguments.parquet, arguments.bodies, arguments.lang,
-    )  # fmt: skip
-    if spec is PREPARATION:
-        folder = prepare_messages(run, progress, cancellation)
-        rows = sum(part.rows for part in folder.parts)
-        fields: dict[str, object] = {"state": "complete", "out": str(folder.path), "rows": rows, "seconds": progress.seconds}
-        return fields, f"{folder.path}: {rows:,} messages in {len(folder.parts):,} files"
-    manifest = run_report(run, progress, cancellation)
-    page = arguments.out / str(manifest["page"])
-    fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
-    return fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}"  # type: ignore[index]
+def _give_way() -> None:
+    """Leave the processor to other programs."""
+    if sys.platform != "win32":
+        os.nice(LOW_PRIORITY)
 
 
-def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Spark settings from ``KEY=VALUE``.
+def _serve(arguments: argparse.Namespace) -> int:
+    """Stay, and carry out the orders that come on standard input."""
+    from spark_reports.serve import serve  # noqa: PLC0415  brings Spark
 
-    Raises:
-        UsageError: One is not written like that.
-    """
-    for text in texts:
-        if not text.startswith("spark.") or "=" not in text:
-            raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)
-    return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
+    if arguments.low_priority:
+        _give_way()
+    parser = _parser()
+    return serve(arguments, lambda words: parser.parse_args(_joined(words)))
 
 
 def _estimate(arguments: argparse.Namespace) -> int:
@@ -217,11 +147,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
         raise UsageError("an estimate needs --store DIR (what would be read)")
     if arguments.parent_pipe:
         watch_parent()
-    filed = read_parameter_file(arguments.params) if arguments.params is not None else {}
-    bounds = read_parameters(
-        arguments.from_time or _text_or_none(filed.get("from")), arguments.to_time or _text_or_none(filed.get("to")), [],
-        now_ms=time.time_ns() // 1_000_000,
-    )  # fmt: skip
+    bounds = bounds_of(arguments)
     found = estimate(
         arguments.store, directories=directories_of(arguments.commit_log, arguments.store), from_ms=bounds.from_ms,
         to_ms=bounds.to_ms,
@@ -237,8 +163,8 @@ def _prepare(arguments: argparse.Namespace) -> int:
     cancellation.install()
     if arguments.parent_pipe:
         cancellation.watch_parent()
-    if arguments.low_priority and sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
+    if arguments.low_priority:
+        _give_way()
     print("Preparing Java's classes for reports; this takes about a minute.", flush=True)
     try:
         archive = prepare_classes(cache_folder(), arguments.java_home, cancellation)

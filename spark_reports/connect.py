@@ -62,11 +62,13 @@ class ConnectSession:
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
 
     def connect(self) -> SparkSession:
-        """Connect to the server.
+        """Connect to the server; the same session at each call.
 
         Raises:
             ReportError: It is not there, or refuses.
         """
+        if self._spark is not None:
+            return self._spark
         os.environ.pop("SPARK_REMOTE", None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
@@ -79,6 +81,22 @@ class ConnectSession:
             raise self.explain(error) from error
         self._spark = spark
         return spark
+
+    def begin(self) -> SparkSession:
+        """The session, for one report.
+
+        Raises:
+            ReportError: As `connect`.
+        """
+        return self.connect()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a session; whether the server still is shows at the next report."""
+        return self._spark is not None
+
+    def tidy(self) -> None:
+        """Nothing is here; the server looks after itself."""
 
     def explain(self, error: Exception) -> Exception:
         """The error to show for one that was raised while the session was at work."""

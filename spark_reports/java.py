@@ -231,7 +231,9 @@ class JavaMachine:
         """An error that says what happened to the machine, from its exit code, its log and what was heard from it before."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=STOP_GRACE_S)  # its last words are written while it ends
-        log = self._log_path.read_text(errors="replace") + hint
+        log = hint
+        with contextlib.suppress(FileNotFoundError):  # it goes with its folder when the session is killed
+            log = self._log_path.read_text(errors="replace") + hint
         code = self._process.poll()
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
             return JavaError(

@@ -10,6 +10,7 @@ JSON lines, one object each:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
@@ -100,5 +101,6 @@ class Progress:
         self._say(json.dumps(fields, ensure_ascii=False))
 
     def _say(self, line: str) -> None:
-        self._out.write(line + "\n")
-        self._out.flush()
+        with contextlib.suppress(BrokenPipeError):  # who listened is gone; that ends nothing by itself
+            self._out.write(line + "\n")
+            self._out.flush()

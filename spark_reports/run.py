@@ -80,8 +80,16 @@ class _Gathered:
     stores: tuple[str, ...]
 
 
-def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -> dict[str, object]:
+def run_report(
+    run: ReportRun, progress: Progress, cancellation: Cancellation, kept: Session | None = None
+) -> dict[str, object]:
     """Make a report; return its manifest.
+
+    Args:
+        run: What to run.
+        progress: Told of each step.
+        cancellation: Installed.
+        kept: A session that stays after the report; None: the report has its own.
 
     Raises:
         OrbitError: Something of the world is in the way; see the tree in `broker_core.errors`.
@@ -89,6 +97,11 @@ def run_report(run: ReportRun, progress: Progress, cancellation: Cancellation) -
     """
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
+    if kept is not None:
+        with _explained(kept):
+            gathered = _gather(kept, run, progress, cancellation)
+            cancellation.check()
+            return _write(run, gathered, progress, browser, cancellation)
     with _session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation)
         cancellation.check()
@@ -111,13 +124,22 @@ def prepare_messages(run: ReportRun, progress: Progress, cancellation: Cancellat
     assert run.parquet is not None
     with _session(run.spark, cancellation) as session:
         progress.begin("java")
-        spark = session.connect()
+        spark = session.begin()
         cancellation.install()
         folder = _continued(spark, run, run.parquet, progress)
         cancellation.check()
         progress.finish()
     session.close()
     return folder
+
+
+@contextlib.contextmanager
+def _explained(session: Session) -> Iterator[None]:
+    """What goes wrong in the block is told in words; the session stays."""
+    try:
+        yield
+    except Exception as error:
+        raise session.explain(error) from error
 
 
 @contextlib.contextmanager
@@ -142,7 +164,7 @@ def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: 
     plan = None if run.parquet is not None else _plan(run)
     progress.begin("java")
     report = _report(run.spec, run.parameters)
-    spark = session.connect()
+    spark = session.begin()
     cancellation.install()
     if run.parquet is not None:
         prepared = prepared or _continued(spark, run, run.parquet, progress)

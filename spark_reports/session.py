@@ -74,6 +74,8 @@ class ReportSession:
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         cache = ClassCache(options.class_cache, java).options() if options.class_cache else []
         self._spark: SparkSession | None = None
+        self._reports = 0
+        self._first_stage: int | None = None
         self._options = options
         try:
             self._machine = JavaMachine(
@@ -88,11 +90,13 @@ class ReportSession:
             raise
 
     def connect(self) -> SparkSession:
-        """Wait for the machine and return the session.
+        """Wait for the machine and return the session; the same one at each call.
 
         Raises:
             JavaError: The machine did not come up.
         """
+        if self._spark is not None:
+            return self._spark
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
             from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
@@ -115,16 +119,48 @@ class ReportSession:
         assert self._spark is not None
         return str(self._spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001  no public door
 
+    def begin(self) -> SparkSession:
+        """A session for one report: views of the one before are not in it, and `progress` counts from here.
+
+        Raises:
+            JavaError: As `connect`.
+        """
+        spark = self.connect()
+        self._reports += 1
+        self._first_stage = None
+        spark.sparkContext.setJobGroup(self._group, "Orbit report")
+        return spark.newSession()
+
+    @property
+    def _group(self) -> str:
+        return f"report-{self._reports}"
+
     def progress(self) -> tuple[int, int] | None:
-        """Tasks finished and rows read of the first running stage; None while nothing is known."""
+        """Tasks finished and rows read of the first stage since `begin`; None while nothing is known."""
         spark = self._spark
         if spark is None:
             return None
         with contextlib.suppress(Exception):  # the stage has not begun, or the machine was ended; the query then says why
-            store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001  row counts have no public door in Python
-            stage = store.lastStageAttempt(0)
+            if self._first_stage is None:
+                tracker = spark.sparkContext.statusTracker()
+                job = tracker.getJobInfo(min(tracker.getJobIdsForGroup(self._group)))
+                self._first_stage = min(job.stageIds) if job is not None else None
+            # Row counts have no public door in Python.
+            stage = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(self._first_stage)  # noqa: SLF001
             return int(stage.numCompleteTasks()), int(stage.inputRecords())
         return None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the machine is there."""
+        return self._machine.running
+
+    def tidy(self) -> None:
+        """Give back what a report left in memory and on the disk; takes some tenths of a second."""
+        spark = self._spark
+        if spark is not None and self._machine.running:
+            spark.catalog.clearCache()
+            spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001  shuffle files go with their objects
 
     def explain(self, error: Exception) -> Exception:
         """The error to show for one that was raised while the session was at work.

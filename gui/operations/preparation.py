@@ -35,9 +35,11 @@ class ReportPreparation(QObject):
 
     Signals:
         ended: The child is gone.
+        settled: There is nothing to prepare, or not any more.
     """
 
     ended = Signal()
+    settled = Signal()
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class ReportPreparation(QObject):
         self._asked = False
         self._paused = False
         self._over = False
+        self.is_settled = False
         self._process = process or ChildProcess(self)
         self._process.ended.connect(self._child_ended)
         self._look = BackgroundCall(self)
@@ -97,11 +100,15 @@ class ReportPreparation(QObject):
 
     def _looked(self, is_missing: bool) -> None:
         if not is_missing:
-            self._over = True
+            self._settle()
         elif not self._paused and not self._over and not self._process.is_running:
             self._task = self._tasks.start(tr("Preparing reports"), self.end, quiet=True)
             self._task.report(tr("So that they start in less than half the time"))
             self._process.start(ARGUMENTS)
+
+    def _settle(self) -> None:
+        self._over = self.is_settled = True
+        self.settled.emit()
 
     def _not_looked(self, error: Exception) -> None:
         self._over = True
@@ -117,7 +124,7 @@ class ReportPreparation(QObject):
             _LOG.warning("reports could not be prepared: %s", end.error_text)
             task.fail(end.error_text)
         if not end.cancelled:
-            self._over = True
+            self._settle()
         elif not self._paused and not self._over:
             # The report that it gave way to was over before the child was.
             self._look.start(self._is_missing)

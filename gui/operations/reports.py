@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
+from gui.bridge.spark_child import CANCEL_GRACE_MS, SparkChild
 from gui.models.reports import (
     ManifestFault,
     PastRun,
@@ -49,8 +50,6 @@ MANIFEST_BYTES_MAX = 4 * 1024 * 1024
 HISTORY_RUNS_MAX = 200
 TABLE_ROWS_MAX = 1_000
 WAITING_MAX = 50
-CANCEL_GRACE_MS = 1_800
-"""A cancelled report that is still there after this is killed; with its Java machine it is gone within two seconds."""
 
 
 def rising_ms() -> float:
@@ -76,6 +75,7 @@ class ReportRunner(QObject):
         *,
         folder: Path | None = None,
         process: ChildProcess | None = None,
+        session: SparkChild | None = None,
         preparation: ReportPreparation | None = None,
         estimate: ReportEstimate | None = None,
         schedules: ReportSchedules | None = None,
@@ -88,6 +88,7 @@ class ReportRunner(QObject):
             parent: Qt's owner.
             folder: Where the outputs go, one folder a run; by default ``reports`` in the user's data folder of Orbit.
             process: What runs the child; given by tests.
+            session: Runs the reports instead, with Spark started beforehand.
             preparation: Prepares Java's classes while no report runs; None: nobody does.
             estimate: Tells what a report would read; None: nobody does.
             schedules: Says when scheduled reports are due; None: none is.
@@ -107,7 +108,10 @@ class ReportRunner(QObject):
         self._waiting: list[ReportOrder] = []
         self._is_over = False
         self._preparation = preparation
-        self._process = process or ChildProcess(self, grace_ms=CANCEL_GRACE_MS)
+        if preparation is not None:
+            preparation.settled.connect(self._warm)
+        self.session = session
+        self._process: ChildProcess | SparkChild = process or session or ChildProcess(self, grace_ms=CANCEL_GRACE_MS)
         self._process.line_read.connect(self._line_read)
         self._process.ended.connect(self._child_ended)
 
@@ -192,11 +196,20 @@ class ReportRunner(QObject):
         if self.estimate is not None:
             self.estimate.end()
         self.cancel()
+        if self.session is not None:
+            self.session.end()
 
     def prepare(self) -> None:
-        """Have Java's classes prepared in the background, if they are not."""
-        if self._preparation is not None and not self.is_running:
-            self._preparation.start()
+        """Have Java's classes prepared in the background, if they are not, and Spark started behind that."""
+        if self._preparation is None or self.is_running:
+            return
+        self._preparation.start()
+        if self._preparation.is_settled:
+            self._warm()
+
+    def _warm(self) -> None:
+        if self.session is not None and not self.is_running:
+            self.session.warm()
 
     def start(self, order: ReportOrder) -> None:
         """Run a report; only while none runs. It goes before the preparation, which waits for its end."""

@@ -47,9 +47,11 @@ class App:
     def stop(self) -> None:
         """End the children as closing the window does."""
         self.console.demo.stop()
-        self.console.reports.cancel()
+        self.console.reports.end()
         self.console.worker.stop()
-        children = (self.console.worker, self.console.demo, self.console.reports._process)
+        session = self.console.reports.session
+        assert session is not None
+        children = (self.console.worker, self.console.demo, session)
         self.until(lambda: not any(child.is_running for child in children), "a child is left")
         self.console._signals._notifier.setEnabled(False)
         for end in (self.console._signals._reader, self.console._signals._writer):

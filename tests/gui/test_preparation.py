@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import QThreadPool
 
 from broker_core.api import OrbitError
+from gui.bridge.spark_child import SparkChild
 from gui.operations.preparation import ReportPreparation
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList, TaskState
@@ -21,10 +22,13 @@ class Prepared:
     """A preparation and a runner over fake children."""
 
     def __init__(self, folder, is_missing) -> None:
-        self.child, self.report_child = FakeChild(), FakeChild()
+        self.child, self.report_child, self.spark = FakeChild(), FakeChild(), FakeChild()
+        self.session = SparkChild(process=self.spark)
         self.tasks = TaskList()
         self.preparation = ReportPreparation(self.tasks, process=self.child, is_missing=is_missing)
-        self.runner = ReportRunner(self.tasks, folder=folder, process=self.report_child, preparation=self.preparation)
+        self.runner = ReportRunner(
+            self.tasks, folder=folder, process=self.report_child, session=self.session, preparation=self.preparation
+        )
 
     def run_report(self) -> None:
         self.runner.start(self.runner.order(catalog.reports()[0], ("/store",)))
@@ -117,3 +121,33 @@ def test_a_machine_that_cannot_report_is_left_alone(make, qtbot, caplog):
         qtbot.waitUntil(lambda: "pyspark is not installed" in caplog.text, timeout=WAIT_MS)
     assert made.tasks.tasks == ()
     assert made.child.started == []
+
+
+def test_spark_starts_when_the_classes_are_there(make, qtbot):
+    made = make(lambda: False)
+    made.runner.prepare()
+    qtbot.waitUntil(lambda: made.spark.is_running, timeout=WAIT_MS)
+    made.session.rest()
+    made.spark.end(130, cancelled=True)
+    made.runner.prepare()  # the page is shown again
+    assert len(made.spark.started) == 2
+
+
+def test_spark_starts_when_the_classes_were_prepared(make, qtbot):
+    made = make()
+    made.runner.prepare()
+    qtbot.waitUntil(lambda: made.child.is_running, timeout=WAIT_MS)
+    assert made.spark.started == []
+    made.child.end()
+    assert made.spark.is_running
+    made.runner.end()
+    assert made.spark.cancels == 1
+
+
+def test_spark_does_not_start_beside_a_report(make, qapp):
+    made = make(lambda: False)
+    made.runner.prepare()
+    made.run_report()
+    assert QThreadPool.globalInstance().waitForDone(WAIT_MS)
+    qapp.processEvents()
+    assert made.spark.started == []

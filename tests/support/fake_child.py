@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
@@ -32,6 +33,10 @@ class FakeChild(QObject):
 
     def cancel(self) -> None:
         self.cancels += 1
+
+    def say(self, **fields: object) -> None:
+        """Let it tell a line of JSON."""
+        self.line_read.emit(json.dumps(fields))
 
     def end(self, exit_code: int = 0, *, cancelled: bool = False, error: str = "") -> None:
         """Let it end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedLayout, QVBoxLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
@@ -19,6 +19,7 @@ from gui.views.reports.form_panel import FormPanel
 from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
+from gui.views.reports.session_line import SessionLine
 from gui.widgets.inputs import SearchField, SegmentedControl
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -51,6 +52,7 @@ class ReportsView(PageView):
         self.result = ResultPanel(theme, context.times, context.time_range)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
+        self.session_line = SessionLine(theme, self._runner.session)
         self.history = HistoryPanel(theme, context.times, self._runner.folder)
         self._build()
         self._connect()
@@ -58,7 +60,6 @@ class ReportsView(PageView):
         self.choose(self._spec)
         self._show_run()
         self.refresh()
-        self._runner.prepare()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -70,6 +71,11 @@ class ReportsView(PageView):
         if arguments.get("run"):
             self._show_store()
             self.form.run()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not event.spontaneous():
+            self._runner.prepare()
 
     def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
         self._show_store()
@@ -95,7 +101,7 @@ class ReportsView(PageView):
         self.parts.set_text(RESULT, tr("Result"))
         self.search.setPlaceholderText(tr("Filter reports"))
         self.search.setAccessibleName(tr("Filter reports"))
-        for part in (self.catalog, self.result, self.form, self.history, self.run_panel):
+        for part in (self.catalog, self.result, self.form, self.history, self.run_panel, self.session_line):
             part.retranslate()
         self._show_run()
 
@@ -148,6 +154,7 @@ class ReportsView(PageView):
         right.setContentsMargins(0, 0, 0, 0)
         right.setSpacing(Size.GAP)
         right.addWidget(self.form)
+        right.addWidget(self.session_line)
         right.addWidget(self.run_panel)
         right.addWidget(self.history, 1)
         scroll = QScrollArea()

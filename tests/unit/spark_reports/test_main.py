@@ -5,6 +5,7 @@ import pytest
 
 from spark_reports import __main__ as program
 from spark_reports.catalog import find
+from spark_reports.orders import with_file
 from tests.support.store_writer import StoreWriter
 
 
@@ -71,7 +72,7 @@ def test_parameters_come_from_a_file_and_options_win(tmp_path):
     file.write_text(json.dumps({"from": 1_700_000_000_000, "topic": ["orders"], "late-ms": 50, "levels": "1s 2s"}))
     spec = find("delay")
     words = ["delay", "--params", str(file), "--late-ms", "70"]
-    parameters = program._with_file(program._parser().parse_args(words), spec)
+    parameters = with_file(program._parser().parse_args(words), spec)
     assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
     assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
 

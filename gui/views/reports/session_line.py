@@ -1,0 +1,50 @@
+"""`SessionLine`: whether Spark is ready for the next report, and what memory it has."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from gui.bridge.spark_child import IDLE_S, SparkChild, SparkState
+from gui.text import bytes_text, tr
+from gui.theme.manager import ThemeManager
+from gui.widgets.basic import ElidedLabel, IconButton, row
+
+
+class SessionLine(QWidget):
+    """One line, hidden while there is no Spark."""
+
+    def __init__(self, theme: ThemeManager, session: SparkChild | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.words = ElidedLabel(role="secondary")
+        self.end_button = IconButton(theme, "x", tip=" ", on_click=self._end)
+        line = row(self.words, self.end_button, spacing=4, margins=(12, 0, 12, 0))
+        line.setStretch(0, 1)
+        self.setLayout(line)
+        if session is not None:
+            session.changed.connect(self.retranslate)
+        self.hide()  # the page shows it, when it has its place
+
+    def retranslate(self) -> None:
+        """Write the texts anew."""
+        session = self._session
+        self.setVisible(session is not None and session.state is not SparkState.OFF)
+        self.end_button.set_tip(tr("End Spark and give its memory back"))
+        if session is None:
+            return
+        self.end_button.setEnabled(session.state is not SparkState.BUSY)
+        self.words.setText(_text(session))
+        self.words.setToolTip(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60))
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._session.rest()
+
+
+def _text(session: SparkChild) -> str:
+    memory = bytes_text(session.memory_bytes)
+    if session.state is SparkState.READY:
+        return tr("Spark is ready, with {memory} of memory", memory=memory)
+    if session.state is SparkState.BUSY:
+        return tr("Spark is at work, with {memory} of memory", memory=memory)
+    return tr("Spark starts in the background…")

@@ -1,0 +1,165 @@
+"""One order of the command line, carried out: from its options to the last line of progress."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_core.errors import CancelledByUserError, UsageError
+from spark_reports import catalog
+from spark_reports.cancel import Cancellation
+from spark_reports.class_cache import cache_folder
+from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
+from spark_reports.progress import Progress
+
+if TYPE_CHECKING:
+    from spark_reports.run import Session
+    from spark_reports.session import SparkOptions
+
+PREPARATION = catalog.ReportSpec(
+    "parquet", "Prepared messages", "", "", "", "", (), tuple(one for one in catalog.STAGES if one[0] == "java")
+)
+"""A run that only continues a folder of prepared messages."""
+
+
+def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
+    """The report that is asked for.
+
+    Raises:
+        UsageError: None is, or what it reads or where it goes is missing.
+        UnknownReportError: There is none of that name.
+    """
+    if not arguments.name and not (arguments.parquet and arguments.store):
+        raise UsageError(
+            "name a report, for example: report throughput --store DIR --out DIR (see --list); or prepare messages: report "
+            "--parquet DIR --store DIR."
+        )
+    spec = catalog.find(arguments.name) if arguments.name else PREPARATION
+    if arguments.name and (not (arguments.store or arguments.parquet) or arguments.out is None):
+        raise UsageError(
+            f"report {spec.name} needs --store DIR (what to read; or --parquet DIR) and --out DIR (where the result goes)"
+        )
+    return spec
+
+
+def carry_out(
+    arguments: argparse.Namespace, spec: catalog.ReportSpec, cancellation: Cancellation, session: Session | None = None
+) -> None:
+    """Run a report; its progress, the last line among it, is told on standard output.
+
+    Args:
+        arguments: As parsed.
+        spec: Of `spec_of`.
+        cancellation: Installed.
+        session: One that stays; None: the report has its own.
+
+    Raises:
+        CancelledByUserError: It was cancelled; nothing of it is left.
+        OrbitError: Something of the world is in the way.
+    """
+    progress = Progress(spec, json_lines=arguments.progress == "json")
+    try:
+        fields, text = _run(arguments, spec, progress, cancellation, session)
+    except (KeyboardInterrupt, Exception) as error:
+        if cancellation.requested or isinstance(error, KeyboardInterrupt):
+            progress.end("cancelled", {}, "")
+            raise CancelledByUserError("the report was cancelled; nothing of it is left") from error
+        progress.end("failed", {"error": type(error).__name__, "message": str(error)}, "")
+        raise
+    progress.end("done", fields, text)
+
+
+def _run(
+    arguments: argparse.Namespace,
+    spec: catalog.ReportSpec,
+    progress: Progress,
+    cancellation: Cancellation,
+    session: Session | None,
+) -> tuple[dict[str, object], str]:
+    """Run; return what the last line of progress says, for programs and for people."""
+    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
+    from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
+
+    run = ReportRun(
+        spec, tuple(arguments.store), arguments.out or Path(), with_file(arguments, spec), spark_options(arguments),
+        tuple(dict.fromkeys(arguments.also)), directories_of(arguments.commit_log, arguments.store), arguments.parquet,
+        arguments.bodies, arguments.lang,
+    )  # fmt: skip
+    if spec is PREPARATION:
+        folder = prepare_messages(run, progress, cancellation)
+        rows = sum(part.rows for part in folder.parts)
+        fields: dict[str, object] = {"state": "complete", "out": str(folder.path), "rows": rows, "seconds": progress.seconds}
+        return fields, f"{folder.path}: {rows:,} messages in {len(folder.parts):,} files"
+    manifest = run_report(run, progress, cancellation, session)
+    page = arguments.out / str(manifest["page"])
+    fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
+    return fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}"  # type: ignore[index]
+
+
+def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:
+    """Parameters from the file that ``--params`` names and from the options."""
+    filed = _filed(arguments)
+    own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
+    own |= {one.name: text for one in own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None}
+    return replace(bounds_of(arguments), values=read_values(spec, own))
+
+
+def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
+    """Times and topics from the same two places.
+
+    Raises:
+        UsageError: A time cannot be read, the range is empty, or the file is none of parameters.
+    """
+    filed = _filed(arguments)
+    topics = filed.get("topic", [])
+    return read_parameters(
+        arguments.from_time or _text_or_none(filed.get("from")),
+        arguments.to_time or _text_or_none(filed.get("to")),
+        arguments.topic or ([str(one) for one in topics] if isinstance(topics, list) else [str(topics)]),
+        now_ms=time.time_ns() // 1_000_000,
+    )
+
+
+def _filed(arguments: argparse.Namespace) -> dict[str, object]:
+    return read_parameter_file(arguments.params) if arguments.params is not None else {}
+
+
+def own_parameters() -> list[catalog.Parameter]:
+    """The parameters that only some reports have."""
+    found = {one.name: one for spec in catalog.reports() for one in spec.parameters if one not in catalog.BOUNDS}
+    return list(found.values())
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def spark_options(arguments: argparse.Namespace) -> SparkOptions:
+    """How to run Spark.
+
+    Raises:
+        UsageError: A setting is not written as one.
+    """
+    from spark_reports.session import SparkOptions  # noqa: PLC0415  as in _run
+
+    heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
+    return SparkOptions(
+        arguments.master, heap_bytes, arguments.java_home, cache_folder(), conf=_settings(arguments.spark_conf),
+        driver_host=arguments.driver_host,
+    )  # fmt: skip
+
+
+def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Spark settings from ``KEY=VALUE``.
+
+    Raises:
+        UsageError: One is not written like that.
+    """
+    for text in texts:
+        if not text.startswith("spark.") or "=" not in text:
+            raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)
+    return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)

@@ -1,0 +1,192 @@
+"""A report process that stays: Spark is started once, and one report after the other is handed to it.
+
+Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them. Told are the lines
+of `spark_reports.progress`, and between them
+
+    {"stage": "session", "state": STATE, "memory_bytes": N}
+
+STATE is ``starting``, ``ready`` (the next order can come; the one before is over) or ``busy``. The process ends when its input
+ends, when it is asked to (130), after a rest without an order (0), and after a report that took Java with it (0): whoever gave
+an order that was not taken any more gives it to the next process. It never runs two reports at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from broker_core.errors import CancelledByUserError, OrbitError, UsageError
+from spark_reports import catalog
+from spark_reports.cancel import Cancellation, Interrupt
+from spark_reports.connect import open_session
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.memory import family_bytes
+from spark_reports.orders import carry_out, spark_options, spec_of
+from spark_reports.parameters import ReportParameters
+from spark_reports.reading import Reading
+from spark_reports.run import Session, gather
+
+KEEP_ALIVE_S = 40.0
+"""Spark ends Python workers that rest for 60 s, and new ones take seconds to load what they need."""
+WAITING_MAX = 8
+"""Orders that wait at most; the window gives one at a time."""
+_OUTPUT = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
+"""Loaded while nobody waits."""
+
+Parse = Callable[[Sequence[str]], argparse.Namespace]
+
+
+def serve(arguments: argparse.Namespace, parse: Parse) -> int:
+    """Take orders until there are no more; return the exit code.
+
+    Args:
+        arguments: How to run Spark, and how long to rest.
+        parse: Reads the words of an order.
+
+    Raises:
+        OrbitError: Spark cannot be started.
+    """
+    cancellation = Cancellation()
+    cancellation.install()
+    orders: queue.Queue[str] = queue.Queue(WAITING_MAX)
+    try:
+        session = open_session(spark_options(arguments))
+        cancellation.on_request(session.kill)
+        threading.Thread(target=_listen, args=(orders,), name="orders", daemon=True).start()
+        try:
+            return ReportServer(session, cancellation, parse, orders, idle_s=arguments.idle_s).run()
+        except Exception as error:
+            cancellation.check()
+            raise session.explain(error) from error
+        finally:
+            session.close()
+    except KeyboardInterrupt as error:
+        raise CancelledByUserError("the session was ended") from error
+    finally:
+        cancellation.uninstall()
+
+
+def _listen(orders: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        orders.put(line)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class ReportServer:
+    """Carries out orders in one session, in the main thread.
+
+    Args:
+        session: Started, perhaps not connected yet.
+        cancellation: Installed.
+        parse: Reads the words of an order.
+        orders: Lines with orders.
+        idle_s: Longest rest, in seconds.
+        out: Where it is told; standard output if None.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        cancellation: Cancellation,
+        parse: Parse,
+        orders: queue.Queue[str],
+        *,
+        idle_s: float,
+        out: TextIO | None = None,
+    ) -> None:
+        self._session = session
+        self._cancellation = cancellation
+        self._parse = parse
+        self._orders = orders
+        self._idle_s = idle_s
+        self._out = out or sys.stdout
+
+    def run(self) -> int:
+        """Until the rest is too long, or Java is gone."""
+        self._tell("starting")
+        if self._orders.empty():
+            self._session.connect()
+            self._cancellation.install()  # Spark put a handler of its own in place
+        if self._orders.empty():
+            practise(self._session)
+        if self._orders.empty():
+            self._tell("ready")
+        while (order := self._next()) is not None:
+            self._tell("busy")
+            self._carry_out(order)
+            if not self._session.is_running:
+                return 0
+            self._session.tidy()
+            self._tell("ready")
+        return 0
+
+    def _next(self) -> str | None:
+        """The next order; None after the rest. Workers are kept meanwhile."""
+        end = time.monotonic() + self._idle_s
+        while (left := end - time.monotonic()) > 0:
+            self._cancellation.check()
+            try:
+                return self._orders.get(timeout=min(left, KEEP_ALIVE_S))
+            except queue.Empty:
+                if end - time.monotonic() > 0:
+                    practise(self._session)
+                    self._tell("ready")
+        return None
+
+    def _carry_out(self, line: str) -> None:
+        try:
+            arguments = self._read(line)
+            spec = spec_of(arguments)
+        except OrbitError as error:
+            self._say({"stage": "failed", "error": type(error).__name__, "message": str(error)})
+            return
+        try:
+            carry_out(arguments, spec, self._cancellation, self._session)
+        except CancelledByUserError as error:
+            raise Interrupt from error
+        except OrbitError as error:
+            sys.stderr.write(f"orbit: {error.message}\n")  # the window was told by the last line of progress
+
+    def _read(self, line: str) -> argparse.Namespace:
+        """The order of a line.
+
+        Raises:
+            UsageError: It is none.
+        """
+        try:
+            words = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"an order is a JSON list of words, not {line[:80]!r}") from error
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise UsageError(f"an order is a JSON list of words, not {line[:80]!r}")
+        try:
+            arguments = self._parse(words)
+        except SystemExit as error:  # the parser's way; it has said on standard error what is wrong
+            raise UsageError("the order is no command line of a report: " + " ".join(words)) from error
+        arguments.progress = "json"
+        return arguments
+
+    def _tell(self, state: str) -> None:
+        self._say({"stage": "session", "state": state, "memory_bytes": family_bytes()})
+
+    def _say(self, fields: dict[str, object]) -> None:
+        self._out.write(json.dumps(fields, ensure_ascii=False) + "\n")
+        self._out.flush()
+
+
+def practise(session: Session) -> None:
+    """Run a report over nothing, so that what the next one needs is loaded, here and in the Python workers."""
+    for name in _OUTPUT:
+        importlib.import_module(name)
+    report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
+    nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))
+    gather(Reading(session.begin(), nothing, ReportParameters()), report)
