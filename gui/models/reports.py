@@ -15,7 +15,9 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
+from broker_core.api import UsageError
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
+from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
 
 
@@ -79,17 +81,11 @@ def parameter_fault(parameter: Parameter, text: str) -> bool:
     return False
 
 
-_RELATIVE = re.compile(r"-\d+(\.\d+)?(s|m|h|d)")
-
-
 def time_fault(text: str) -> str:
-    """Whether a time can be read: empty, or ``time`` when not. The report itself decides about the rest."""
-    text = text.strip()
-    if not text or text.isdigit() or text == "now" or _RELATIVE.fullmatch(text):
-        return ""
+    """Whether a report would refuse a time: empty, or ``time`` when it would."""
     try:
-        datetime.fromisoformat(text)
-    except ValueError:
+        parse_time(text, now_ms=0) if text.strip() else None
+    except UsageError:
         return "time"
     return ""
 

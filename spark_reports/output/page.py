@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import plotly.offline
 from markupsafe import Markup
 
 from spark_reports.chinese import word_in_chinese
-from spark_reports.reports.result import Chart, ReportResult, Series, Table
+from spark_reports.reports.result import Chart, ReportResult, Table
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import Unit
 
@@ -65,22 +65,17 @@ def _shown(table: Table) -> dict[str, object]:
 
 def charts_text(result: ReportResult) -> str:
     """The charts of a result as JSON, for programs that draw them themselves; null is not known."""
-    charts = [asdict(chart) for chart in result.charts]
-    for one in (one for chart in charts for one in chart["series"]):
-        one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
-    return json.dumps({"charts": charts}, ensure_ascii=False)
+    return json.dumps({"charts": [_drawn(chart, str) for chart in result.charts]}, ensure_ascii=False)
 
 
 def _drawn(chart: Chart, translate: Callable[[str], str]) -> dict[str, object]:
-    """A chart for the page's program; what is not known is drawn as nothing."""
-    # Weekdays are no names of anything; those of topics and hosts stay.
-    drawn = [
-        Series(
-            translate(one.name) if chart.kind == "heat" else one.name, one.x, [y if math.isfinite(y) else 0.0 for y in one.y]
-        )
-        for one in chart.series
-    ]
-    return asdict(replace(chart, series=tuple(drawn)))
+    """A chart as JSON has it; what is not known is null, which is drawn as nothing."""
+    drawn = asdict(chart)
+    for one in drawn["series"]:
+        one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
+        if chart.kind == "heat":
+            one["name"] = translate(one["name"])  # weekdays are no names of anything; those of topics and hosts stay
+    return drawn
 
 
 def format_value(value: object, unit: Unit) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -99,4 +101,4 @@ def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:
 
 
 def _known(values: pa.ChunkedArray) -> list[float]:
-    return [float(value) if value is not None else 0.0 for value in values.to_pylist()]
+    return [float(value) if value is not None else math.nan for value in values.to_pylist()]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
-from spark_reports.reports.result import Headline, ReportResult
+from spark_reports.reports.result import Headline, ReportResult, Table
 from spark_reports.reports.wording import number, part
 from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
 from spark_reports.vocabulary import Unit
@@ -31,46 +32,14 @@ def result(found: Found) -> ReportResult:
     """Rankings and evenness."""
     ranking = {column: ordered(found[column], "-messages", "topic", "key") for column, _ in _SORTS}
     even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
-    tables = [
-        made
-        for column, noun in _SORTS
-        for made in (
-            table(
-                f"{column}_first",
-                f"First {noun}s",
-                ranking[column],
-                note=f"The first {found.parameters.number('top'):,} of {total(even[column], 'distinct_values'):,}.",
-            ),
-            table(
-                f"{column}_by_topic",
-                f"Spread of {noun}s by topic",
-                even[column].rename_columns(
-                    ["largest" if name == "messages_max" else name for name in even[column].column_names]
-                ),
-                totals=("keyed",),
-            ),
-        )
-    ]
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
-    sentences = []
-    for column, noun in _SORTS:
-        sentences.append(
-            f"{total(even[column], 'keyed'):,} uses of {number(total(even[column], 'distinct_values'), noun)} "
-            f"in {number(even[column].num_rows, 'topic')}."
-        )
-        for row in rows_of(ranking[column].slice(0, 1)):
-            whole = next(one["keyed"] for one in rows_of(even[column]) if one["topic"] == row["topic"])
-            sentences.append(
-                f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
-                f"in {number(row['queues'], 'queue')}."
-            )
     return found.result(
         headlines=(
             Headline(total(even["keys"], "distinct_values"), Unit.COUNT, "business keys"),
             Headline(total(even["ordering_key"], "distinct_values"), Unit.COUNT, "ordering keys"),
             Headline(hot[0]["share"] if hot else 0.0, Unit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""),
         ),
-        findings=sentences,
+        findings=[sentence for column, noun in _SORTS for sentence in _findings(noun, ranking[column], even[column])],
         charts=tuple(
             bars(
                 column,
@@ -81,7 +50,11 @@ def result(found: Found) -> ReportResult:
             for column, noun in _SORTS
             if ranking[column].num_rows
         ),
-        tables=tables,
+        tables=[
+            made
+            for column, noun in _SORTS
+            for made in _tables(column, noun, ranking[column], even[column], found.parameters.number("top"))
+        ],
         notes=(
             "Keys are separated by spaces; a message counts for each of its keys.",
             (
@@ -92,3 +65,25 @@ def result(found: Found) -> ReportResult:
             "Counted exactly, over messages as they were sent; copies of the broker are left out.",
         ),
     )
+
+
+def _findings(noun: str, ranking: pa.Table, even: pa.Table) -> list[str]:
+    sentences = [
+        f"{total(even, 'keyed'):,} uses of {number(total(even, 'distinct_values'), noun)} in {number(even.num_rows, 'topic')}."
+    ]
+    for row in rows_of(ranking.slice(0, 1)):
+        whole = next(one["keyed"] for one in rows_of(even) if one["topic"] == row["topic"])
+        sentences.append(
+            f"{part(row['messages'], whole)} of {row['topic']} have the {noun} {row['key']}, "
+            f"in {number(row['queues'], 'queue')}."
+        )
+    return sentences
+
+
+def _tables(column: str, noun: str, ranking: pa.Table, even: pa.Table, top: int) -> list[Table]:
+    names = ["largest" if name == "messages_max" else name for name in even.column_names]
+    note = f"The first {top:,} of {total(even, 'distinct_values'):,}."
+    return [
+        table(f"{column}_first", f"First {noun}s", ranking, note=note),
+        table(f"{column}_by_topic", f"Spread of {noun}s by topic", even.rename_columns(names), totals=("keyed",)),
+    ]

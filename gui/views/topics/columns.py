@@ -71,6 +71,11 @@ class TopicColumnSources:
 
 def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     """Columns of the topic table."""
+    return [*_name_columns(sources), *_traffic_columns(sources), *_state_columns(sources)]
+
+
+def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
+    """What a topic is."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
@@ -85,6 +90,12 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             right=True,
             width=104,
         ),
+    ]  # fmt: skip
+
+
+def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
+    """What comes in, and what is kept of it."""
+    return [
         Column(
             "in",
             "In /s",
@@ -113,6 +124,12 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             right=True,
             width=108,
         ),
+    ]  # fmt: skip
+
+
+def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
+    """Who lags, and what it takes."""
+    return [
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
                tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168),
         Column(

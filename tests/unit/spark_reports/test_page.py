@@ -79,6 +79,8 @@ def test_charts_are_told_with_what_is_not_known():
     chart = Chart("a", "A", "lines", Unit.COUNT, (Series("b", [1, 2], [float("nan"), 2.0]),))
     told = json.loads(charts_text(replace(result_with(), charts=(chart,))))
     assert told["charts"][0]["series"] == [{"name": "b", "x": [1, 2], "y": [None, 2.0]}]
+    _, page = page_of(replace(result_with(), charts=(chart,)))
+    assert '"y": [null, 2.0]' in page  # a gap, not a zero
     assert manifest_charts(result_with()) == "charts.json"
     assert manifest_charts(replace(result_with(), charts=())) is None
 
