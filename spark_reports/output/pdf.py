@@ -47,6 +47,7 @@ def print_page(page: Path, browser: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="orbit-pdf-") as profile:
         command = [str(browser), "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions",
                    f"--user-data-dir={profile}", "--no-pdf-header-footer", "--virtual-time-budget=10000",
+                   "--window-size=1280,1000",  # charts are drawn for a window and scaled to the paper
                    *_sandbox(), f"--print-to-pdf={target.absolute()}", page.absolute().as_uri()]  # fmt: skip
         try:
             run = subprocess.run(command, capture_output=True, text=True, timeout=PRINT_TIMEOUT_S, check=False)

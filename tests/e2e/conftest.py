@@ -59,13 +59,13 @@ class App:
         self.window.deleteLater()
         self.console.deleteLater()
 
-    def until(self, condition: Callable[[], object], what: str) -> None:
+    def until(self, condition: Callable[[], object], what: str, *, timeout_ms: int = TIMEOUT_MS) -> None:
         """Let the program run until something is so."""
 
         def check() -> None:
             assert condition(), f"{what}; source: {self.source.status} {self.source.reason}"
 
-        self._qtbot.waitUntil(check, timeout=TIMEOUT_MS)
+        self._qtbot.waitUntil(check, timeout=timeout_ms)
 
     def send(self, topic: str, count: int) -> list[list]:
         """Let the C++ client send, with the window alive meanwhile; returns status, id and offset of each message."""

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rocketmq", reason="the PyPI package rocketmq is not installed", exc_type=ModuleNotFoundError)
 
 from broker_core.api import MessagePage
+from gui.bridge.spark_child import SparkState
 from gui.models.reports import RunState
 from monitoring.sources.base import SourceStatus
 from tests.e2e.conftest import App
@@ -97,7 +98,12 @@ def test_nothing_acknowledged_is_lost_when_the_worker_is_killed_and_restarted(ap
     assert len(set(page.unique_key)) == COUNT
 
 
+SPARK_MS = 500_000
+"""Java, Spark and its Python workers start, on a machine that may have much else to do."""
+
+
 @pytest.mark.spark
+@pytest.mark.timeout(900)
 def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path):
     app.start()
     send(app)
@@ -108,7 +114,7 @@ def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path)
     app.until(page.form.run_button.isEnabled, "the report cannot be run")
     page.form.run_button.click()
     assert runner.is_running
-    app.until(lambda: not runner.is_running, "the report does not end")
+    app.until(lambda: not runner.is_running, "the report does not end", timeout_ms=SPARK_MS)
     assert runner.run is not None
     assert runner.run.state is RunState.COMPLETE, runner.run
     (manifest,) = (tmp_path / "reports").rglob("manifest.json")
@@ -116,3 +122,14 @@ def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path)
     assert told["rows"]["read"] == COUNT
     assert told["state"] == "complete"
     app.until(lambda: len(page.history.model.rows) == 1, "the run is not in the history")
+    app.until(lambda: page.result.charts.time_charts, "the charts are not drawn")
+    assert f"{COUNT:,} messages" in page.result.manifest.text()
+    assert runner.session is not None
+    assert runner.session.state is SparkState.READY  # for the next report
+    assert not page.session_line.isHidden()
+    kept = runner.session._process.pid
+    page.form.run_button.click()
+    app.until(lambda: not runner.is_running, "the second report does not end", timeout_ms=SPARK_MS)
+    assert runner.run.state is RunState.COMPLETE, runner.run
+    assert runner.session._process.pid == kept
+    app.until(lambda: len(page.history.model.rows) == 2, "the second run is not in the history")
