@@ -66,6 +66,7 @@ PARTS = (
     ("transactions", "given up"),
     ("transactions", "atomic"),
     *(("settings", key) for key in SECTIONS if key != "connections"),
+    ("reports", "result"),
 )
 """Parts of pages that get a picture of their own."""
 PLACES: dict[str, PageArguments] = {"topic": {"topic": TOPIC}, "consumers": {"group": GROUP}, "message": {"physical_offset": 0}}

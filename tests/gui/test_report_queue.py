@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import QSettings, Qt, QTime
 from PySide6.QtWidgets import QMessageBox
 
+from gui.bridge.spark_child import SparkChild
 from gui.models.reports import FigureUnit, past_run, result_charts
 from gui.models.schedules import DAILY, Schedule
 from gui.operations.report_estimate import Expected, Question, ReportEstimate, expected, expected_s
@@ -27,6 +28,7 @@ from gui.views.reports.view import ReportsView
 from spark_reports import saved_queries
 from spark_reports.catalog import find
 from tests.gui.test_reports import MANIFEST, SPEC, FakeChild, is_read, leave_result
+from tests.support.fake_child import FakeChild as SparkProcess
 from tests.support.fake_source import FakeSource
 
 KEYS = find("keys")
@@ -205,6 +207,11 @@ def test_a_result_is_shown_beside_the_one_before(view, qtbot, runner):
     assert "Beside the run of" in view.result.manifest.text()
     assert change_text(newest.headlines[0], view.history.previous(newest).headlines[0]) == "before: 1,250, −20.0 %"
     assert change_text(newest.headlines[0], None) == f"before: {UNKNOWN}"
+
+
+def test_a_link_leads_to_the_result(view):
+    view.open({"show": "result"})
+    assert view.parts.current == "result"
 
 
 def test_a_deleted_result_leaves_nothing(view, qtbot, runner):
@@ -403,3 +410,32 @@ def test_sql_needs_a_query(view):
     view.form.own.fields["query"].setText("select * from messages")
     assert view.form.order.parameters == (("query", "select * from messages"),)
     assert list(view.form.own.fields) == ["query", "rows"]
+
+
+# ---- Spark that is kept ----
+
+
+def test_the_page_tells_of_the_spark_that_waits(qtbot, show_page, qapp, tmp_path):
+    process = SparkProcess()
+    session = SparkChild(process=process)
+    runner = ReportRunner(TaskList(), folder=tmp_path / "reports", session=session)
+    page = show_page(ReportsView, FakeSource(), reports=runner)
+    qtbot.waitUntil(lambda: is_read(page))
+    line = page.session_line
+    assert line.isHidden()
+    session.warm()
+    assert "starts" in line.words.whole_text()
+    process.say(stage="session", state="ready", memory_bytes=700 << 20)
+    assert not line.isHidden()
+    assert "700 MiB" in line.words.whole_text()
+    runner.submit(orders(runner, 1)[0])
+    process.say(stage="session", state="busy", memory_bytes=800 << 20)
+    assert not line.end_button.isEnabled()
+    process.say(stage="done", state="complete", rows=5)
+    process.say(stage="session", state="ready", memory_bytes=800 << 20)
+    assert runner.run.rows == 5
+    assert not runner.is_running
+    line.end_button.click()
+    assert process.cancels == 1
+    process.end(130, cancelled=True)
+    assert line.isHidden()

@@ -68,6 +68,8 @@ class ReportsView(PageView):
         for spec in reports():
             if spec.name == name:
                 self.choose(spec)
+        if arguments.get("show") == RESULT:
+            self.show_part(RESULT)
         if arguments.get("run"):
             self._show_store()
             self.form.run()
