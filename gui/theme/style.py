@@ -40,7 +40,7 @@ class FocusMarker(QObject):
 
 def repolish(widget: QWidget) -> None:
     """Apply the style sheet anew after a property that it selects on has changed."""
-    style = QApplication.style()
+    style = widget.style()  # the sheet's own one: that of the application knows nothing of sheets on pages
     style.unpolish(widget)
     style.polish(widget)
     widget.update()

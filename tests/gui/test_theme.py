@@ -86,9 +86,11 @@ def test_a_widget_that_dies_with_the_focus_does_no_harm(theme, qapp, qtbot):
 
 
 def test_a_role_changes_the_look(theme, qtbot):
-    shown = QLabel("critical")
-    qtbot.addWidget(shown)
-    theme.dress(shown)
+    page = QWidget()
+    shown = QLabel("critical", page)
+    qtbot.addWidget(page)
+    theme.dress(page)
+    page.show()
+    assert shown.palette().windowText().color().name().upper() != DARK.critical
     set_role(shown, "critical")
-    shown.ensurePolished()
     assert shown.palette().windowText().color().name().upper() == DARK.critical
