@@ -1,11 +1,11 @@
 """Time and memory of a report by the number of messages, and from click to first result, warm and cold.
 
     python -m benchmarks.report_scaling [MESSAGES ...]      default 1000000 2000000 4000000 8000000
-    python -m benchmarks.report_scaling --click [MESSAGES]
+    python -m benchmarks.report_scaling --click [MESSAGES]         default 100000
 
 Memory is the largest sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and
 its pages are the system's to take back. A click is a report of a small range: cold in a new process with Java's prepared
-classes (``main.py report --prepare`` before), warm a second query in a session that is there.
+classes (``main.py report --prepare`` before), warm an order to the process that the window keeps.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import threading
 import time
 from pathlib import Path
 
-import psutil
-
-from benchmarks.report_rows import grouped
+from benchmarks.report_rows import processor_seconds
 from benchmarks.spark_report import ROOT, write_store
+from spark_reports.memory import family_bytes
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 LOOK_S = 0.2
+WARM_TURNS = 5
 
 
 def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
@@ -38,7 +38,7 @@ def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
     def watch() -> None:
         nonlocal largest
         while not done.wait(LOOK_S):
-            largest = max(largest, _anonymous(process.pid))
+            largest = max(largest, family_bytes(process.pid))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -49,22 +49,6 @@ def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
     stages = json.loads((out / "manifest.json").read_text())["stages"]
     read = sum(stage["seconds"] for stage in stages if stage["key"] == "read")
     return time.perf_counter() - began, read, largest
-
-
-def _anonymous(pid: int) -> int:
-    """Bytes that belong to a family of processes alone: mapped files are the system's to take back."""
-    total = 0
-    try:
-        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return 0
-    for process in family:
-        try:
-            info = process.memory_info()
-        except psutil.NoSuchProcess:
-            continue
-        total += info.rss - getattr(info, "shared", 0)
-    return total
 
 
 def scaling(counts: list[int]) -> None:
@@ -82,28 +66,40 @@ def scaling(counts: list[int]) -> None:
 
 
 def click(count: int) -> None:
-    """Print the time to a first result, cold and warm."""
-    from spark_reports.class_cache import cache_folder
-    from spark_reports.datasource.plan import plan_read
-    from spark_reports.datasource.schema import FORMAT, columns
-    from spark_reports.datasource.source import RocketMQStoreDataSource
-    from spark_reports.session import ReportSession, SparkOptions
-
+    """Print the time from an order to its folder: cold, and to a session that waits, as the window gives them."""
     with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
-        store = Path(folder, "store")
+        store, out = Path(folder, "store"), Path(folder, "out")
         write_store(store, count)
         for turn in ("cold, first", "cold, second"):
-            print(f"{turn:<14} {run_watched(store, Path(folder, 'out'))[0]:6.2f} s from exec to the folder")
-        session = ReportSession(SparkOptions(class_cache=cache_folder()))
-        spark = session.connect()
-        spark.dataSource.register(RocketMQStoreDataSource)
-        for query in range(5):
+            print(f"{turn:<14} {run_watched(store, out)[0]:6.2f} s from exec to the folder")
+        command = [sys.executable, "-m", "spark_reports", "--serve"]
+        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdin is not None
             began = time.perf_counter()
-            plan = plan_read([store]).to_json()
-            names = ("topic", "queue_id", "store_time", "body_bytes")
-            groups = grouped(spark.read.format(FORMAT).schema(columns(*names)).option("plan", plan).load())
-            print(f"warm, query {query} {time.perf_counter() - began:6.2f} s, {groups:,} groups")
-        session.close()
+            _until_ready(server)
+            print(f"{'ready':<14} {time.perf_counter() - began:6.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
+            for turn in range(WARM_TURNS):
+                began, worked = time.perf_counter(), processor_seconds(server.pid)
+                words = ["throughput", "--store", str(store), "--out", str(out)]
+                server.stdin.write(json.dumps(words) + "\n")
+                server.stdin.flush()
+                _until(server, "stage", "done")
+                took, worked = time.perf_counter() - began, processor_seconds(server.pid) - worked
+                print(f"warm, {turn + 1:<8} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time")
+                _until_ready(server)
+            server.stdin.close()
+
+
+def _until_ready(server: subprocess.Popen[str]) -> None:
+    _until(server, "state", "ready")
+
+
+def _until(server: subprocess.Popen[str], field: str, value: str) -> None:
+    assert server.stdout is not None
+    for line in server.stdout:
+        if json.loads(line).get(field) == value:
+            return
+    raise RuntimeError(f"the session ended before it told {value}")
 
 
 def main() -> None:
