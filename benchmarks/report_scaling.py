@@ -78,14 +78,14 @@ def click(count: int) -> None:
             began = time.perf_counter()
             _until_ready(server)
             print(f"{'ready':<14} {time.perf_counter() - began:6.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
-            for turn in range(WARM_TURNS):
+            for place in range(1, WARM_TURNS + 1):
                 began, worked = time.perf_counter(), processor_seconds(server.pid)
                 words = ["throughput", "--store", str(store), "--out", str(out)]
                 server.stdin.write(json.dumps(words) + "\n")
                 server.stdin.flush()
                 _until(server, "stage", "done")
                 took, worked = time.perf_counter() - began, processor_seconds(server.pid) - worked
-                print(f"warm, {turn + 1:<8} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time")
+                print(f"warm, {place:<8} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time")
                 _until_ready(server)
             server.stdin.close()
 
