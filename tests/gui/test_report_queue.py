@@ -27,8 +27,8 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.views.reports.view import ReportsView
 from spark_reports import saved_queries
 from spark_reports.catalog import find
-from tests.gui.test_reports import MANIFEST, SPEC, FakeChild, is_read, leave_result
-from tests.support.fake_child import FakeChild as SparkProcess
+from tests.gui.test_reports import MANIFEST, SPEC, is_read, leave_result
+from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource
 
 KEYS = find("keys")
@@ -43,18 +43,6 @@ CHARTS = {
         {"name": "none", "title": "Nothing", "kind": "bars", "unit": "count", "series": []},
     ]
 }  # fmt: skip
-
-
-class EstimateChild(FakeChild):
-    is_running = False
-
-    def start(self, arguments):
-        super().start(arguments)
-        self.is_running = True
-
-    def end(self, *arguments, **more):
-        self.is_running = False
-        super().end(*arguments, **more)
 
 
 @pytest.fixture
@@ -74,7 +62,7 @@ def schedules(qapp, tmp_path, now):
 
 @pytest.fixture
 def asked():
-    return EstimateChild()
+    return FakeChild()
 
 
 @pytest.fixture
@@ -319,7 +307,7 @@ def test_only_the_newest_question_is_answered(qtbot, asked):
         started = len(asked.started)
         qtbot.waitUntil(lambda before=started: len(asked.started) > before or asked.cancels)
     asked.end(143, cancelled=True)
-    asked.end(4, errors=("orbit: there is no store at /a",))
+    asked.end(4, error="orbit: there is no store at /a")
     assert answers == [("tags", Expected(fault="there is no store at /a"))]
 
 
@@ -416,7 +404,7 @@ def test_sql_needs_a_query(view):
 
 
 def test_the_page_tells_of_the_spark_that_waits(qtbot, show_page, qapp, tmp_path):
-    process = SparkProcess()
+    process = FakeChild()
     session = SparkChild(process=process)
     runner = ReportRunner(TaskList(), folder=tmp_path / "reports", session=session)
     page = show_page(ReportsView, FakeSource(), reports=runner)

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from gui.bridge.child_process import ChildEnd
 from gui.models.reports import (
     FigureUnit,
     ManifestFault,
@@ -38,6 +37,7 @@ from gui.views.reports.view import ReportsView
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import TOPICS, find, reports
 from spark_reports.vocabulary import COLUMNS
+from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource
 
 SPEC = find("throughput")
@@ -64,30 +64,6 @@ MANIFEST = {
     "seconds": 5.7,
 }  # fmt: skip
 TABLE = "topic,messages,share,body_bytes\norders,600,0.6,61440\npayments,400,0.4,\n"
-
-
-class FakeChild(QObject):
-    """Stands for the child process; a test says what it reports."""
-
-    line_read = Signal(str)
-    ended = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[list[str]] = []
-        self.cancels = 0
-
-    def start(self, arguments):
-        self.started.append(arguments)
-
-    def cancel(self):
-        self.cancels += 1
-
-    def say(self, **fields):
-        self.line_read.emit(json.dumps(fields))
-
-    def end(self, code=0, *, crashed=False, cancelled=False, errors=()):
-        self.ended.emit(ChildEnd(code, crashed, cancelled, tuple(errors)))
 
 
 @pytest.fixture
@@ -317,9 +293,9 @@ def test_a_run_lasts_until_its_process_is_gone(runner, child):
 @pytest.mark.parametrize(
     ("end", "reason"),
     [
-        ({"code": 3, "errors": ["orbit: there is no store at /data/store"]}, "there is no store at /data/store"),
-        ({"code": 9, "crashed": True}, "signal 9"),
-        ({"code": 0}, "without a result"),
+        ({"exit_code": 3, "error": "orbit: there is no store at /data/store"}, "there is no store at /data/store"),
+        ({"exit_code": 9, "crashed": True}, "signal 9"),
+        ({"exit_code": 0}, "without a result"),
     ],
 )
 def test_a_child_that_ends_without_a_word_is_a_failure_with_its_reason(runner, child, tasks, end, reason):

@@ -38,7 +38,7 @@ class FakeChild(QObject):
         """Let it tell a line of JSON."""
         self.line_read.emit(json.dumps(fields))
 
-    def end(self, exit_code: int = 0, *, cancelled: bool = False, error: str = "") -> None:
+    def end(self, exit_code: int = 0, *, crashed: bool = False, cancelled: bool = False, error: str = "") -> None:
         """Let it end."""
         self.is_running = False
-        self.ended.emit(ChildEnd(exit_code, crashed=False, cancelled=cancelled, error_lines=(error,) if error else ()))
+        self.ended.emit(ChildEnd(exit_code, crashed, cancelled, error_lines=(error,) if error else ()))
