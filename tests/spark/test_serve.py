@@ -47,9 +47,8 @@ class Kept:
 def kept():
     made = Kept()
     yield made
-    made.process.kill()
-    with contextlib.suppress(BrokenPipeError):
-        made.process.communicate()
+    with contextlib.suppress(BrokenPipeError), made.process:
+        made.process.kill()
 
 
 @pytest.fixture(scope="module")
