@@ -102,11 +102,6 @@ class ChildProcess(QObject):
         self._process = process
         process.start()
 
-    def write_line(self, text: str) -> None:
-        """Say a line to the child on its standard input; nothing if none runs."""
-        if self._process is not None:
-            self._process.write(f"{text}\n".encode())
-
     def cancel(self) -> None:
         """Ask the child to end (SIGTERM to its group); after a grace the whole group is killed. `ended` says when."""
         if self._process is None or self._cancelled:

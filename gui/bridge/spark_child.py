@@ -85,7 +85,7 @@ class SparkChild(QObject):
         if not self._process.is_running:
             self._launch()
         elif not self._is_leaving:
-            self._process.write_line(self._order)
+            self._process.tell(self._order)
 
     def cancel(self) -> None:
         """End the order, and the process with it; `ended` says when that is done."""
@@ -108,7 +108,7 @@ class SparkChild(QObject):
         self._show(SparkState.STARTING, -1)
         self._process.start(ARGUMENTS)
         if self._order is not None:
-            self._process.write_line(self._order)
+            self._process.tell(self._order)
 
     def _leave(self) -> None:
         if self._process.is_running:

@@ -42,7 +42,7 @@ def test_spark_is_started_once_and_takes_one_order_after_the_other(kept):
     assert (kept.child.state, kept.child.memory_bytes) == (SparkState.READY, 700)
     for turn in (1, 2):
         kept.child.start(ORDER)
-        assert kept.process.written == [LINE] * turn
+        assert kept.process.told == [LINE] * turn
         kept.tell("ready")  # told before the order arrived: it is not over
         assert len(kept.ends) == turn - 1
         kept.tell("busy")
@@ -57,7 +57,7 @@ def test_spark_is_started_once_and_takes_one_order_after_the_other(kept):
 
 def test_an_order_starts_spark_where_it_is_not(kept):
     kept.child.start(ORDER)
-    assert (len(kept.process.started), kept.process.written) == (1, [LINE])
+    assert (len(kept.process.started), kept.process.told) == (1, [LINE])
 
 
 def test_the_next_order_can_be_given_when_the_one_before_ended(kept):
@@ -65,7 +65,7 @@ def test_the_next_order_can_be_given_when_the_one_before_ended(kept):
     kept.child.start(ORDER)
     kept.tell("busy")
     kept.tell("ready")
-    assert kept.process.written == [LINE, LINE]
+    assert kept.process.told == [LINE, LINE]
     assert len(kept.ends) == 1
 
 
@@ -100,7 +100,7 @@ def test_an_order_that_comes_while_the_process_leaves_goes_to_the_next(kept, lef
     kept.child.start(ORDER)
     kept.process.end(**left)
     assert len(kept.process.started) == 2
-    assert kept.process.written[-1] == LINE
+    assert kept.process.told[-1] == LINE
     assert kept.ends == []
     kept.process.end(0)  # once more without having taken it: that is told, not tried for ever
     assert len(kept.process.started) == 2
