@@ -3,6 +3,10 @@
 Everything a person reads goes through `tr`; the key is the English text. The Chinese texts are JSON files under
 ``resources/translations/zh``, one file per part of the window, all merged. Names from the broker (topics, groups, keys, codes)
 are never translated. An unknown figure (None, NaN, a negative count) is shown as `UNKNOWN`, never as zero.
+
+English says "1 file" and "2 files": ``resources/translations/singular.json`` has, for a text and each of its counts, the words
+that change and how they read when the count is 1. Qt's own forms (``%n``) know one count a text, and write it without our
+separators. Chinese needs no such forms.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
 
@@ -25,9 +30,31 @@ _KILO = 1024
 
 
 def tr(text: str, /, **values: object) -> str:
-    """The text in the language of the window, with ``{name}`` fields filled from ``values``."""
+    """The text in the language of the window, with ``{name}`` fields filled from ``values``; a count of 1 in the singular."""
     shown = QCoreApplication.translate(_CONTEXT, text)
-    return shown.format(**values) if values else shown
+    if not values:
+        return shown
+    if shown == text:
+        shown = _singular(text, values)
+    return shown.format(**values)
+
+
+def _singular(text: str, values: Mapping[str, object]) -> str:
+    """The English text with the words of each count that is 1 in the singular."""
+    ones = [name for name, value in values.items() if value in (1, "1") and value is not True]
+    if ones:
+        forms = load_singulars().get(text, {})
+        for plural, singular in (forms[name] for name in ones if name in forms):
+            text = text.replace(plural, singular)
+    return text
+
+
+@lru_cache(maxsize=1)
+def load_singulars() -> dict[str, dict[str, tuple[str, str]]]:
+    """English text → name of a count → the words that change when it is 1, and how they read then."""
+    path = resource_directory() / "translations" / "singular.json"
+    forms = json.loads(path.read_text(encoding="utf-8"))
+    return {text: {name: (plural, one) for name, (plural, one) in counts.items()} for text, counts in forms.items()}
 
 
 def shown_language() -> str:

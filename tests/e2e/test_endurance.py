@@ -30,6 +30,10 @@ TOPICS, QUEUES, GROUPS = 1_000, 4, 2_000
 GROWTH_MIB_MAX = 40.0
 """What allocators may keep beside; a page that stayed would take some MiB each time."""
 THREADS_MORE_MAX = 2
+FILES_MORE_MAX = 4
+"""Descriptors: a thread of a query that is under way has some."""
+SAMPLES = 10
+"""How often the curve of a run is told."""
 SETTLE_MS = 60_000
 
 
@@ -45,12 +49,21 @@ class Census:
         self.widgets = len(QCoreApplication.instance().allWidgets())
         self.timers = sum(timer.isActive() for timer in app.window.findChildren(QTimer))
         self.threads = threading.active_count()
-        self.rss_mib = psutil.Process().memory_info().rss / 2**20
+        process = psutil.Process()
+        self.files = process.num_fds()
+        self.rss_mib = process.memory_info().rss / 2**20
+
+    def __str__(self) -> str:
+        return (
+            f"{self.widgets:6} widgets {self.timers:4} timers {self.threads:3} threads {self.files:4} descriptors "
+            f"{self.rss_mib:6.0f} MiB"
+        )
 
     def assert_not_more(self, before: Census, widgets_more: int) -> None:
         assert self.widgets <= before.widgets + widgets_more
         assert self.timers <= before.timers
         assert self.threads <= before.threads + THREADS_MORE_MAX
+        assert self.files <= before.files + FILES_MORE_MAX
         assert self.rss_mib <= before.rss_mib + GROWTH_MIB_MAX
 
 
@@ -87,8 +100,11 @@ def test_every_page_opened_and_closed_200_times_leaves_nothing(app):
     for _ in range(WARM_ROUNDS):
         open_and_close_all(app, places)
     before = Census(app)
-    for _ in range(ROUNDS):
+    print(f"{0:4} rounds {before}", flush=True)
+    for number in range(1, ROUNDS + 1):
         open_and_close_all(app, places)
+        if number % max(1, ROUNDS // SAMPLES) == 0:
+            print(f"{number:4} rounds {Census(app)}", flush=True)
     Census(app).assert_not_more(before, widgets_more=ROUNDS // 4)
 
 
@@ -106,11 +122,16 @@ def test_a_soak_with_many_topics_and_groups(app, qtbot):
         app.window.navigate(entry.page_id)
         qtbot.wait(1_000)
     before, watch = Census(app), LoopWatch()
+    print(f"{0:4} min {before}", flush=True)
     cpu_ms: list[float] = []
-    for number in range(max(1, round(SOAK_MINUTES * 12))):
+    steps = max(1, round(SOAK_MINUTES * 12))
+    for number in range(steps):
         app.window.navigate(PAGES[number % len(PAGES)].page_id)
         qtbot.wait(5_000)
         cpu_ms += watch.take().cpu_ms
+        if (number + 1) % max(1, steps // SAMPLES) == 0:
+            print(f"{(number + 1) / 12:4.0f} min {Census(app)}", flush=True)
+            watch.take()  # what counting took is none of the window's
         assert not app.window.banner.isVisible(), app.window.banner.text
     watch.close()
     after = Census(app)

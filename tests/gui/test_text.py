@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import string
 from pathlib import Path
 
@@ -132,6 +133,59 @@ def test_every_text_of_the_window_has_a_chinese_one():
     assert {shown: path for shown, path in literal_texts().items() if shown not in known} == {}
 
 
+NO_COUNTS = {"group", "name", "folder", "path", "topic", "share", "filter", "clients", "queue", "subject"}
+"""Fields that are names and shares: ``{group} lags``."""
+AFTER_ONE = {
+    "is", "was", "has", "does", "waits", "comes", "lags", "stays", "closes", "holds", "rejects", "takes", "answers", "ms", "s",
+    "as", "this", "its", "yours",
+}  # fmt: skip
+"""What may end in s behind "1": verbs, units, small words."""
+
+
+def plural_after_one(shown: str) -> str:
+    """What is said of one as if it were several: ``1 files``, ``1 dead letters``, ``1 are``; empty where all is well."""
+    for found in re.finditer(r"\b1 (?:(?!with )[a-z]+ ){0,2}?(?P<word>[a-z]+s|are|were|have|do|wait)\b", shown):
+        if found["word"] not in AFTER_ONE and not found["word"].endswith("ss"):
+            return found[0]
+    return ""
+
+
+def test_what_is_said_of_one_in_the_plural_would_be_found():
+    assert plural_after_one("Delete 1 files") == "1 files"
+    assert plural_after_one("1 dead letters") == "1 dead letters"
+    assert plural_after_one("1 were skipped") == "1 were"
+    assert plural_after_one("1 file, 1 message waits, 11 files, 1 ms") == ""
+
+
+def test_every_text_with_counts_has_a_singular():
+    found = {}
+    for english in load_catalogue("zh"):
+        counts = fields(english) - NO_COUNTS
+        others = dict.fromkeys(fields(english) & NO_COUNTS, "x")
+        found[english] = plural_after_one(tr(english, **others, **dict.fromkeys(counts, "1")))
+    assert {english: wrong for english, wrong in found.items() if wrong} == {}
+
+
+def test_singulars_belong_to_texts_and_keep_their_fields():
+    known, wrong = load_catalogue("zh"), []
+    for english, counts in text.load_singulars().items():
+        for name, (plural, singular) in counts.items():
+            is_there = english in known and english.count(plural) == 1 and name in fields(plural)
+            if not is_there or not fields(singular) <= fields(english) or singular == plural:
+                wrong.append(english)
+    assert wrong == []
+
+
+def test_a_count_of_one_is_said_in_the_singular_and_others_are_not():
+    assert tr("{count} files", count=1) == "1 file"
+    assert tr("{count} files", count="1") == "1 file"
+    assert tr("{count} files", count=UNKNOWN) == "— files"
+    assert [tr("{count} files", count=count) for count in (0, 2, 21)] == ["0 files", "2 files", "21 files"]
+    moved = "Group {subject} was moved back in {count} queues: {messages} messages come again"
+    assert tr(moved, subject="a", count="1", messages="2") == "Group a was moved back in 1 queue: 2 messages come again"
+    assert tr(moved, subject="1", count="2", messages="1") == "Group 1 was moved back in 2 queues: 1 message comes again"
+
+
 def test_texts_change_with_the_translator(qapp):
     translator = text.CatalogueTranslator({"Topics": "主题", "{count} tasks": "{count} 个任务"})
     assert QCoreApplication.installTranslator(translator)
@@ -150,6 +204,11 @@ def chinese(qapp):
     QCoreApplication.installTranslator(translator)
     yield
     QCoreApplication.removeTranslator(translator)
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_count_of_one_reads_in_chinese_like_any_other():
+    assert tr("{count} files", count=1) == "1 个文件"
 
 
 @pytest.mark.usefixtures("chinese")
