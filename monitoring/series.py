@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 SAMPLES_MAX = 3_600
 """An hour of one sample a second."""
 SERIES_MAX = 10_000
-"""288 MB of samples at the very most; more names than that are not recorded."""
+"""288 MB of samples at the very most, if all of them move; more names than that are not recorded."""
 GAP_MS = 5_000
 """Time without a sample after which a line is interrupted."""
 
@@ -39,13 +39,11 @@ class _TimeLine:
     def last_ms(self) -> int | None:
         return int(self._times_ms[(self.end - 1) % self.capacity]) if self.end > self.begin else None
 
-    def append(self, time_ms: int) -> int:
-        """Add a sample; returns its slot."""
-        slot = self.end % self.capacity
-        self._times_ms[slot] = time_ms
+    def append(self, time_ms: int) -> None:
+        """Add a sample."""
+        self._times_ms[self.end % self.capacity] = time_ms
         self.end += 1
         self.begin = max(self.begin, self.end - self.capacity)
-        return slot
 
     def forget_from(self, time_ms: int) -> None:
         """Drop samples at or after a time: the clock was set back, and times must rise."""
@@ -71,17 +69,29 @@ class _TimeLine:
 
 
 class Series:
-    """One figure over time. Made and filled by `History`; read by charts on the same thread."""
+    """One figure over time. Made and filled by `History`; read by charts on the same thread.
+
+    Most topics and groups of a large cluster stand still: a figure that has not moved yet is one number, not 28 KB of them.
+    """
+
+    __slots__ = ("_first", "_line", "_still", "_values")
 
     def __init__(self, line: _TimeLine) -> None:
         self._line = line
-        self._values = np.full(line.capacity, np.nan)
+        self._values: Floats | None = None
+        self._still = float("nan")
+        self._first = line.end
+        """Number of the sample from which on it is ``_still``, while there are no ``_values``."""
 
     @property
     def last(self) -> float:
         """The newest value; NaN when there is none."""
         line = self._line
-        return float(self._values[(line.end - 1) % line.capacity]) if line.end > line.begin else float("nan")
+        if line.end <= line.begin:
+            return float("nan")
+        if self._values is None:
+            return self._still if line.end > self._first else float("nan")
+        return float(self._values[(line.end - 1) % line.capacity])
 
     def window(self, from_ms: int, to_ms: int, max_points: int) -> tuple[Floats, Floats]:
         """Points for a chart.
@@ -97,12 +107,28 @@ class Series:
         """
         first, last = self._line.range(from_ms, to_ms)
         x = self._line.times_ms(first, last) / 1_000.0
-        y: Floats = self._values[self._line.slots(first, last)]
+        y = self._still_values(first, last) if self._values is None else self._values[self._line.slots(first, last)]
         return thin_out(x, y, max_points=max_points, first=first)
 
-    def put(self, slot: int, value: float) -> None:
-        """Set the value of a sample; for `History`."""
-        self._values[slot] = value
+    def put(self, value: float) -> None:
+        """Set the value of the newest sample; for `History`."""
+        line = self._line
+        newest = line.end - 1
+        if self._values is None:
+            if self._first >= newest:  # its first sample, or the clock was set back behind that
+                self._first, self._still = newest, value
+                return
+            if value == self._still or (value != value and self._still != self._still):  # noqa: PLR0124  NaN is not itself
+                return
+            self._values = np.full(line.capacity, np.nan)
+            self._values[line.slots(line.begin, newest)] = self._still_values(line.begin, newest)
+        self._values[newest % line.capacity] = value
+
+    def _still_values(self, first: int, last: int) -> Floats:
+        """Values of the samples ``first`` to ``last`` (exclusive) of a figure that has not moved."""
+        values = np.full(last - first, self._still, np.float64)
+        values[: max(0, self._first - first)] = np.nan
+        return values
 
 
 def thin_out(x: Floats, y: Floats, *, max_points: int, first: int = 0) -> tuple[Floats, Floats]:
@@ -183,13 +209,13 @@ class History:
             self._series.pop(name, None)
 
     def _add(self, time_ms: int, values: Mapping[str, float]) -> None:
-        slot = self._line.append(time_ms)
+        self._line.append(time_ms)
         for name in values.keys() - self._series.keys():
             if len(self._series) < self._series_max:
                 self._series[name] = Series(self._line)
         nothing = float("nan")
         for name, series in self._series.items():
-            series.put(slot, values.get(name, nothing))
+            series.put(values.get(name, nothing))
 
 
 class SlidingRate:

@@ -1,4 +1,4 @@
-"""The command palette: pages, topics, groups, actions and message ids by a few letters."""
+"""The command palette: pages, topics, groups and actions by a few letters; links, message IDs and keys as they are pasted."""
 
 from __future__ import annotations
 
@@ -42,10 +42,16 @@ KINDS: tuple[tuple[str, str, str], ...] = (
     ("command", "Commands", ">"),
 )
 """Kind, English heading, prefix that narrows to it."""
-MESSAGE_KIND, LINK_KIND = "message", "link"
+MESSAGE_KIND, LINK_KIND, KEY_KIND = "message", "link", "key"
 """What was pasted; it is not searched for."""
-_PASTED = (LINK_KIND, MESSAGE_KIND)
-_HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {MESSAGE_KIND: "Message", LINK_KIND: "Link"}
+_FIRST, _LAST = (LINK_KIND, MESSAGE_KIND), (KEY_KIND,)
+"""A link or an ID can be nothing else; any word may be a key."""
+_PASTED = (*_FIRST, *_LAST)
+_HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {
+    MESSAGE_KIND: "Message",
+    LINK_KIND: "Link",
+    KEY_KIND: "Messages",
+}
 _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -85,7 +91,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
         if prefix and query.startswith(prefix):
             kind, query = known, query[1:]
     rows: list[PaletteRow] = []
-    for known in (*_PASTED, *(known for known, _, _ in KINDS)):
+    for known in (*_FIRST, *(known for known, _, _ in KINDS), *_LAST):
         if kind and known != kind:
             continue
         found = [(hit, entry) for entry in entries if entry.kind == known and (hit := _hit(query, entry)) is not None]
@@ -94,6 +100,11 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
             rows.append(PaletteRow(heading=_HEADINGS[known]))
             rows.extend(PaletteRow(entry=entry, spans=hit.spans) for hit, entry in found[:ENTRIES_PER_KIND_MAX])
     return rows
+
+
+def has_prefix(query: str) -> bool:
+    """Whether a query narrows to a kind by its first character."""
+    return any(prefix and query.startswith(prefix) for _, _, prefix in KINDS)
 
 
 def _hit(query: str, entry: PaletteEntry) -> Match | None:
@@ -290,7 +301,7 @@ class CommandPalette(QWidget):
             self._kinds.set_text(key, tr(text))
         for _, _, shown, text in self._hints:
             shown.setText(tr(text))
-        self._paste.setText(tr("Paste a message ID or a link and press Enter"))
+        self._paste.setText(tr("Paste a message ID, a key or a link and press Enter"))
         self._nothing.setText(tr("Nothing found"))
 
     def _search(self) -> None:

@@ -1,28 +1,25 @@
-"""What the command palette offers at a moment: pages, topics, groups, actions, and a message by its id."""
+"""What the command palette offers at a moment: pages, topics, groups, actions, and messages by what was pasted."""
 
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gui.links import is_link
-from gui.main_window.palette import LINK_KIND, MESSAGE_KIND, PaletteEntry
+from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
 from gui.main_window.shortcut_sheet import key_text
+from gui.models.message_ids import is_key, is_message_id, key_filter
 from gui.text import count_text, rate_text, tr
 
 if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
     from monitoring.state import ClusterState
 
-OFFSET_MESSAGE_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
-"""Offset message id: address (IPv4 8 digits, IPv6 32), port 8, physical offset 16."""
-
 
 def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
     """Everything that can be chosen now."""
-    entries = [*_link(query, window), *_message(query, window), *_pages(window), *_commands(window)]
+    entries = [*_link(query, window), *_message(query, window), *_key(query, window), *_pages(window), *_commands(window)]
     state = window.newest_state
     if state is not None:
         entries += _topics(state, window) + _groups(state, window)
@@ -37,14 +34,19 @@ def _link(query: str, window: MainWindow) -> list[PaletteEntry]:
 
 
 def _message(query: str, window: MainWindow) -> list[PaletteEntry]:
-    if not OFFSET_MESSAGE_ID.fullmatch(query) or not _has_page(window, "messages"):
+    """The message of an ID; the page finds out which form of ID it is."""
+    if not is_message_id(query) or not _has_page(window, "messages"):
         return []
-    title = tr("Open message {id}", id=query.upper())
-    return [
-        PaletteEntry(
-            MESSAGE_KIND, title, partial(window.navigate, "messages", message_id=query.upper()), icon="envelope-simple"
-        )
-    ]
+    title = tr("Open message {id}", id=query)
+    return [PaletteEntry(MESSAGE_KIND, title, partial(window.navigate, "messages", message_id=query), icon="envelope-simple")]
+
+
+def _key(query: str, window: MainWindow) -> list[PaletteEntry]:
+    if not is_key(query) or is_link(query) or has_prefix(query) or not _has_page(window, "messages"):
+        return []
+    title = tr("Find messages with the key {key}", key=query)
+    find = partial(window.navigate, "messages", filter=key_filter(query))
+    return [PaletteEntry(KEY_KIND, title, find, icon="magnifying-glass")]
 
 
 def _pages(window: MainWindow) -> list[PaletteEntry]:

@@ -6,24 +6,21 @@ Pure but for `TailModel`, which shows the ring. Nothing here asks the broker.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import Followed
-from gui.models.messages import body_preview
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
+from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows, unpacked
 from gui.theme.tokens import State
 
 ROWS_MAX = 100_000
 SECONDS_SHOWN = 60
 RATE_SECONDS = 5
-
-MARKS = (State.WARNING, State.CRITICAL, State.HEALTHY, State.INFO)
-"""Colours of rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +29,6 @@ class ColourRule:
 
     filter: str
     mark: State
-
-
-@dataclass(frozen=True, slots=True)
-class TailRow:
-    """Head of one message. ``number`` counts the rows of a tail from 0."""
-
-    number: int
-    topic: str
-    queue_id: int
-    queue_offset: int
-    physical_offset: int
-    store_ms: int
-    born_ms: int
-    body_bytes: int
-    tag: str
-    keys: str
-    unique_key: str
-    body_start: bytes
-    mark: State | None
-
-    @property
-    def body_text(self) -> str:
-        """One line of the body; made when it is shown, as most rows never are."""
-        return body_preview(self.body_start)
 
 
 class Arrivals:
@@ -92,7 +65,7 @@ class TailBuffer:
 
     def __init__(self) -> None:
         self.arrivals = Arrivals()
-        self.waiting: deque[TailRow] = deque(maxlen=ROWS_MAX)
+        self.waiting: deque[PackedRow] = deque(maxlen=ROWS_MAX)
         self.is_held = False
         self.held_new = 0
         """Rows that came since it is held."""
@@ -116,46 +89,25 @@ class TailBuffer:
 
     def take_in(self, followed: Followed, rules: Sequence[ColourRule], now_s: int) -> None:
         """Add what arrived; ``now_s`` is the second in which something was left out."""
-        rows = self._rows(followed, rules)
+        rows = packed_rows(followed, self._numbers, [rule.mark for rule in rules])
+        self._numbers += len(rows)
         self.waiting.extend(rows)
         self.held_new += len(rows) if self.is_held else 0
-        for row in rows:
-            self.arrivals.add(row.store_ms // 1_000, 1, paused=self.is_held)
+        for second, count in Counter(store_ms // 1_000 for store_ms in followed.store_ms).items():
+            self.arrivals.add(second, count, paused=self.is_held)
         if followed.left_out or followed.skipped_bytes:
             self.left_out += followed.left_out
             self.skipped_bytes += followed.skipped_bytes
-            self.left_out_at_s = rows[-1].store_ms // 1_000 if rows else now_s
+            self.left_out_at_s = followed.store_ms[-1] // 1_000 if rows else now_s
             self.arrivals.add(self.left_out_at_s, followed.left_out, paused=self.is_held)
 
-    def take_out(self) -> list[TailRow]:
+    def take_out(self) -> list[PackedRow]:
         """Rows to be shown now, oldest first; none while it is held."""
         if self.is_held:
             return []
         rows = list(self.waiting)
         self.waiting.clear()
         return rows
-
-    def _rows(self, followed: Followed, rules: Sequence[ColourRule]) -> list[TailRow]:
-        first = self._numbers
-        self._numbers += len(followed.topic)
-        return [
-            TailRow(
-                number=first + i,
-                topic=followed.topic[i],
-                queue_id=followed.queue_id[i],
-                queue_offset=followed.queue_offset[i],
-                physical_offset=followed.physical_offset[i],
-                store_ms=followed.store_ms[i],
-                born_ms=followed.born_ms[i],
-                body_bytes=followed.body_bytes[i],
-                tag=followed.tag[i],
-                keys=followed.keys[i],
-                unique_key=followed.unique_key[i],
-                body_start=followed.body_start[i],
-                mark=rules[rule].mark if 0 <= (rule := followed.rule[i]) < len(rules) else None,
-            )
-            for i in range(len(followed.topic))
-        ]
 
 
 class TailModel(ColumnTableModel[TailRow]):
@@ -167,13 +119,13 @@ class TailModel(ColumnTableModel[TailRow]):
     def __init__(self, columns: Sequence[Column[TailRow]], parent: QObject | None = None, *, rows_max: int = ROWS_MAX) -> None:
         super().__init__(columns, lambda row: row.number, parent=parent)
         self._rows_max = rows_max
-        self._ring: deque[TailRow] = deque()
+        self._ring: deque[PackedRow] = deque()
         # The base class reads rows here and writes only in methods that do not apply.
-        self._shown = cast("deque[TailRow | Section]", self._ring)
+        self._shown = cast("MutableSequence[TailRow | Section]", Unpacked(self._ring))
         self.marked = 0
         """Rows that a rule marks."""
 
-    def add(self, rows: Sequence[TailRow]) -> None:
+    def add(self, rows: Sequence[PackedRow]) -> None:
         """Put rows, oldest first, before the others; the oldest go where there is no more room."""
         rows = rows[-self._rows_max :]
         if not rows:
@@ -182,11 +134,11 @@ class TailModel(ColumnTableModel[TailRow]):
         if gone:
             self.beginRemoveRows(NO_INDEX, len(self._ring) - gone, len(self._ring) - 1)
             for _ in range(gone):
-                self.marked -= self._ring.pop().mark is not None
+                self.marked -= is_marked(self._ring.pop())
             self.endRemoveRows()
         self.beginInsertRows(NO_INDEX, 0, len(rows) - 1)
         self._ring.extendleft(rows)
-        self.marked += sum(row.mark is not None for row in rows)
+        self.marked += sum(map(is_marked, rows))
         self.endInsertRows()
         self.shown_changed.emit()
 
@@ -200,14 +152,14 @@ class TailModel(ColumnTableModel[TailRow]):
 
     @property
     def rows(self) -> list[TailRow]:
-        return list(self._ring)
+        return list(map(unpacked, self._ring))
 
     def position_of(self, key: object) -> int:
         if not isinstance(key, int):
             return -1
         # Numbers fall from row to row, with gaps where a pause lost rows.
-        position = bisect_left(self._ring, -key, key=lambda row: -row.number)
-        return position if position < len(self._ring) and self._ring[position].number == key else -1
+        position = bisect_left(self._ring, -key, key=lambda row: -number_of(row))
+        return position if position < len(self._ring) and number_of(self._ring[position]) == key else -1
 
     def set_order_frozen(self, frozen: bool) -> None:
         """Rows stay in their order in any case."""

@@ -484,6 +484,33 @@ def test_a_message_id_is_opened(make_view, qtbot):
     assert asked(source, "read_message_by_id") == [("7F00000100002A9F0000000000000100",)]
 
 
+UNIQUE_ID = "7F0000010A3C18B4AAC2A1B2C3D40001"
+
+
+def test_an_id_that_names_no_place_is_looked_for_as_a_unique_id(make_view):
+    source = FakeSource()
+    source.fail_with = RemoteError("no message there")
+    view = make_view(source)
+
+    view.open({"message_id": UNIQUE_ID})
+
+    assert asked(source, "read_message_by_id") == [(UNIQUE_ID,)]
+    assert [question[0] for question in asked(source, "start_search")] == [f'id = "{UNIQUE_ID}"']
+    assert view.search.bar.text == f'id = "{UNIQUE_ID}"'
+
+
+@pytest.mark.parametrize(("text", "status"), [("7F00", SourceStatus.READY), (UNIQUE_ID, SourceStatus.LOST)])
+def test_what_cannot_be_found_is_told_instead(make_view, text, status):
+    source = FakeSource(status=status)
+    source.fail_with = RemoteError("no message there")
+    view = make_view(source)
+
+    view.open_by_id(text)
+
+    assert asked(source, "start_search") == []
+    assert view.detail.placeholder.text == "The message was not read."
+
+
 def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window):
     source = FakeSource()
     view = make_view(source)

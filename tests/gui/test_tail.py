@@ -9,6 +9,7 @@ from broker_core.api import FilterError, Followed, SendMessage, StartFollow, Usa
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.table import CELL_ROLE, CellKind
 from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
+from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked
 from gui.text import TimeZoneChoice
 from gui.theme.tokens import State
 from gui.views.tail import filter_bar
@@ -66,6 +67,17 @@ def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, q
     qtmodeltester.check(model)
 
 
+def test_a_row_comes_out_as_it_went_in():
+    told = followed(2, first=7, tag="退款", rule=0)
+    told.keys[1], told.unique_key[1], told.body_start[1] = "", "\ud800", b"\x00\xff"
+    first, second = map(unpacked, packed_rows(told, 40, [State.CRITICAL]))
+    assert first == TailRow(
+        40, "orders", 0, 7, 700, NOW_MS, NOW_MS - 3, 7, "退款", "K-7", "U-7", b'{"a":1}', State.CRITICAL
+    )  # fmt: skip
+    assert (second.number, second.keys, second.unique_key, second.body_start) == (41, "", "\ud800", b"\x00\xff")
+    assert [unpacked(row).mark for row in packed_rows(followed(1, rule=3), 0, [State.INFO])] == [None]
+
+
 def test_rows_after_a_gap_are_found_by_their_number(qapp):
     model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
     model.add(rows(10))
@@ -111,7 +123,7 @@ def test_a_held_buffer_keeps_what_a_running_tail_would_still_show(monkeypatch: p
     buffer.take_in(followed(150), (), 0)
     assert (buffer.take_out(), buffer.held_new) == ([], 150)
     buffer.hold(held=False)
-    assert [row.number for row in buffer.take_out()] == list(range(50, 150))
+    assert [number_of(row) for row in buffer.take_out()] == list(range(50, 150))
 
 
 def test_what_was_left_out_is_counted_and_arrived_all_the_same():

@@ -1,8 +1,9 @@
 """`LoopWatch`: how long each turn of Qt's loop keeps the GUI thread.
 
 Processor time is exact and does not count a machine that is busy elsewhere; it lies between two moments at which the loop
-is about to wait or serves the heartbeat, as it would then serve a key or a click. Time by the clock comes from that
-heartbeat, which is late when the thread does not return to its loop.
+begins a turn, is about to wait or serves the heartbeat, as it would then serve a key or a click. A turn begins without a wait
+before it while something is posted. Time by the clock comes from that heartbeat, which is late when the thread does not return
+to its loop.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class LoopWatch(QObject):
         self._cpu_s = time.thread_time()
         self._beat_s = time.perf_counter()
         dispatcher.aboutToBlock.connect(self._turn_ended)
+        dispatcher.awake.connect(self._turn_ended)
         self._heart = QTimer(self)
         self._heart.setTimerType(Qt.TimerType.PreciseTimer)
         self._heart.setInterval(BEAT_MS)
@@ -66,6 +68,7 @@ class LoopWatch(QObject):
         """Watch no more."""
         self._heart.stop()
         self._dispatcher.aboutToBlock.disconnect(self._turn_ended)
+        self._dispatcher.awake.disconnect(self._turn_ended)
 
     def _turn_ended(self) -> None:
         now_s = time.thread_time()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QTa
 
 from broker_core.api import FoundOffset, Marks, MessageDetail, MessagePage, OrbitError, SendReceipt
 from gui.models.filter_text import quoted
+from gui.models.message_ids import id_filter, is_message_id
 from gui.models.messages import (
     ALL_QUEUES,
     PAGE_MESSAGES,
@@ -147,8 +148,7 @@ class MessagesView(PageView):
         if isinstance(filter_text, str) or arguments.get("show") == "search":
             self.tabs.setCurrentIndex(SEARCH)
         if isinstance(filter_text, str) and filter_text:
-            self.search.bar.set_text(filter_text)
-            self.search.bar.submit(plan_only=is_plan)
+            self._search_for(filter_text, plan_only=is_plan)
         if arguments.get("send"):
             self.ask_send()
 
@@ -217,15 +217,29 @@ class MessagesView(PageView):
         return self._opened(dialog)
 
     def open_by_id(self, message_id: str) -> None:
-        """Read the message of an offset message ID."""
-        self._read_alone(self.context.source.read_message_by_id(message_id))
+        """Read the message of an offset message ID, or find those of a unique ID."""
+        pending = self.context.source.read_message_by_id(message_id)
+        self._read_alone(pending, lambda error: self._no_offset_id(message_id, error))
 
-    def _read_alone(self, pending: Pending[MessageDetail]) -> None:
+    def _no_offset_id(self, message_id: str, error: OrbitError) -> None:
+        """Nothing lies where an ID would name a place: it may be one that a client gave."""
+        if not is_message_id(message_id) or self.context.source.status is not SourceStatus.READY:
+            self._detail_failed(error)
+            return
+        self.detail.show_nothing()
+        self._search_for(id_filter(message_id))
+
+    def _search_for(self, filter_text: str, *, plan_only: bool = False) -> None:
+        self.tabs.setCurrentIndex(SEARCH)
+        self.search.bar.set_text(filter_text)
+        self.search.bar.submit(plan_only=plan_only)
+
+    def _read_alone(self, pending: Pending[MessageDetail], failed: Callable[[OrbitError], None] | None = None) -> None:
         """Show a message that need not be in the table."""
         self._read_key = None
         self.grid.select_key(None)
         self.detail.show_loading(None)
-        self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
+        self._detail_query.ask(pending, self.detail.show_message, failed or self._detail_failed)
 
     def _opened(self, dialog: ComposeDialog) -> ComposeDialog:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gui.models.table import CellKind, Column
-from gui.models.tail import TailRow
+from gui.models.tail_rows import TailRow
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 

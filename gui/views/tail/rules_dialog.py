@@ -8,7 +8,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
-from gui.models.tail import MARKS, ColourRule
+from gui.models.tail import ColourRule
+from gui.models.tail_rows import MARKS
 from gui.text import tr
 from gui.theme.fonts import mono_font
 from gui.theme.icons import icon

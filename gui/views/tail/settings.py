@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSettings
 
-from gui.models.tail import MARKS, ColourRule
+from gui.models.tail import ColourRule
+from gui.models.tail_rows import MARKS
 from gui.theme.tokens import State
 
 RULES_KEY = "tail/rules"

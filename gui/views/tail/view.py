@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 from broker_core.api import FilterError, Followed, OrbitError, StartFollow
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
-from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel, TailRow
+from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
+from gui.models.tail_rows import TailRow
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import bytes_text, count_text, rate_text, tr

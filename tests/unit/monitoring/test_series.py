@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -63,6 +64,39 @@ def test_a_clock_set_back_before_everything_begins_anew():
     history = filled([1, 2, 3], samples_max=3)
     history.record(5_000, {"a": 9})
     assert history.series("a").window(0, 10**10, 100)[1].tolist() == [9]
+
+
+@given(
+    samples=st.lists(st.tuples(st.sampled_from([1, 1, 1, -1, -3]), st.sampled_from([0.0, 0.0, 7.0, NAN, None])), max_size=30),
+    samples_max=st.sampled_from([3, 100]),
+)
+def test_a_figure_reads_as_it_was_recorded_whether_it_stood_still_or_moved(samples, samples_max: int):
+    history, kept, now = History(samples_max=samples_max), {}, 100
+    for step, value in samples:
+        now = max(1, now + step)
+        history.record(now * 1_000, {} if value is None else {"a": value})
+        kept = {second: before for second, before in kept.items() if second < now} | {now: NAN if value is None else value}
+    x, y = history.series("a").window(0, 10**10, 1_000)
+    if "a" in history.names():
+        # A small ring has forgotten what was before those samples that a clock set back replaced.
+        assert len(x) == len(kept) or (samples_max == 3 and 0 < len(x) <= samples_max)
+        assert x.tolist() == [float(second) for second in kept][-len(x) :]
+        assert y.tolist() == pytest.approx(list(kept.values())[-len(x) :], nan_ok=True)
+    assert history.series("a").last == pytest.approx(next(reversed(kept.values()), NAN), nan_ok=True)
+
+
+def test_figures_that_stand_still_take_no_room():
+    history = History(samples_max=100_000)
+    still, moved = {f"s{number}": float(number) for number in range(50)}, {"m": 1.0}
+    tracemalloc.start()
+    for second in range(5):
+        history.record(second * 1_000, still | moved)
+    before = tracemalloc.get_traced_memory()[0]
+    history.record(5_000, still | {"m": 2.0})
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert before < 2_000_000 < 100_000 * 8 * 50  # of arrays there is only that of the times
+    assert 700_000 < after - before < 1_200_000  # one figure moved
 
 
 def test_forgotten_series_are_gone():

@@ -1,0 +1,37 @@
+"""IDs and keys of messages as people paste them, and the filters that find their messages. Pure.
+
+An offset message ID names a place in a broker's log, a unique ID was given by the client that sent the message. Both are 32 hex
+digits (56 with IPv6 addresses), so a text alone does not say which it is (Source: spec store §3.1, §3.2).
+"""
+
+from __future__ import annotations
+
+import re
+
+from gui.models.filter_text import quoted
+
+_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+KEY_CHARACTERS_MAX = 200
+
+
+def is_message_id(text: str) -> bool:
+    """Whether a text may be the ID of a message, of either form."""
+    return _ID.fullmatch(text) is not None
+
+
+def id_filter(message_id: str) -> str:
+    """The filter for messages of an ID of either form. Clients write unique IDs in upper case, but for a few."""
+    written = dict.fromkeys((message_id.upper(), message_id))
+    if len(written) == 1:
+        return f"id = {quoted(message_id)}"
+    return f"id in ({', '.join(map(quoted, written))})"
+
+
+def is_key(text: str) -> bool:
+    """Whether a text may be the key of a message: keys stand apart by spaces, so none is in one."""
+    return bool(text) and len(text) <= KEY_CHARACTERS_MAX and not any(character.isspace() for character in text)
+
+
+def key_filter(key: str) -> str:
+    """The filter for messages with a key."""
+    return f"key = {quoted(key)}"
