@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
-from gui.broker_words import broker_text, event_state, event_text
 from gui.links import LinkError, place_of
 from gui.main_window import layout
-from gui.main_window.clusters import attached_cluster
+from gui.main_window.broker_watch import BrokerWatch
+from gui.main_window.closing import Closing
 from gui.main_window.commands import FrameCommands
 from gui.main_window.key_bindings import KeyBindings
 from gui.main_window.live import LiveFeed
@@ -21,7 +21,7 @@ from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
 from gui.main_window.places import Place
 from gui.main_window.services import Backend, WindowServices, whole_number
-from gui.main_window.side_bar import SideBar, show_counts
+from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
 from gui.main_window.window_actions import backend_actions, window_actions
@@ -38,29 +38,15 @@ from gui.widgets.toast import ToastStack
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
-    from broker_core.api import Occurred, OrbitError, Ready
     from gui.main_window.detached import DetachedWindow
     from gui.main_window.palette import CommandPalette, PaletteEntry
-    from gui.operations.alert_center import AlertCenter
     from monitoring.state import ClusterState
 
 __all__ = ["Backend", "MainWindow", "WindowServices"]
 
-AGE_TICK_MS = 1_000
-HISTORY_POINTS = 3_600
-
-_STATUS_STATES = {
-    SourceStatus.STARTING: State.PENDING,
-    SourceStatus.READY: State.HEALTHY,
-    SourceStatus.LOST: State.CRITICAL,
-    SourceStatus.STOPPED: State.IDLE,
-}
-
 
 class MainWindow(QMainWindow):
     """The window: first the frame alone, whole once `attach` was called.
-
-    It listens to the source (`monitoring.sources.base.ClusterListener`).
 
     Signals:
         first_painted: The frame is on screen for the first time; heavier things may come.
@@ -74,10 +60,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._services = services
         self._backend: Backend | None = None
-        self._alerts: AlertCenter | None = None
         self._language = services.language
         self._wanted_link = ""
-        self._close_asked = False
         self._painted = False
         self._new_pages: set[PageView] = set()
         self._palettes: dict[QWidget, CommandPalette] = {}
@@ -99,13 +83,11 @@ class MainWindow(QMainWindow):
         for action in window_actions(self, self.commands):
             self.actions_known.add(action)
         self.keys.serve(self)
+        self.broker = BrokerWatch(self)
+        self._closing = Closing(self)
         self._connect()
-        self._age_timer = QTimer(self)
-        self._age_timer.setInterval(AGE_TICK_MS)
-        self._age_timer.timeout.connect(self._show_age)
-        self._age_timer.start()
-        self.status_changed(SourceStatus.STARTING, None)
-        self._show_clock()
+        self.broker.status_changed(SourceStatus.STARTING, None)
+        self.show_clock()
         layout.restore_geometry(self, settings)
         for part in (self.tool_bar, self.progress, self.side_bar, self.banner, self.area.strip, self.status_bar):
             theme.dress(part)
@@ -119,25 +101,24 @@ class MainWindow(QMainWindow):
                 self.actions_known.add(action)
         else:
             self.navigation.close_all()
-            self._backend.source.remove_listener(self)
             self.live.forget()
             self.time_range.forget_begin()
         self._backend = backend
         self.navigation.use(self._page_context(backend))
-        backend.source.add_listener(self)
+        self.broker.use(backend)
         from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
 
         self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
-        self.status_changed(backend.source.status, None)
-        self._show_clock()
+        self.broker.status_changed(backend.source.status, None)
+        self.show_clock()
 
     def _page_context(self, backend: Backend) -> PageContext:
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
 
         services = self._services
-        if self._alerts is not None:
-            self._alerts.close()
-        self._alerts = AlertCenter(backend.source, services.settings, self.notify, self)
+        if self.broker.alerts is not None:
+            self.broker.alerts.close()
+        alerts = self.broker.alerts = AlertCenter(backend.source, services.settings, self.notify, self)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -153,7 +134,7 @@ class MainWindow(QMainWindow):
             reports=backend.reports,
             restart_worker=backend.restart_worker,
             set_language=services.set_language,
-            alerts=self._alerts,
+            alerts=alerts,
         )
 
     def _build(self) -> None:
@@ -196,14 +177,13 @@ class MainWindow(QMainWindow):
         navigation.opened.connect(self._page_opened)
         navigation.travelled.connect(self._write_travel)
         navigation.detached.connect(self._page_detached)
-        self.live.due.connect(self._show_state)
         self.banner.button.clicked.connect(lambda _checked=False: self.restart_broker())
         self.status_bar.language_asked.connect(services.set_language)
         self.status_bar.address_copied.connect(lambda address: self.notify(tr("{address} copied", address=address)))
         services.times.changed.connect(self._zone_changed)
         services.tasks.changed.connect(self._tasks_changed)
         services.tasks.ended.connect(self.notices.task_ended)
-        self.time_range.changed.connect(self._refresh_figures)
+        self.time_range.changed.connect(self.broker.refresh_figures)
 
     # ---- pages -----------------------------------------------------------------------------------------------------
 
@@ -261,7 +241,7 @@ class MainWindow(QMainWindow):
         self.keys.serve(window)
         window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
         window.destroyed.connect(lambda _gone=None: self._palettes.pop(window, None))
-        window.veil.set_wanted(self._out_of_date)
+        window.veil.set_wanted(self.broker.out_of_date)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
         self.navigation.open(Place(page_id), new_tab=new_tab)
@@ -270,87 +250,6 @@ class MainWindow(QMainWindow):
         places = self.navigation.places
         self.tool_bar.back_button.setEnabled(places.can_go_back)
         self.tool_bar.forward_button.setEnabled(places.can_go_forward)
-
-    # ---- what the source says --------------------------------------------------------------------------------------
-
-    @property
-    def _out_of_date(self) -> bool:
-        return self.source_status in (SourceStatus.LOST, SourceStatus.STOPPED) and self.newest_state is not None
-
-    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
-        """The broker starts, runs, or is gone."""
-        ready, attached = self._ready, attached_cluster(self._services.clusters)
-        self.status_bar.is_attached = attached is not None
-        self.status_bar.show_status(status)
-        self.status_bar.show_address(ready.name_server if ready is not None else "")
-        self.progress.setVisible(status is SourceStatus.STARTING)
-        self.progress.set_share(None)
-        for veil in (self.area.veil, *(window.veil for window in self.navigation.windows)):
-            veil.set_wanted(self._out_of_date)
-        if status is SourceStatus.LOST:
-            text = reason.message if reason is not None else ""
-            if attached is not None:
-                self.banner.set(tr("The connection has ended."), text, tr("Connect again"))
-            elif self._services.store_folder is None:
-                self.banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
-            else:
-                self.banner.set(tr("The store is not read any more"), text, tr("Open it again"))
-        else:
-            self.banner.hide()
-        self._write_title()
-        if ready is not None and ready.notice:
-            self.notify(broker_text(ready.notice), state=State.WARNING)
-        for page in self.navigation.pages:
-            page.status_changed(status)
-
-    def stage_changed(self, text: str, done: int, total: int) -> None:
-        """The broker reports a step of its start."""
-        self.status_bar.show_status(self.source_status, text)
-        self.progress.set_share(done / total if total > 0 else None)
-        for page in self.navigation.pages:
-            page.stage_changed(text, done, total)
-
-    def state_changed(self, state: ClusterState) -> None:
-        """New figures arrived; shown at the live cadence."""
-        if self.live.age_ms is None and self._backend is not None:
-            recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
-            self.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
-            self._ask_record_begin(self._backend, state.taken_ms)
-            self._show_clock()
-        self.live.take(state)
-
-    def _ask_record_begin(self, backend: Backend, now_ms: int) -> None:
-        """Ask since when the worker records: its history is older than this window."""
-        from gui.operations.history import RecordBegin  # noqa: PLC0415  brings numpy: the frame is on screen before
-
-        begin = RecordBegin(backend.source, self)
-        begin.found.connect(self.time_range.set_begin)
-        begin.ask(now_ms)
-
-    def occurred(self, event: Occurred) -> None:
-        """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
-        if event.kind in ("action", "alert", "note"):
-            return  # whoever did it knows, and an alert was told when it was found
-        text, state = event_text(event), event_state(event)
-        if state is State.INFO:
-            self.notices.keep(text, state)
-        else:
-            self.notify(text, state=state)
-
-    def _show_state(self, state: ClusterState) -> None:
-        self.status_bar.show_figures(state)
-        show_counts(self.side_bar, state, alerts_firing=0 if self._alerts is None else self._alerts.firing)
-        self._show_age()
-        for page in self.navigation.visible_pages:
-            page.state_changed(state)
-
-    def _show_age(self) -> None:
-        self.status_bar.show_age(self.live.age_ms, max(1_000, self.live.cadence_ms))
-
-    def _refresh_figures(self) -> None:
-        state = self.newest_state
-        if state is not None:
-            self._show_state(state)
 
     # ---- actions ---------------------------------------------------------------------------------------------------
 
@@ -397,6 +296,11 @@ class MainWindow(QMainWindow):
         return self._services
 
     @property
+    def backend(self) -> Backend | None:
+        """What the window shows; None until it is attached."""
+        return self._backend
+
+    @property
     def tasks(self) -> TaskList:
         """Long work of the window."""
         return self._services.tasks
@@ -404,21 +308,17 @@ class MainWindow(QMainWindow):
     @property
     def ready_address(self) -> str:
         """Name server address; empty while the broker does not run."""
-        return self._ready.name_server if self._ready is not None else ""
-
-    @property
-    def _ready(self) -> Ready | None:
-        return self._backend.source.ready if self._backend is not None else None
+        return self.broker.address
 
     @property
     def source_status(self) -> SourceStatus:
         """How the broker is; starting until the window is attached."""
-        return self._backend.source.status if self._backend is not None else SourceStatus.STARTING
+        return self.broker.status
 
     @property
     def newest_state(self) -> ClusterState | None:
         """The newest figures, once known."""
-        return self._backend.source.state if self._backend is not None else None
+        return self.broker.state
 
     # ---- notices, language, zone, title ----------------------------------------------------------------------------
 
@@ -439,34 +339,24 @@ class MainWindow(QMainWindow):
     def show_language(self, language: str) -> None:
         """The language has changed; Qt tells the widgets themselves."""
         self._language = language
-        self._show_clock()
+        self.show_clock()
 
     def _zone_changed(self) -> None:
         self._services.settings.setValue("utc", self._services.times.utc)
-        self._show_clock()
-        self._refresh_figures()
+        self.show_clock()
+        self.broker.refresh_figures()
 
-    def _show_clock(self) -> None:
+    def show_clock(self) -> None:
+        """Show the time zone and the language."""
         state = self.newest_state
         self.status_bar.show_zone(state.taken_ms if state is not None else 0)
         self.status_bar.show_language(self._language)
 
-    def _write_title(self) -> None:
-        attached, address = attached_cluster(self._services.clusters), self.ready_address
-        name = attached.name if attached is not None else self._services.clusters.title
-        title = tr(name)
-        place = tr("this machine") if self._services.store_folder is None else tr("read-only")
-        if attached is not None:
-            place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
-        self.tool_bar.cluster_button.set_name(name)
-        self.tool_bar.set_state(_STATUS_STATES[self.source_status], place)
-        self.setWindowTitle(f"Orbit — {title}" + (f" · {address}" if address else ""))
-
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
-            self._write_title()
-            self._refresh_figures()
+            self.broker.write_title()
+            self.broker.refresh_figures()
 
     # ---- layout, end -----------------------------------------------------------------------------------------------
 
@@ -488,40 +378,18 @@ class MainWindow(QMainWindow):
         """Remember how the window looks."""
         layout.save(self, self._services.settings)
 
-    def _may_close(self) -> bool:
-        """Whether closing costs nothing, or the user wants it nevertheless; else the question is on screen."""
-        from gui.main_window.close_question import CloseQuestion, losses  # noqa: PLC0415  the frame is on screen before
-
-        backend, tasks = self._backend, self._services.tasks.running
-        if backend is None or self._close_asked:
-            return True
-        runs = self.source_status is SourceStatus.READY and attached_cluster(self._services.clusters) is None
-        lost = losses(self.newest_state, tasks, demo_plays=backend.demo.is_running, broker_runs=runs)
-        if not lost:
-            return True
-        raise_window(self)
-        question = CloseQuestion(lost, self, close=self._close_anyway)
-        self._services.theme.dress(question)
-        question.open()
-        return False
-
     def ask_close(self) -> None:
         """Close the window, as its own close button does: with a question if something would be lost."""
-        if self._may_close():
-            self.close()
-
-    def _close_anyway(self) -> None:
-        self._close_asked = True
-        self.close()
+        self._closing.ask()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.
-        if event.spontaneous() and not self._may_close():
+        if event.spontaneous() and not self._closing.may_close():
             event.ignore()
             return
         self.save_layout()
         self.live.stop()
-        self._age_timer.stop()
+        self.broker.stop()
         event.accept()
         self.closing.emit()
         for window in list(self.navigation.windows):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from PySide6.QtCore import QEvent, QSettings, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.operations.actions import ActionRegistry
@@ -102,6 +103,7 @@ class PageView(QWidget):
         self.content.setSpacing(Size.GAP)
         self.content.addWidget(self.header)
         self.header.set_title(tr(self.title))
+        self._words_are_old = False
         context.theme.changed.connect(self._theme_changed)
 
     def tab_title(self) -> str:
@@ -139,9 +141,21 @@ class PageView(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
+            # A page that lies behind is written when it is shown: all of them in one turn would be felt.
+            self._words_are_old = True
+            if self.isVisible():
+                self._write_words()
+            self.title_changed.emit(self.tab_title())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._write_words()
+
+    def _write_words(self) -> None:
+        if self._words_are_old:
+            self._words_are_old = False
             self.header.set_title(tr(self.title))
             self.retranslate()
-            self.title_changed.emit(self.tab_title())
 
     def _theme_changed(self, tokens: Tokens) -> None:
         self.theme_changed(tokens)

@@ -392,7 +392,7 @@ def test_the_title_says_what_is_attached(make_frame):
     frame = make_frame(clusters=Clusters(known=lambda: [Cluster(ATTACHED, "h:9876", read_only=True)]))
     assert "h:9876" in frame.window.windowTitle()
     assert frame.window.tool_bar.cluster_button.accessibleName() == "Cluster: h:9876"
-    frame.window.status_changed(SourceStatus.LOST, None)
+    frame.window.broker.status_changed(SourceStatus.LOST, None)
     assert frame.window.banner.text.startswith("The connection has ended.")
 
 

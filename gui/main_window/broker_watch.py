@@ -1,0 +1,190 @@
+"""`BrokerWatch`: what the source says of the broker, told to the parts of the frame and to the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer
+
+from gui.broker_words import broker_text, event_state, event_text
+from gui.main_window.clusters import attached_cluster
+from gui.main_window.services import Backend
+from gui.main_window.side_bar import show_counts
+from gui.text import tr
+from gui.theme.tokens import State
+from monitoring.sources.base import SourceStatus
+
+if TYPE_CHECKING:
+    from broker_core.api import Occurred, OrbitError, Ready
+    from gui.main_window.window import MainWindow
+    from gui.operations.alert_center import AlertCenter
+    from monitoring.state import ClusterState
+
+AGE_TICK_MS = 1_000
+HISTORY_POINTS = 3_600
+
+_STATUS_STATES = {
+    SourceStatus.STARTING: State.PENDING,
+    SourceStatus.READY: State.HEALTHY,
+    SourceStatus.LOST: State.CRITICAL,
+    SourceStatus.STOPPED: State.IDLE,
+}
+
+
+class BrokerWatch(QObject):
+    """Listens to the source of one window (`monitoring.sources.base.ClusterListener`); before it has one, the broker starts.
+
+    Args:
+        window: What it tells: status bar, tool bar, banner, side bar, notices, and the pages.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._backend: Backend | None = None
+        self.alerts: AlertCenter | None = None
+        """Counted at its page in the side bar."""
+        self._age_timer = QTimer(self)
+        self._age_timer.setInterval(AGE_TICK_MS)
+        self._age_timer.timeout.connect(self._show_age)
+        self._age_timer.start()
+        window.live.due.connect(self._show_state)
+
+    # ---- what is known ---------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> Ready | None:
+        """What the broker said when it was ready."""
+        return self._backend.source.ready if self._backend is not None else None
+
+    @property
+    def address(self) -> str:
+        """Name server address; empty while the broker does not run."""
+        ready = self.ready
+        return ready.name_server if ready is not None else ""
+
+    @property
+    def status(self) -> SourceStatus:
+        """How the broker is."""
+        return self._backend.source.status if self._backend is not None else SourceStatus.STARTING
+
+    @property
+    def state(self) -> ClusterState | None:
+        """The newest figures, once known."""
+        return self._backend.source.state if self._backend is not None else None
+
+    @property
+    def out_of_date(self) -> bool:
+        """Whether the figures on screen are those of a broker that is gone."""
+        return self.status in (SourceStatus.LOST, SourceStatus.STOPPED) and self.state is not None
+
+    # ---- which source ----------------------------------------------------------------------------------------------
+
+    def use(self, backend: Backend) -> None:
+        """Listen to this one from now on."""
+        if self._backend is not None:
+            self._backend.source.remove_listener(self)
+        self._backend = backend
+        backend.source.add_listener(self)
+
+    def stop(self) -> None:
+        """The window closes."""
+        self._age_timer.stop()
+
+    # ---- what the source says --------------------------------------------------------------------------------------
+
+    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
+        """The broker starts, runs, or is gone."""
+        window, ready = self._window, self.ready
+        window.status_bar.is_attached = attached_cluster(window.services.clusters) is not None
+        window.status_bar.show_status(status)
+        window.status_bar.show_address(self.address)
+        window.progress.setVisible(status is SourceStatus.STARTING)
+        window.progress.set_share(None)
+        for veil in (window.area.veil, *(torn_off.veil for torn_off in window.navigation.windows)):
+            veil.set_wanted(self.out_of_date)
+        if status is SourceStatus.LOST:
+            self._show_banner(reason.message if reason is not None else "")
+        else:
+            window.banner.hide()
+        self.write_title()
+        if ready is not None and ready.notice:
+            window.notify(broker_text(ready.notice), state=State.WARNING)
+        for page in window.navigation.pages:
+            page.status_changed(status)
+
+    def _show_banner(self, text: str) -> None:
+        services, banner = self._window.services, self._window.banner
+        if attached_cluster(services.clusters) is not None:
+            banner.set(tr("The connection has ended."), text, tr("Connect again"))
+        elif services.store_folder is None:
+            banner.set(tr("The embedded broker has stopped."), text, tr("Restart the broker"))
+        else:
+            banner.set(tr("The store is not read any more"), text, tr("Open it again"))
+
+    def stage_changed(self, text: str, done: int, total: int) -> None:
+        """The broker reports a step of its start."""
+        self._window.status_bar.show_status(self.status, text)
+        self._window.progress.set_share(done / total if total > 0 else None)
+        for page in self._window.navigation.pages:
+            page.stage_changed(text, done, total)
+
+    def state_changed(self, state: ClusterState) -> None:
+        """New figures arrived; shown at the live cadence."""
+        window = self._window
+        if window.live.age_ms is None and self._backend is not None:
+            recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
+            window.time_range.set_begin(int(recorded_s[0] * 1_000) if len(recorded_s) else state.taken_ms)
+            self._ask_record_begin(self._backend, state.taken_ms)
+            window.show_clock()
+        window.live.take(state)
+
+    def _ask_record_begin(self, backend: Backend, now_ms: int) -> None:
+        """Ask since when the worker records: its history is older than this window."""
+        from gui.operations.history import RecordBegin  # noqa: PLC0415  brings numpy: the frame is on screen before
+
+        begin = RecordBegin(backend.source, self)
+        begin.found.connect(self._window.time_range.set_begin)
+        begin.ask(now_ms)
+
+    def occurred(self, event: Occurred) -> None:
+        """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
+        if event.kind in ("action", "alert", "note"):
+            return  # whoever did it knows, and an alert was told when it was found
+        text, state = event_text(event), event_state(event)
+        if state is State.INFO:
+            self._window.notices.keep(text, state)
+        else:
+            self._window.notify(text, state=state)
+
+    # ---- what is shown of it ---------------------------------------------------------------------------------------
+
+    def _show_state(self, state: ClusterState) -> None:
+        window = self._window
+        window.status_bar.show_figures(state)
+        show_counts(window.side_bar, state, alerts_firing=0 if self.alerts is None else self.alerts.firing)
+        self._show_age()
+        for page in window.navigation.visible_pages:
+            page.state_changed(state)
+
+    def refresh_figures(self) -> None:
+        """Write the figures anew, e.g. for another time range or in another language."""
+        state = self.state
+        if state is not None:
+            self._show_state(state)
+
+    def _show_age(self) -> None:
+        live = self._window.live
+        self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
+
+    def write_title(self) -> None:
+        """Say in the title of the window, and in the tool bar, which cluster is shown and how it is."""
+        window, services, address = self._window, self._window.services, self.address
+        attached = attached_cluster(services.clusters)
+        name = attached.name if attached is not None else services.clusters.title
+        place = tr("this machine") if services.store_folder is None else tr("read-only")
+        if attached is not None:
+            place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
+        window.tool_bar.cluster_button.set_name(name)
+        window.tool_bar.set_state(_STATUS_STATES[self.status], place)
+        window.setWindowTitle(f"Orbit — {tr(name)}" + (f" · {address}" if address else ""))
