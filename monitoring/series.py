@@ -5,6 +5,7 @@ Nothing here reads a clock: times are those of the samples, in milliseconds sinc
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Collection, Mapping
 
@@ -115,10 +116,11 @@ class Series:
         line = self._line
         newest = line.end - 1
         if self._values is None:
-            if self._first >= newest:  # its first sample, or the clock was set back behind that
+            # Its first sample, or the clock was set back behind that; what comes before it is a gap like any unknown value.
+            if self._first >= newest or math.isnan(self._still):
                 self._first, self._still = newest, value
                 return
-            if value == self._still or (value != value and self._still != self._still):  # noqa: PLR0124  NaN is not itself
+            if value == self._still:
                 return
             self._values = np.full(line.capacity, np.nan)
             self._values[line.slots(line.begin, newest)] = self._still_values(line.begin, newest)

@@ -19,6 +19,8 @@ from gui.widgets.basic import IconButton
 
 TABS_MAX = 20
 TABS_WIDTH_MIN = 60
+TITLE_CHARACTERS_MAX = 36
+"""A name longer than this is cut in its middle; the tool tip says all of it."""
 TEAR_OFF = 40
 """How far from the strip, in px, a tab is dropped to get a window of its own."""
 
@@ -92,7 +94,8 @@ class PageArea(QWidget):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
-        self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        # Many tabs are scrolled: Qt would rather cut every title than show a button for it.
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
@@ -177,7 +180,7 @@ class PageArea(QWidget):
 
     def _insert(self, slot: _Slot, title: str) -> None:
         self._slots.append(slot)
-        index = self.tabs.addTab(title)
+        index = self.tabs.addTab(shown_title(title))
         self.tabs.setTabToolTip(index, title)
         self._write_icons()
 
@@ -264,7 +267,7 @@ class PageArea(QWidget):
     def _write_title(self, page: PageView, title: str) -> None:
         if page in self.pages:
             index = self._index(page)
-            self.tabs.setTabText(index, title)
+            self.tabs.setTabText(index, shown_title(title))
             self.tabs.setTabToolTip(index, title)
 
     def _write_icons(self) -> None:
@@ -281,6 +284,14 @@ class PageArea(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self._write()
+
+
+def shown_title(title: str) -> str:
+    """A title as its tab says it: what tells long names apart is at their ends."""
+    if len(title) <= TITLE_CHARACTERS_MAX:
+        return title
+    head = TITLE_CHARACTERS_MAX // 2
+    return f"{title[:head]}…{title[head + 1 - TITLE_CHARACTERS_MAX :]}"
 
 
 class Veil(QWidget):

@@ -1,4 +1,4 @@
-"""The shortcut sheet (``?``): every action that has a key, by menu."""
+"""The shortcut sheet (``?``): every action that has a key, by menu, and the keys of lists, by page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShowEvent
 from PySide6.QtWidgets import QDialog, QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from gui.main_window.page_keys import PAGE_KEYS
 from gui.operations.actions import Action
 from gui.text import tr
+from gui.views.registry import PAGES
 from gui.widgets.basic import label
 
 COLUMNS_MAX = 3
+_PAGES = {entry.title for entry in PAGES}
+Keys = list[tuple[str, str]]
+"""What is done, in the language of the window, and the key that does it."""
 
 
 class ShortcutSheet(QDialog):
@@ -26,7 +31,7 @@ class ShortcutSheet(QDialog):
         columns = QHBoxLayout(sheet)
         columns.setContentsMargins(0, 0, 12, 0)
         columns.setSpacing(36)
-        for sections in _columns([action for action in actions if action.shortcut]):
+        for sections in _columns(_sections(actions)):
             column = QVBoxLayout()
             column.setSpacing(18)
             for title, members in sections:
@@ -57,13 +62,23 @@ class ShortcutSheet(QDialog):
         super().showEvent(event)
 
 
-def _columns(actions: Sequence[Action]) -> list[list[tuple[str, list[Action]]]]:
+def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
+    """Headings in the language of the window, and the keys under each: of the whole window first."""
+    sections: dict[str, Keys] = {}
+    for action in actions:
+        if action.shortcut:
+            sections.setdefault(tr(action.section), []).append((action.text, action.shortcut))
+    for title, keys in PAGE_KEYS:
+        sections[tr("On the page {page}", page=tr(title)) if title in _PAGES else tr(title)] = [
+            (tr(text), key) for text, key in keys
+        ]
+    return sections
+
+
+def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
     """Sections in at most `COLUMNS_MAX` columns of about the same height, in order."""
-    sections = {
-        section: [one for one in actions if one.section == section] for section in dict.fromkeys(a.section for a in actions)
-    }
-    room = -(-(len(actions) + 2 * len(sections)) // COLUMNS_MAX)
-    columns: list[list[tuple[str, list[Action]]]] = [[]]
+    room = -(-sum(len(keys) + 2 for keys in sections.values()) // COLUMNS_MAX)
+    columns: list[list[tuple[str, Keys]]] = [[]]
     filled = 0
     for title, members in sections.items():
         if filled >= room and len(columns) < COLUMNS_MAX:
@@ -74,17 +89,17 @@ def _columns(actions: Sequence[Action]) -> list[list[tuple[str, list[Action]]]]:
     return columns
 
 
-def _section(title: str, actions: Sequence[Action]) -> QVBoxLayout:
+def _section(title: str, keys: Keys) -> QVBoxLayout:
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(6)
-    for place, action in enumerate(actions):
-        key = label(key_text(action.shortcut), "key")
+    for place, (text, shortcut) in enumerate(keys):
+        key = label(key_text(shortcut), "key")
         key.setFixedHeight(20)
-        grid.addWidget(label(action.text), place, 0)
+        grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
     lines = QVBoxLayout()
-    lines.addWidget(label(tr(title), "panel-title"))
+    lines.addWidget(label(title, "panel-title"))
     lines.addLayout(grid)
     return lines
 

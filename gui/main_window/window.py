@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from gui.links import LinkError, place_of
 from gui.main_window import layout
@@ -19,6 +19,7 @@ from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
 from gui.main_window.page_area import PageArea
+from gui.main_window.palettes import Palettes
 from gui.main_window.places import Place
 from gui.main_window.services import Backend, WindowServices, whole_number
 from gui.main_window.side_bar import SideBar
@@ -39,7 +40,7 @@ from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
-    from gui.main_window.palette import CommandPalette, PaletteEntry
+    from gui.main_window.palette import CommandPalette
     from monitoring.state import ClusterState
 
 __all__ = ["Backend", "MainWindow", "WindowServices"]
@@ -64,7 +65,7 @@ class MainWindow(QMainWindow):
         self._wanted_link = ""
         self._painted = False
         self._new_pages: set[PageView] = set()
-        self._palettes: dict[QWidget, CommandPalette] = {}
+        self._palettes = Palettes(self)
         settings, theme = services.settings, services.theme
         self.live = LiveFeed(self, cadence_ms=whole_number(settings, "live/cadence_ms", 1_000))
         self.actions_known = ActionRegistry(self)
@@ -77,7 +78,7 @@ class MainWindow(QMainWindow):
         self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
         self.banner = Banner(theme)
         self.progress = ProgressLine(theme)
-        self._build()
+        self.setCentralWidget(frame_of(self))
         self.notices = Notices(theme, self, self.tool_bar, settings)
         self.commands = FrameCommands(self)
         for action in window_actions(self, self.commands):
@@ -136,27 +137,6 @@ class MainWindow(QMainWindow):
             set_language=services.set_language,
             alerts=alerts,
         )
-
-    def _build(self) -> None:
-        right = QWidget()
-        lines = QVBoxLayout(right)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.banner)
-        lines.addWidget(self.area, 1)
-        middle = QHBoxLayout()
-        middle.setSpacing(0)
-        middle.addWidget(self.side_bar)
-        middle.addWidget(right, 1)
-        central = QWidget()
-        whole = QVBoxLayout(central)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self.tool_bar)
-        whole.addWidget(self.progress)
-        whole.addLayout(middle, 1)
-        whole.addWidget(self.status_bar)
-        self.setCentralWidget(central)
 
     def _connect(self) -> None:
         services, bar, navigation = self._services, self.tool_bar, self.navigation
@@ -240,7 +220,7 @@ class MainWindow(QMainWindow):
     def _page_detached(self, window: DetachedWindow) -> None:
         self.keys.serve(window)
         window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
-        window.destroyed.connect(lambda _gone=None: self._palettes.pop(window, None))
+        self._palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
@@ -267,23 +247,12 @@ class MainWindow(QMainWindow):
 
     @property
     def palette_view(self) -> CommandPalette:
-        """The command palette of the window that is active, made when first wanted."""
-        active = QApplication.activeWindow()
-        host: QWidget = next((window for window in self.navigation.windows if window is active), self)
-        if host not in self._palettes:
-            from gui.main_window.palette import CommandPalette  # noqa: PLC0415  the frame is on screen before
-
-            self._palettes[host] = CommandPalette(self._services.theme, host, self._palette_entries)
-        return self._palettes[host]
+        """The command palette of the window that is active."""
+        return self._palettes.active
 
     def show_palette(self, text: str = "") -> None:
         """Open the command palette, with a text in its field."""
         self.palette_view.popup(text)
-
-    def _palette_entries(self, query: str) -> list[PaletteEntry]:
-        from gui.main_window.palette_entries import palette_entries  # noqa: PLC0415  the frame is on screen before
-
-        return palette_entries(query, self)
 
     def restart_broker(self) -> None:
         """Stop and start the embedded broker."""
@@ -394,3 +363,26 @@ class MainWindow(QMainWindow):
         self.closing.emit()
         for window in list(self.navigation.windows):
             window.close()
+
+
+def frame_of(window: MainWindow) -> QWidget:
+    """The parts of a window in their places: bars above and below, the side bar left, the pages in the middle."""
+    right = QWidget()
+    lines = QVBoxLayout(right)
+    lines.setContentsMargins(0, 0, 0, 0)
+    lines.setSpacing(0)
+    lines.addWidget(window.banner)
+    lines.addWidget(window.area, 1)
+    middle = QHBoxLayout()
+    middle.setSpacing(0)
+    middle.addWidget(window.side_bar)
+    middle.addWidget(right, 1)
+    central = QWidget()
+    whole = QVBoxLayout(central)
+    whole.setContentsMargins(0, 0, 0, 0)
+    whole.setSpacing(0)
+    whole.addWidget(window.tool_bar)
+    whole.addWidget(window.progress)
+    whole.addLayout(middle, 1)
+    whole.addWidget(window.status_bar)
+    return central

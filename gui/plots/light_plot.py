@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGraphicsGridLayout
 
 MARGINS = (0, 4, 8, 0)
@@ -41,6 +42,9 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         self.setCentralItem(whole)
         self.setFrameShape(self.Shape.NoFrame)
         self.viewport().setAutoFillBackground(False)
+        # No key does anything here; what a chart says stands in its legend and in the tables beside it.
+        for part in (self, self.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def getViewBox(self) -> Any:  # noqa: ANN401  pyqtgraph's
         return self._box

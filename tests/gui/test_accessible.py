@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QWidget
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QWidget
 
+from gui.main_window.page_keys import PAGE_KEYS
+from gui.main_window.places import Place
+from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
+from gui.text import load_catalogue
+from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.registry import PAGES
+from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from tests.gui.test_robustness import window  # noqa: F401  the window of all real pages over a fake broker
 
-CONTROLS = (QAbstractButton, QLineEdit, QComboBox, QAbstractItemView)
+PLACES = (
+    *(Place(entry.page_id) for entry in PAGES),
+    *(Place("topic", {"topic": "orders", "tab": tab}) for tab in TOPIC_TABS),
+    *(Place("consumers", {"group": "payment-settle", "tab": tab}) for tab in GROUP_TABS),
+    Place("messages", {"show": "search"}),
+)
+"""Every page, and the parts of those that have many."""
 
 
 def unnamed(root: QWidget) -> list[str]:
-    """Controls without a name: shown ones that take the focus by Tab."""
+    """Whatever takes the focus by Tab, is shown and has no name. The field within a number's field has that one's."""
     found = []
     for widget in root.findChildren(QWidget):
         tab_stop = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible()
-        if isinstance(widget, CONTROLS) and tab_stop and not _name(widget):
+        if tab_stop and not _name(widget) and not isinstance(widget.parentWidget(), QAbstractSpinBox):
             found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
     return found
 
@@ -28,9 +40,31 @@ def _name(widget: QWidget) -> str:
     return (widget.accessibleName() or text or hint or widget.toolTip()).strip()
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_controls_of_all_pages_have_names(window, qapp, language):  # noqa: F811  the fixture
-    window._services.set_language(language)
+def keys_of(page: QWidget) -> set[str]:
+    """Keys that a page binds in its lists; a button's own Enter is none of them."""
+    shortcuts = page.findChildren(QShortcut)
+    return {one.key().toString() for one in shortcuts if one.context() is not Qt.ShortcutContext.WidgetShortcut}
+
+
+def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window, qapp):  # noqa: F811  the fixture
+    missing: dict[str, list[str]] = {}
+    bound: dict[str, set[str]] = {entry.title: set() for entry in PAGES}
+    titles = {entry.page_id: entry.title for entry in PAGES}
+    for place in PLACES:
+        window.navigate(place.page_id, **place.arguments)
+        qapp.processEvents()
+        missing[f"{place.page_id} {place.arguments}"] = unnamed(window)
+        bound[titles[place.page_id]] |= keys_of(window.area.current)
+    assert {page: names for page, names in missing.items() if names} == {}
+    told = {title: {QKeySequence(key).toString() for _, key in keys} for title, keys in PAGE_KEYS}
+    assert {page: keys - told.get(page, set()) for page, keys in bound.items() if keys - told.get(page, set())} == {}
+    elsewhere = {"In every table": told["In every table"], "Messages": {"Ctrl+Return"}}  # grids, and the dialog that sends
+    stale = {page: keys - bound.get(page, set()) - elsewhere.get(page, set()) for page, keys in told.items()}
+    assert not any(stale.values()), stale
+
+
+def test_controls_of_all_pages_have_names_in_chinese(window, qapp):  # noqa: F811  the fixture
+    window._services.set_language("zh")
     missing: dict[str, list[str]] = {}
     for entry in PAGES:
         window.navigate(entry.page_id)
@@ -48,3 +82,14 @@ def test_a_control_without_a_name_would_be_found(qtbot):
     assert unnamed(root) == ["QLineEdit in QWidget"]
     field.setAccessibleName("Topic")
     assert unnamed(root) == []
+
+
+def test_the_sheet_says_the_keys_of_the_window_and_of_the_pages(window):  # noqa: F811  the fixture
+    sheet = ShortcutSheet(window.actions_known.actions(), window)
+    words = {each.text() for each in sheet.findChildren(QLabel)}
+    expected = {action.text for action in window.actions_known.actions() if action.shortcut}
+    expected |= {key_text(key) for _, keys in PAGE_KEYS for _, key in keys}
+    assert expected <= words
+    known = load_catalogue("zh")
+    assert {text for title, keys in PAGE_KEYS for text in (title, *(one for one, _ in keys))} <= known.keys()
+    sheet.deleteLater()

@@ -14,6 +14,7 @@ from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
+from gui.main_window.page_area import TITLE_CHARACTERS_MAX
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
@@ -250,6 +251,27 @@ def test_a_layout_file_that_somebody_edited_does_no_harm(make_frame):
 
 
 # ---- side bar, panes ---------------------------------------------------------------------------------------------------
+
+
+def test_titles_of_many_tabs_are_whole_and_the_one_in_front_is_in_sight(frame):
+    for number in range(15):
+        frame.window.open_in_new_tab("topics")
+        frame.area.current.title_changed.emit(f"Messages: topic-{number}")
+    tabs = frame.area.tabs
+    for index in range(tabs.count()):
+        words = tabs.fontMetrics().horizontalAdvance(tabs.tabText(index))
+        assert tabs.tabRect(index).width() > words + tabs.iconSize().width(), tabs.tabText(index)
+    assert tabs.rect().contains(tabs.tabRect(tabs.currentIndex()).center())
+
+
+def test_a_very_long_title_is_cut_in_its_middle_and_told_whole_by_its_tip(frame):
+    name = "order-events-of-the-whole-of-the-northern-region-v2"
+    frame.area.current.title_changed.emit(name)
+    tabs = frame.area.tabs
+    index = tabs.currentIndex()
+    assert (tabs.tabToolTip(index), len(tabs.tabText(index))) == (name, TITLE_CHARACTERS_MAX)
+    assert tabs.tabText(index).startswith("order-events-of-th…")
+    assert tabs.tabText(index).endswith("-region-v2")
 
 
 def test_the_side_bar_finds_a_page(frame, qtbot):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QPushButton, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import MemberRow
@@ -16,6 +16,7 @@ from gui.theme.tokens import State
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.containers import Parts
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
@@ -66,7 +67,7 @@ class ClientDialog(QDialog):
         self.stacks = CodeView(context.theme, "text")
         self.stacks.setAccessibleName(tr("Stacks"))
         self.properties = KeyValueList(mono=True)
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self.refresh_button = QPushButton(tr("Refresh"))
         self.copy_button = QPushButton(tr("Copy stacks"))
         self._build(member)

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
 from gui.models.consumers import (
@@ -51,6 +51,7 @@ from gui.views.consumers.ownership_panel import OwnershipPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
 from gui.widgets.basic import IconButton
+from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LazyTab
@@ -123,7 +124,7 @@ class ConsumersView(PageView):
         self._ownership = LazyTab(lambda: OwnershipPanel(context))
         self._offsets = LazyTab(self._make_offsets)
         self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self._build()
         self._connect()
         self.group_grid.sort_by("lag", descending=True)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QTableWidget,
     QTableWidgetItem,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -29,6 +28,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
+from gui.widgets.containers import Parts
 from gui.widgets.notice import Notice
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -83,7 +83,7 @@ class CompareDialog(QDialog):
         self.only_differences = QCheckBox(tr("Differences only"))
         self.error = Notice(context.theme)
         self.summary = label(role="caption")
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self.properties, self.record, self.body = (_table() for _ in range(3))
         self._build(others)
         self.entry.returnPressed.connect(self._entered)

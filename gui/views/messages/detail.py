@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import MessageDetail
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
@@ -17,6 +17,7 @@ from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.copies import add_copies, message_place
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, Line
+from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
@@ -48,7 +49,7 @@ class MessageDetailPane(Panel):
         )
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self.life_button = IconButton(theme, "lightning", " ", on_click=self._open_life)
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._ask_resend)
         self.compare_button = IconButton(theme, "arrows-left-right", tip=" ", on_click=self._open_compare_menu)

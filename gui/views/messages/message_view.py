@@ -22,6 +22,7 @@ from gui.views.messages.copies import add_copies
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.key_values import KeyValueList
@@ -192,8 +193,7 @@ class MessageView(PageView):
             self.header.add_action(button)
         self.life_panel = Panel(" ", flush=True)
         self.life_panel.add_action(self.scale)
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
+        self._scroll = ScrolledPart()
         self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         self._scroll.setWidget(self.picture)
         self._scroll.viewport().setAutoFillBackground(False)
@@ -205,8 +205,7 @@ class MessageView(PageView):
         self.event_panel.content.addWidget(self.event_grid)
         self.body_panel.content.addWidget(self.body)
         self._facts = QStackedWidget()
-        record = QScrollArea()
-        record.setWidgetResizable(True)
+        record = ScrolledPart()
         record.setFrameShape(QScrollArea.Shape.NoFrame)
         record.setWidget(self.record)
         self.record.setContentsMargins(12, 4, 12, 4)

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import FoundOffset, Marks, MessageDetail, MessagePage, OrbitError, SendReceipt
 from gui.models.filter_text import quoted
@@ -37,6 +37,7 @@ from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.search_panel import SearchPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.containers import PartBar
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
 from monitoring.sources.base import Pending, SourceStatus
@@ -79,7 +80,7 @@ class MessagesView(PageView):
         self.foot = label(role="caption")
         self._keys = label(role="caption")
         self.detail = MessageDetailPane(context)
-        self.tabs = QTabBar()
+        self.tabs = PartBar()
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self._search: SearchPanel | None = None
         self._narrowed: SearchPanel | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.models.table import ColumnTableModel
@@ -30,6 +30,7 @@ from gui.views.overview.tiles import DISK_LIMIT_SHARE, TileRow
 from gui.views.page import PageContext, PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.chip import Chip
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
@@ -155,8 +156,7 @@ class OverviewView(PageView):
         for panel in (self._topic_panel, self._group_panel, self._broker_panel):
             panel.setFixedHeight(38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8)
         lines.addLayout(tables)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
+        scroll = ScrolledPart()
         scroll.setWidget(body)
         self.content.addWidget(scroll, 1)
 

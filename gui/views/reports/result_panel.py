@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 
 from gui.models.reports import Headline, PastRun, ResultChart, ResultRow, ResultTable
 from gui.models.table import ColumnTableModel
@@ -19,6 +19,7 @@ from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label
 from gui.widgets.chip import Chip
+from gui.widgets.containers import PartBar
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
@@ -61,7 +62,7 @@ class ResultPanel(Panel):
         self.findings = label(wrap=True, selectable=True)
         self.manifest = label(role="caption", wrap=True, selectable=True)
         self.table_title = label(role="caption")
-        self.sections = QTabBar()
+        self.sections = PartBar()
         self.sections.setExpanding(False)
         self.sections.setDrawBase(False)
         self.charts = ChartsPanel(theme, times, time_range)

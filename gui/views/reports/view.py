@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, Run, RunState
 from gui.operations.queries import BackgroundCall
@@ -20,6 +20,7 @@ from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -143,9 +144,8 @@ class ReportsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        shelf = QScrollArea()
+        shelf = ScrolledPart()
         shelf.setWidget(self.catalog)
-        shelf.setWidgetResizable(True)
         shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._shelf = shelf
         self._left = QStackedLayout()
@@ -159,9 +159,8 @@ class ReportsView(PageView):
         right.addWidget(self.session_line)
         right.addWidget(self.run_panel)
         right.addWidget(self.history, 1)
-        scroll = QScrollArea()
+        scroll = ScrolledPart()
         scroll.setWidget(side)
-        scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFixedWidth(SIDE_WIDTH)
         columns = QHBoxLayout()

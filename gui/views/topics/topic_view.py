@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QTabWidget, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import GroupRow, group_health, group_rows
@@ -30,6 +30,7 @@ from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
 from gui.widgets.basic import IconButton
+from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
@@ -80,7 +81,7 @@ class TopicView(PageView):
         )
         self.route_grid = DataGrid(self.route, theme)
         self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self.nothing = Placeholder(theme)
         self._build()
         self._connect()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gui.models.transactions import LOST, WAITING, Life, TransactionRow
 from gui.plots.time_line import TimeLine, TimeLineEntry
@@ -14,6 +14,7 @@ from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.chip import Chip
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -100,8 +101,7 @@ class TransactionDetail(Panel):
         for widget in (self.notice, self.facts, self._line_title, self.fault, self.line):
             lines.addWidget(widget)
         lines.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
+        scroll = ScrolledPart()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidget(inner)
         inner.setAutoFillBackground(False)

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
 from gui.models.table import ColumnTableModel
@@ -39,6 +39,7 @@ from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.past import PastPages
 from gui.views.transactions.strip_panel import StripPanel
 from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
@@ -103,7 +104,7 @@ class TransactionsView(PageView):
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
         self.atomic = AtomicPanel(context, self.dialogs)
-        self.tabs = QTabWidget()
+        self.tabs = Parts()
         self.grid.set_loading(True)
         self._build()
         self._connect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QTabBar, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
@@ -13,6 +13,7 @@ from gui.views.welcome.progress import FirstSteps
 from gui.views.welcome.samples import SAMPLES, Sample
 from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
 
 COPIED_SHOWN_MS = 1_500
@@ -64,7 +65,7 @@ class ConnectCard(Panel):
         self._address = ""
         self._steps: FirstSteps | None = None
         self._title = label(role="card-title")
-        self._tabs = QTabBar()
+        self._tabs = PartBar()
         self._tabs.setDrawBase(False)
         self._tabs.setExpanding(False)
         for sample in SAMPLES:
@@ -116,6 +117,7 @@ class ConnectCard(Panel):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self._title.setText(tr("Connect your own client"))
+        self.code_view.setAccessibleName(tr("Sample code"))
         self._show.setText(tr("Show it"))
         self._show_copy()
         self._show_steps()

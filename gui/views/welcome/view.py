@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.broker_words import broker_text
@@ -17,6 +17,7 @@ from gui.views.welcome.connect_card import ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, label, row
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -133,8 +134,7 @@ class WelcomeView(PageView):
         centred = row(1, middle, 1, spacing=0)
         centred.setStretch(1, 1_000)
         frame.setLayout(centred)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
+        scroll = ScrolledPart()
         scroll.setWidget(frame)
         self.content.addWidget(scroll, 1)
 

@@ -89,7 +89,8 @@ def test_figures_that_stand_still_take_no_room():
     history = History(samples_max=100_000)
     still, moved = {f"s{number}": float(number) for number in range(50)}, {"m": 1.0}
     tracemalloc.start()
-    for second in range(5):
+    history.record(0, dict.fromkeys(still | moved, NAN))  # a rate is not known at first
+    for second in range(1, 5):
         history.record(second * 1_000, still | moved)
     before = tracemalloc.get_traced_memory()[0]
     history.record(5_000, still | {"m": 2.0})

@@ -1,0 +1,32 @@
+"""Keys that work where the focus is, in lists and dialogs; those of the whole window are in the registry of actions.
+
+A page binds them itself. This table is what the sheet on ``?`` says of them; a test holds it against what pages bind.
+"""
+
+from __future__ import annotations
+
+PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "In every table",
+        (
+            ("Open the selected row", "Return"),
+            ("Copy rows", "Ctrl+C"),
+            ("Copy rows as JSON", "Ctrl+Shift+C"),
+        ),
+    ),
+    (
+        "Topics",
+        (
+            ("Browse messages", "M"),
+            ("Send message…", "P"),
+            ("Favourite, or no longer", "Ctrl+D"),
+            ("Delete topic…", "Del"),
+        ),
+    ),
+    ("Messages", (("Resend…", "R"), ("Send message…", "Ctrl+Return"))),
+    ("Live tail", (("Pause or go on", "Space"),)),
+    ("Consumers", (("Undo the newest reset…", "Ctrl+Z"),)),
+    ("Delay", (("Deliver now…", "D"), ("Move…", "T"), ("Cancel…", "Del"))),
+    ("Transactions", (("Commit…", "C"), ("Roll back…", "B"), ("Check now…", "K"), ("Resume…", "R"))),
+)
+"""English heading, and for each key what it does (English) and the key as `QKeySequence` reads it."""

@@ -1,0 +1,39 @@
+"""`Palettes`: the command palette of each window of the program, made when it is first wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+if TYPE_CHECKING:
+    from gui.main_window.palette import CommandPalette, PaletteEntry
+    from gui.main_window.window import MainWindow
+
+
+class Palettes:
+    """One for the main window and one for each that was torn off: a palette covers its own window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._known: dict[QWidget, CommandPalette] = {}
+
+    @property
+    def active(self) -> CommandPalette:
+        """That of the window that is active."""
+        front = QApplication.activeWindow()
+        host: QWidget = next((window for window in self._window.navigation.windows if window is front), self._window)
+        if host not in self._known:
+            from gui.main_window.palette import CommandPalette  # noqa: PLC0415  the frame is on screen before
+
+            self._known[host] = CommandPalette(self._window.services.theme, host, self._entries)
+        return self._known[host]
+
+    def forget_with(self, host: QWidget) -> None:
+        """Let the palette of a window go when the window does."""
+        host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
+
+    def _entries(self, query: str) -> list[PaletteEntry]:
+        from gui.main_window.palette_entries import palette_entries  # noqa: PLC0415  the frame is on screen before
+
+        return palette_entries(query, self._window)

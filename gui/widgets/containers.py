@@ -1,0 +1,49 @@
+"""Tabs and scroll areas that say to a screen reader what they are, as they take the focus like other controls."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QScrollArea, QTabBar, QTabWidget
+
+from gui.text import tr
+
+
+class PartBar(QTabBar):
+    """The parts of a page side by side; what is shown of each is for its owner."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Parts of the page"))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.setAccessibleName(tr("Parts of the page"))
+
+
+class Parts(QTabWidget):
+    """The parts of a page, one at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTabBar(PartBar())
+        self.setAccessibleName(tr("Parts of the page"))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.setAccessibleName(tr("Parts of the page"))
+
+
+class ScrolledPart(QScrollArea):
+    """A part of a page that scrolls, also by the arrow keys; as wide as its content may be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setAccessibleName(tr("Scrolled part of the page"))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LanguageChange:
+            self.setAccessibleName(tr("Scrolled part of the page"))
