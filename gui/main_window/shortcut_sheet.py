@@ -14,7 +14,7 @@ from gui.text import tr
 from gui.views.registry import PAGES
 from gui.widgets.basic import label
 
-COLUMNS_MAX = 3
+COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}
 Keys = list[tuple[str, str]]
 """What is done, in the language of the window, and the key that does it."""
