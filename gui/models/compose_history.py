@@ -6,7 +6,6 @@ Large bodies are not kept: settings are no place for them.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 
@@ -35,7 +34,7 @@ def drafts_from_text(text: str) -> list[Draft]:
     """Drafts as they were kept; what cannot be read is left out."""
     try:
         rows = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return []
     drafts = (_draft(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else ()
     return [draft for draft in drafts if draft is not None][:DRAFTS_MAX]
@@ -47,7 +46,7 @@ def _draft(row: list[object]) -> Draft | None:
             properties = tuple((str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2)
             try:
                 return Draft(topic, queue_id, tag, keys, properties, base64.b64decode(body, validate=True), flag)
-            except binascii.Error:
+            except ValueError:  # other characters than those of base 64, or too few of them
                 return None
     return None
 

@@ -77,6 +77,6 @@ def _schedule(fields: object) -> Schedule | None:
             weekday=int(fields["weekday"]),  # type: ignore[index]  # as above
             minute=int(fields["minute"]),  # type: ignore[index]  # as above
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):  # the last: JSON of Python knows infinity
         return None
     return made if made.weekday in DAYS and 0 <= made.minute < DAY_MINUTES else None

@@ -256,7 +256,8 @@ def test_the_history_is_bounded_and_survives_what_it_cannot_read():
     assert with_draft(drafts, Draft("t", 0, "", "", (), b"x" * (BODY_BYTES_MAX + 1))) == drafts
     assert drafts_from_text(drafts_to_text(drafts)) == drafts
     assert drafts_from_text('[["t"], 7, ["t", 0, "", "", [], "no base64!", 0]]') == []
-    assert [drafts_from_text(text) for text in ("", "{", "7", "{}")] == [[]] * 4
+    assert drafts_from_text('[["t", 0, "", "", [], "退款", 0]]') == []
+    assert [drafts_from_text(text) for text in ("", "{", "7", "{}", "[" * 100_000)] == [[]] * 5
 
 
 # ---- with the real worker ----

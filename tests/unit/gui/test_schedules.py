@@ -30,5 +30,6 @@ def test_schedules_are_kept_as_text():
 
 
 def test_what_is_no_schedule_is_left_out():
-    broken = schedules_text([DAY]).replace("510", "1440")
-    assert [read_schedules(text) for text in ("", "{", "[1, {}]", '{"a": 1}', broken)] == [[]] * 5
+    whole = schedules_text([DAY])
+    broken, endless = whole.replace("510", "1440"), whole.replace("510", "Infinity")
+    assert [read_schedules(text) for text in ("", "{", "[1, {}]", '{"a": 1}', broken, endless)] == [[]] * 6
