@@ -210,11 +210,12 @@ class SideBar(QFrame):
             heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
 
     def _take_found(self) -> None:
-        """Open the first page found; a text that no page has goes to the palette, which knows topics and groups too."""
-        text, found = self.search.text().strip(), self.found
+        """Open the page that fits best; a text that no page has goes to the palette, which knows topics and groups too."""
+        text = self.search.text().strip()
+        fits = [(hit.score, item) for item in self.found if (hit := match(text, item.text())) is not None]
         self.search.clear()
-        if found and text:
-            self.page_asked.emit(found[0].entry.page_id, False)
+        if fits and text:
+            self.page_asked.emit(max(fits, key=lambda fit: fit[0])[1].entry.page_id, False)
         elif text:
             self.more_asked.emit(text)
 

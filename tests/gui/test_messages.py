@@ -499,7 +499,7 @@ def test_an_id_that_names_no_place_is_looked_for_as_a_unique_id(make_view):
     assert view.search.bar.text == f'id = "{UNIQUE_ID}"'
 
 
-@pytest.mark.parametrize(("text", "status"), [("7F00", SourceStatus.READY), (UNIQUE_ID, SourceStatus.LOST)])
+@pytest.mark.parametrize(("text", "status"), [(UNIQUE_ID[:-1], SourceStatus.READY), (UNIQUE_ID, SourceStatus.LOST)])
 def test_what_cannot_be_found_is_told_instead(make_view, text, status):
     source = FakeSource(status=status)
     source.fail_with = RemoteError("no message there")

@@ -45,6 +45,15 @@ def test_what_can_be_no_key_is_not_offered_as_one(window, text):  # noqa: F811  
     assert not [title for title in window.palette_view.shown_titles if title.startswith("Find messages")]
 
 
+def test_the_side_bar_opens_the_page_that_fits_best(window, qtbot):  # noqa: F811  the fixture
+    window.actions_known.run("file.find_page")
+    search = window.side_bar.search
+    qtbot.keyClicks(search, "settings")
+    assert [item.entry.page_id for item in window.side_bar.found] == ["broker_settings", "settings"]
+    qtbot.keyClick(search, Qt.Key.Key_Return)
+    assert window.area.current.page_id == "settings"
+
+
 def test_a_narrowed_list_has_no_keys():
     entries = [PaletteEntry("topic", "orders", lambda: None), PaletteEntry(KEY_KIND, "Find x", lambda: None)]
     assert [row.entry.title for row in found_rows("", entries) if row.entry] == ["orders", "Find x"]
