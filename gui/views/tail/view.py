@@ -245,13 +245,12 @@ class TailView(PageView):
         if not (followed.topic or followed.left_out or followed.skipped_bytes):
             return
         self.buffer.take_in(followed, self.rules, self._now_s())
+        self.bar.names.add_tags(dict.fromkeys(followed.tag))
         if self.isVisible():
             self._show_waiting()
 
     def _show_waiting(self) -> None:
-        rows = self.buffer.take_out()
-        self.bar.names.add_tags(dict.fromkeys(row.tag for row in rows))
-        self.model.add(rows)
+        self.model.add(self.buffer.take_out())
         self._show_figures()
 
     # ---- pause ---------------------------------------------------------------------------------------------------------
