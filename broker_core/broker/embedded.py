@@ -291,7 +291,11 @@ class EmbeddedBroker:
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
         dispatcher.send.reserved = (PROPERTY,)
-        dispatcher.extend(AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable).table())
+        write_topics = partial(self._files.write, TOPICS_FILE)
+        processor = AtomicProcessor(
+            state, service, dispatcher.send, dispatcher.topics, self._durable, write_topics=write_topics
+        )
+        dispatcher.extend(processor.table())
         return service
 
     def _reconfigured(self, config: BrokerConfig) -> None:

@@ -71,7 +71,7 @@ def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, wi
     view.detail.field.setText("05")
     view.detail.stage_button.click()
     assert view.staged_facts.pairs() == [("deleteWhen", "04 → 05")]
-    assert view.review_button.text() == "Review 1 changes…"
+    assert view.review_button.text() == "Review 1 change…"
 
     dialog = view.ask_change()
     request = change_request({"deleteWhen": "05"})
@@ -79,7 +79,7 @@ def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, wi
     answer_with(source, deleteWhen="05")
     dialog.go.click()
     assert ("ask_broker", (request,)) in source.asked
-    assert window.notices[-1][0] == "1 broker settings changed"
+    assert window.notices[-1][0] == "1 broker setting changed"
     assert view.staged_facts.pairs() == []
     assert not view.review_button.isEnabled()
 

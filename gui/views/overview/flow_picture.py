@@ -50,7 +50,7 @@ def _producers(flow: MessageFlow) -> FlowCard:
 
 
 def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:
-    topics = tr("1 topic") if flow.topics_written == 1 else tr("{count} topics", count=flow.topics_written)
+    topics = tr("{count} topics", count=flow.topics_written)
     late = milliseconds_text(flow.late_p99_ms)
     checks = count_text(flow.half_in_check)
     return (
@@ -72,13 +72,13 @@ def _waiting(flow: MessageFlow) -> tuple[FlowCard, ...]:
 
 
 def _consumers(flow: MessageFlow) -> FlowCard:
-    groups = tr("1 group") if flow.groups_online == 1 else tr("{count} groups", count=flow.groups_online)
+    groups = tr("{count} groups", count=flow.groups_online)
     return FlowCard(CONSUMERS, tr("Consumers"), groups, _clients_text(flow.consumers), FlowRole.NORMAL)
 
 
 def _ends(flow: MessageFlow) -> tuple[FlowCard, ...]:
     waiting = tr("{count} ready", count=count_text(flow.retry_waiting)) if flow.retry_waiting > 0 else ""
-    groups = tr("1 group") if flow.dead_groups == 1 else tr("{count} groups", count=flow.dead_groups)
+    groups = tr("{count} groups", count=flow.dead_groups)
     return (
         FlowCard(CONSUMED, tr("Consumed"), rate_text(flow.got_rate), "", FlowRole.DONE),
         FlowCard(RETRY, tr("Retry"), rate_text(flow.retry_rate), waiting, FlowRole.RETRY),
