@@ -10,8 +10,8 @@ Source: spec remoting §2.2.3 (pulls), §2.2.5 (offsets by time), §2.2.6 (queri
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
@@ -37,6 +37,10 @@ _OVERLAP_MS = 1_000
 """A broker knows the store times in its index to the second."""
 
 
+def _own_number(_address: str, queue_id: int) -> int:
+    return queue_id
+
+
 @dataclass(frozen=True, slots=True)
 class QueuePart:
     """Messages of one queue from ``first`` up to, not with, ``end``."""
@@ -55,14 +59,24 @@ class ClusterSearch:
         admin: A started client.
         expression: The filter.
         limit: Hits after which it stops; None for all.
+        queue_number: The number that ``queue`` in the filter means for a queue of the broker at an address; the broker's own
+            where several brokers are not told apart by numbers.
     """
 
-    def __init__(self, admin: AdminClient, expression: Expression, *, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        admin: AdminClient,
+        expression: Expression,
+        *,
+        limit: int | None = None,
+        queue_number: Callable[[str, int], int] = _own_number,
+    ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
         self._admin = admin
         self._expression = expression
         self._limit = limit
+        self._queue_number = queue_number
         self._lookups = lookups_of(expression)
         self._parts: list[QueuePart] = []
         self._topics: list[str] = []
@@ -133,7 +147,8 @@ class ClusterSearch:
             except RecordError as error:
                 self._fault(f"a message could not be read: {error.message}")
                 continue
-            facts = MessageFacts(message)
+            number = self._queue_number(str(message.store_host), message.queue_id)
+            facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
             is_match = matches(self._expression, facts)
             self._undecoded += bool(facts.body_fault)
             if is_match:
@@ -170,7 +185,7 @@ class ClusterSearch:
         route = await self._admin.readable_route(topic)
         for queue in route.subscribe_queues():
             address = route.address_of(queue.broker_name)
-            if address is None or not self._may_match(topic, queue.queue_id):
+            if address is None or not self._may_match(topic, self._queue_number(address, queue.queue_id)):
                 continue
             first, end = await self._admin.min_offset(queue), await self._admin.max_offset(queue)
             # A broker answers with the message nearest to a time, or the first at or after it: one more on each side has both.

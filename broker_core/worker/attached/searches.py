@@ -9,6 +9,7 @@ import itertools
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
@@ -65,7 +66,8 @@ class ClusterSearches:
         if len(self._open) >= SEARCHES_MAX:
             raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
         expression = parse_filter(query.filter, now_ms=wall_clock_ms())
-        search = ClusterSearch(self._link, expression, limit=None if query.limit < 0 else query.limit)
+        limit = None if query.limit < 0 else query.limit
+        search = ClusterSearch(self._link, expression, limit=limit, queue_number=partial(_number, self._link))
         await search.prepare()
         number = next(self._numbers)
         self._open[number] = _Open(search, search.steps(), (0, search.total_messages, 0))
@@ -110,6 +112,11 @@ class ClusterSearches:
             if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
                 break
         return found
+
+
+def _number(link: ClusterLink, address: str, queue_id: int) -> int:
+    broker = link.broker_at(address)
+    return queue_id if broker is None else link.numbers.shown_queue(broker, queue_id)
 
 
 def _shown(link: ClusterLink, broker: str | None, head: MessageHead) -> MessageHead:
