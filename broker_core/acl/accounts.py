@@ -9,8 +9,6 @@ from enum import Flag
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from broker_core.acl.addresses import AddressPattern
 from broker_core.errors import StoreError, UsageError
 
@@ -118,6 +116,8 @@ def read_rules(path: Path) -> AccessRules:
     Raises:
         UsageError: It is missing, cannot be read, or says something that cannot be meant; names file and place.
     """
+    import yaml  # noqa: PLC0415  a broker without access control starts without it
+
     try:
         with path.open("rb") as file:
             text = file.read(FILE_BYTES_MAX + 1)
@@ -181,6 +181,8 @@ def write_rules(path: Path, rules: AccessRules) -> None:
     Raises:
         StoreError: It cannot be written; the old one is still there.
     """
+    import yaml  # noqa: PLC0415  as above
+
     text = yaml.safe_dump(rules.to_yaml(), sort_keys=False, allow_unicode=True)
     temporary = path.with_name(path.name + ".tmp")
     try:

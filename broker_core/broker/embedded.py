@@ -46,7 +46,8 @@ from broker_core.broker.transaction_service import TransactionService
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
-from broker_core.ipc.schema import CreateTopic, SendMessage, SendReceipt
+from broker_core.ipc.messages.administration import CreateTopic
+from broker_core.ipc.messages.stored_messages import SendMessage, SendReceipt
 from broker_core.message.message_id import UniqueIdGenerator, offset_message_id
 from broker_core.message.model import HostAddress
 from broker_core.message.properties import UNIQUE_KEY
