@@ -24,7 +24,7 @@ from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
-from tests.support.attached import decided
+from tests.support.attached import decided, sampled
 from tests.support.real_broker import RealBroker
 from tests.support.remoting_peer import eventually
 
@@ -54,8 +54,7 @@ def test_it_is_shown_read_and_left_as_it_was(real):
             await cluster.link.set_group("g")
             async with PullConsumer(real.name_server, "g") as consumer:
                 await consumer.commit(MessageQueue("T", BROKER, 1), 4)
-            await cluster.sampling.once()
-            assert cluster.figures.faults() == {}
+            await sampled(cluster)
             catalog, snapshot = cluster.figures.catalog(), cluster.figures.snapshot()
             assert ("T" in catalog.topics, "g" in catalog.groups) == (True, True)
             assert list(memoryview(snapshot.positions["offset"]).cast("q")) == [4]
@@ -107,10 +106,9 @@ def test_what_waits_and_what_is_undecided_is_seen(real):
                     message = Message("T", b"x", keys=(key,))
                     await producer.send_in_transaction(message, lambda _message, state=state: state)
                 await decided(queries, 2)
-                await cluster.sampling.once()
+                await sampled(cluster)
                 page = await queries.answer(ListTransactions(0, 10))
             assert (page.keys, page.group, page.producers) == (["apple", "delta"], ["PG"] * 2, [1, 1])
-            assert cluster.figures.faults() == {}
             assert list(memoryview(cluster.figures.snapshot().delays["pending"]).cast("q")) == [0] * 17 + [5]
             waiting = await queries.answer(ListDelayed(18, 0, 10))
             assert waiting.keys == [f"k{number}" for number in range(5)]

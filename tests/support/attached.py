@@ -55,3 +55,13 @@ async def decided(queries: ClusterQueries, undecided: int) -> TransactionPage:
             if page.total == undecided:
                 return page
             await asyncio.sleep(0.05)
+
+
+async def sampled(cluster: AttachedCluster) -> None:
+    """Ask everything once, without a fault; in its first second a real 4.9.4 cannot tell its own figures."""
+    async with asyncio.timeout(120):
+        while True:
+            await cluster.sampling.once()
+            if not cluster.figures.faults():
+                return
+            await asyncio.sleep(0.2)
