@@ -85,15 +85,30 @@ func send(p rocketmq.Producer, topic, body string) {
 	must(err)
 }
 
+const routeTries = 150
+
 type listener = func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error)
 
+// A topic that its broker makes, as that of dead letters, has its route a moment later: the start is tried again until then.
 func newConsumer(topic, group, instance string, listen listener, options ...consumer.Option) rocketmq.PushConsumer {
-	c, err := rocketmq.NewPushConsumer(append(options, consumer.WithNameServer(nameServer), consumer.WithGroupName(group),
-		consumer.WithInstance(instance), consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))...)
-	must(err)
-	must(c.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: "*"}, listen))
-	must(c.Start())
-	return c
+	for attempt := 0; ; attempt++ {
+		name := instance
+		if attempt > 0 {
+			name = fmt.Sprintf("%s-%d", instance, attempt)
+		}
+		c, err := rocketmq.NewPushConsumer(append(options, consumer.WithNameServer(nameServer), consumer.WithGroupName(group),
+			consumer.WithInstance(name), consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))...)
+		must(err)
+		must(c.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: "*"}, listen))
+		err = c.Start()
+		if err == nil {
+			return c
+		}
+		if attempt == routeTries || !strings.Contains(err.Error(), "route info not found") {
+			panic(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 func into(got *bodies) listener {
