@@ -131,6 +131,7 @@ from broker_core.search.fields import OPERATORS as FILTER_OPERATORS
 from broker_core.search.fields import STATES as FILTER_STATES
 from broker_core.search.language import parse_field, parse_filter
 from broker_core.search.marks import Marks, marks_of
+from broker_core.search.patterns import MarkPattern
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.version import ORBIT_VERSION
 
@@ -196,6 +197,7 @@ __all__ = [
     "ListMembers",
     "ListTimers",
     "ListTransactions",
+    "MarkPattern",
     "Marks",
     "MeasureTopics",
     "Members",

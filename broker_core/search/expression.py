@@ -6,10 +6,13 @@ A filter is a `Comparison`, or a `Not`, `And` or `Or` of filters.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker_core.search.patterns import SearchPattern
 
 
 class Kind(Enum):
@@ -83,7 +86,7 @@ class Comparison:
     field: Field
     operator: Operator
     values: tuple[Scalar, ...]
-    pattern: re.Pattern[str] | None = None
+    pattern: SearchPattern | None = None
     """The compiled regular expression of `Operator.MATCHES`."""
     position: int = dataclasses.field(default=0, compare=False)
     """Of the first character in the text of the filter."""

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from broker_core.errors import UsageError
 from broker_core.search.expression import And, Comparison, Expression, Kind, Not, Operator, Or
+from broker_core.search.patterns import MarkPattern
 
 MARKS_MAX = 100
 """More texts than this are not looked for at once."""
@@ -29,11 +31,11 @@ class Marks:
         is_literal: Whether they are made of plain texts, without regular expressions of the filter.
     """
 
-    body: re.Pattern[str] | None = None
-    key: re.Pattern[str] | None = None
-    tag: re.Pattern[str] | None = None
-    topic: re.Pattern[str] | None = None
-    properties: re.Pattern[str] | None = None
+    body: MarkPattern | None = None
+    key: MarkPattern | None = None
+    tag: MarkPattern | None = None
+    topic: MarkPattern | None = None
+    properties: MarkPattern | None = None
     is_literal: bool = True
 
 
@@ -80,12 +82,12 @@ def _texts(comparison: Comparison) -> Iterator[str]:
             yield _NUMBER_EDGES.format(re.escape(json.dumps(value)))
 
 
-def _pattern(texts: list[str]) -> re.Pattern[str] | None:
+def _pattern(texts: list[str]) -> MarkPattern | None:
     if not texts:
         return None
     # Longer texts first: where two begin alike the longer one is marked.
     ordered = sorted(dict.fromkeys(texts), key=len, reverse=True)[:MARKS_MAX]
     try:
-        return re.compile("|".join(ordered))
-    except (re.error, OverflowError):
-        return None  # two expressions that name a group alike, say: then nothing is marked
+        return MarkPattern("|".join(ordered))
+    except UsageError:
+        return None  # expressions that are none together: then nothing is marked

@@ -1,37 +1,127 @@
-"""Regular expressions of filters: compiled, and refused where a short text could keep the search busy for ever.
+"""Regular expressions of filters, which a short text must not keep busy for ever.
 
-Python's matcher tries one way after the other. A repeat without bound inside a repeat without bound has so many ways that
-thirty characters can take hours, and nothing can interrupt it.
+A matcher tries one way after the other, and a short expression may have so many ways that thirty characters take hours. What
+can be seen of that in an expression is refused; the rest ends with a time-out, at which the library looks while it matches. It
+lets other threads run meanwhile, so that a broker which searches goes on.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn
+
+from broker_core.errors import UsageError
+
+if TYPE_CHECKING:
+    import regex
 
 PATTERN_CHARACTERS_MAX = 1_000
+SEARCH_SECONDS = 2.0
+"""For one value of one message; a search of a million of them has no time for more."""
+MARK_SECONDS = 0.01
+"""For one text that is shown, while the window waits."""
 _REPEATS = "*+"
 _OPEN_COUNT = re.compile(r"\{\d*,\}")
 
 
-def compile_pattern(text: str, fail: Callable[[str], NoReturn]) -> re.Pattern[str]:
+class SearchPattern:
+    """A compiled regular expression that searches texts within `SEARCH_SECONDS` each.
+
+    Attributes:
+        pattern: Its text; two of the same text are equal.
+    """
+
+    __slots__ = ("_compiled", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        """Compile it.
+
+        Raises:
+            UsageError: It is no regular expression.
+        """
+        self.pattern = pattern
+        self._compiled = _compiled(pattern)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SearchPattern) and other.pattern == self.pattern
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+    def search(self, text: str) -> regex.Match[str] | None:
+        """The first match in a text.
+
+        Raises:
+            UsageError: The expression takes too long on it.
+        """
+        try:
+            return self._compiled.search(text, timeout=SEARCH_SECONDS)
+        except TimeoutError as error:
+            raise UsageError(
+                f"the regular expression {self.pattern!r} takes more than {SEARCH_SECONDS:g} s on one message of {len(text):,} "
+                "characters: it can match in too many ways; write it with fewer repeats and alternatives, or use contains"
+            ) from error
+
+
+class MarkPattern:
+    """A regular expression for marking what is shown. One that once takes longer than `MARK_SECONDS` marks nothing any more.
+
+    Attributes:
+        pattern: Its text; two of the same text are equal.
+    """
+
+    __slots__ = ("_compiled", "_is_given_up", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        """Compile it.
+
+        Raises:
+            UsageError: It is no regular expression.
+        """
+        self.pattern = pattern
+        self._compiled = _compiled(pattern)
+        self._is_given_up = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MarkPattern) and other.pattern == self.pattern
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+    def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[regex.Match[str]]:
+        """Matches between two places of a text, up to the one that takes too long."""
+        if self._is_given_up:
+            return
+        try:
+            yield from self._compiled.finditer(text, start, end, timeout=MARK_SECONDS)
+        except TimeoutError:
+            self._is_given_up = True
+
+
+def compile_pattern(text: str, fail: Callable[[str], NoReturn]) -> SearchPattern:
     """A compiled pattern; ``fail`` is called with what is wrong with one that cannot be used."""
     if len(text) > PATTERN_CHARACTERS_MAX:
         fail(f"the regular expression has {len(text):,} characters; it may have {PATTERN_CHARACTERS_MAX:,}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about what a later Python may read otherwise
-            pattern = re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        fail(f"the regular expression cannot be read: {error}")
+        pattern = SearchPattern(text)
+    except UsageError as error:
+        fail(error.message)
     if _has_nested_repeat(text):
         fail(
             "the regular expression has a repeat inside a repeat, such as (a+)+, which can take for ever; write it with one "
             "repeat, such as a+"
         )
     return pattern
+
+
+def _compiled(text: str) -> regex.Pattern[str]:
+    import regex  # noqa: PLC0415  a window, or a broker, that searches nothing starts without it
+
+    try:
+        return regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"the regular expression cannot be read: {error}") from error
 
 
 def _has_nested_repeat(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -13,6 +12,7 @@ from broker_core.message.record import decode_record
 from broker_core.search.facts import MessageFacts, utf8
 from broker_core.search.field_text import field_text
 from broker_core.search.language import parse_field
+from broker_core.search.patterns import MarkPattern
 from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
 
 PLACES_MAX = 1_000
@@ -37,10 +37,7 @@ class FieldReader:
                 f"{len(query.fields)} fields of {len(query.places):,} messages are asked for; "
                 f"ask for {FIELDS_MAX} of {PLACES_MAX:,} at most"
             )
-        try:
-            self._around = re.compile(query.around) if query.around else None
-        except re.error as error:
-            raise UsageError(f"what bodies are to be shown around is no regular expression: {error}") from error
+        self._around = MarkPattern(query.around) if query.around else None
         self._fields = [parse_field(text) for text in query.fields]
 
     def values(self, messages: Iterable[StoredMessage | None]) -> FieldValues:
@@ -56,7 +53,7 @@ class FieldReader:
 
     def _part_of_body(self, facts: MessageFacts) -> bytes:
         """The beginning of the body, or where that does not reach the match the part with it."""
-        match = self._around.search(facts.body_text) if self._around is not None else None
+        match = next(self._around.finditer(facts.body_text), None) if self._around is not None else None
         if match is None or match.end() <= BODY_START_BYTES // 4:
             return facts.body[:BODY_START_BYTES]
         start = max(match.start() - BEFORE_MATCH_CHARACTERS, 0)

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import BugError, UsageError
+from broker_core.errors import BugError, OrbitError, UsageError
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
     AbortAtomic,
@@ -212,7 +212,14 @@ class Queries:
             return await self._engine.put_from_console(message)
         receipt = await self._engine.put_from_console(half_of(message))
         if message.transaction != UNDECIDED:
-            await self._transactions.actions.end(receipt.queue_offset, commit=message.transaction == COMMIT)
+            try:
+                await self._transactions.actions.end(receipt.queue_offset, commit=message.transaction == COMMIT)
+            except OrbitError as error:
+                raise UsageError(
+                    f"the half message is stored, but not decided: {error.message}. It is listed with the undecided "
+                    "transactions, where it can be committed or rolled back",
+                    queue_offset=receipt.queue_offset,
+                ) from error
         return receipt
 
     async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore | NoteEvent) -> Answer:

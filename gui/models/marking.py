@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
 
 SPANS_MAX = 1_000
 LITERAL_CHARACTERS_MAX = 1024 * 1024
@@ -12,7 +15,7 @@ EXPRESSION_LINE_MAX = 1_000
 """A regular expression can take the square of a line's length; literals take its length."""
 
 
-def marked_spans(text: str, pattern: re.Pattern[str], *, is_literal: bool) -> list[tuple[int, int]]:
+def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[tuple[int, int]]:
     """Start and length of the matches, in characters; of a long text only those at its beginning.
 
     Args:

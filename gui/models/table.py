@@ -7,16 +7,18 @@ changed, so that selection and scroll position stay.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from gui.text import tr
 from gui.theme.tokens import State
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
@@ -95,7 +97,7 @@ class Column(Generic[R]):
     """In px; 0: takes the space that is left."""
     dim: bool = False
     """In the secondary text colour."""
-    marks: Callable[[], re.Pattern[str] | None] | None = None
+    marks: Callable[[], MarkPattern | None] | None = None
     """What is marked in its text now, e.g. what a search looks for; the answer None: nothing."""
 
 

@@ -39,6 +39,8 @@ class Brush(QObject):
         self._plot.addItem(self._region, ignoreBounds=True)
         self._plot.viewport().installEventFilter(self)
         self._plot.installEventFilter(self)
+        # Whoever drags has clicked: the keys that go back reach the chart then.
+        self._plot.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         theme.changed.connect(self._restyle)
         self._restyle(theme.tokens)
 

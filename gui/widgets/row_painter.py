@@ -6,12 +6,11 @@ the time, because fonts, places and colours are looked up once for a column and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
@@ -25,6 +24,9 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.lane import paint_lane, paint_move, paint_pips
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
 
 CELL_PADDING = 10
 MARK_SHARE = 16
@@ -202,7 +204,7 @@ def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, c
     painter.drawText(box, place.flags, _fitting(place, text, box.width()))
 
 
-def _marked(place: _ColumnPlace, text: str, pattern: re.Pattern[str], box: QRect) -> list[QRect]:
+def _marked(place: _ColumnPlace, text: str, pattern: MarkPattern, box: QRect) -> list[QRect]:
     """Where in a cell the matches stand; of texts on the left."""
     metrics = QFontMetrics(place.font)
     found = []

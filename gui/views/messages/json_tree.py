@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
@@ -16,6 +16,9 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
 
 CHILDREN_MAX = 2_000
 """More items of one branch than this are counted, not listed."""
@@ -170,7 +173,7 @@ class JsonTree(QTreeView):
         """Show nothing."""
         self._model.clear()
 
-    def set_mark(self, pattern: re.Pattern[str] | None) -> None:
+    def set_mark(self, pattern: MarkPattern | None) -> None:
         """Put a ground behind what a search looks for in keys and values."""
         self._delegate.pattern = pattern
         self.viewport().update()
@@ -201,7 +204,7 @@ class _NodeDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
         self._times = times
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: MarkPattern | None = None
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's signature
         text = str(index.data(Qt.ItemDataRole.DisplayRole))

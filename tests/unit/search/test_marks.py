@@ -54,5 +54,17 @@ def test_what_is_denied_twice_is_marked():
     assert found(marks('not tag != "x"').tag, "axb") == ["x"]
 
 
+def test_expressions_that_name_a_group_alike_are_marked_both():
+    made = marks('body ~ "(?P<a>x)" and body ~ "(?P<a>y)"')
+    assert (found(made.body, "xyz"), made.is_literal) == (["x", "y"], False)
+
+
 def test_expressions_that_do_not_go_together_mark_nothing():
-    assert marks('body ~ "(?P<a>x)" and body ~ "(?P<a>y)"') == Marks(is_literal=False)
+    assert marks('body ~ "x" and body ~ "(?x)y # up to the end of the line"') == Marks(is_literal=False)
+
+
+def test_what_takes_too_long_is_marked_no_more():
+    made = marks('body ~ "(a|aa)+$"')
+    assert found(made.body, "aaa") == ["aaa"]
+    assert found(made.body, "a" * 5_000 + "b") == []
+    assert found(made.body, "aaa") == [], "the window does not wait for it again"

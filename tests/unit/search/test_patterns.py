@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from broker_core.errors import UsageError
+from broker_core.search import patterns
 from broker_core.search.patterns import compile_pattern
 
 
@@ -26,7 +28,16 @@ def test_a_repeat_within_a_repeat_is_refused(text):
         compile_pattern(text, refuse)
 
 
-@pytest.mark.parametrize("text", ["(", "a{2,1}", "[b-a]", "x" * 1_001, "(?P<a>x)(?P<a>y)"])
+@pytest.mark.parametrize("text", ["(", "a{2,1}", "[b-a]", "x" * 1_001, "(?P<1a>x)"])
 def test_what_is_no_pattern_is_refused(text):
     with pytest.raises(RefusedError):
         compile_pattern(text, refuse)
+
+
+@pytest.mark.parametrize("text", ["(a|aa)+$", "(a|a?)+$"])
+def test_a_pattern_that_takes_for_ever_on_a_message_ends_with_what_to_do(monkeypatch, text):
+    monkeypatch.setattr(patterns, "SEARCH_SECONDS", 0.05)
+    pattern = compile_pattern(text, refuse)
+    assert pattern.search("xaa") is not None
+    with pytest.raises(UsageError, match=r"on one message of 5,001 characters: .* or use contains"):
+        pattern.search("a" * 5_000 + "c")

@@ -56,7 +56,7 @@ def test_a_body_is_shown_from_what_was_looked_for_on(engine: Engine, queries: Qu
     values = read(queries, [far, near, none], [], "4711")
     assert values.body_start[0].decode() == "…" + "杭" * 24 + "4711 is here"
     assert values.body_start[1:] == [b"4711 at the beginning", b"nothing of it"]
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="the regular expression cannot be read"):
         read(queries, [far], [], "(")
 
 
