@@ -12,8 +12,7 @@ STABLE_OFFSET         consumerGroup, topic, queueId          → offset; refused
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -28,7 +27,7 @@ from broker_core.broker.send_header import parse_send_header
 from broker_core.broker.send_processor import SendProcessor
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_processor import TopicProcessor
-from broker_core.errors import RequestRefusedError, StoreError
+from broker_core.errors import RequestRefusedError
 from broker_core.message.batch import decode_batch
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.properties import append_properties
@@ -54,7 +53,6 @@ class AtomicProcessor:
         send: Checks and stores messages as for any send.
         topics: Checks and stores topics likewise.
         durable: Holds answers back until their message is on disk; None answers at once.
-        write_topics: Brings the table of topics to the disk; raises `StoreError`.
     """
 
     def __init__(
@@ -64,16 +62,12 @@ class AtomicProcessor:
         send: SendProcessor,
         topics: TopicProcessor,
         durable: DurableAnswers | None,
-        *,
-        write_topics: Callable[[], Awaitable[None]],
     ) -> None:
         self._state = state
         self._service = service
         self._send = send
         self._topics = topics
         self._durable = durable
-        self._write_topics = write_topics
-        self._writing: set[asyncio.Task[None]] = set()
 
     def table(self) -> dict[RequestCode, Serve]:
         """Request code → who serves it."""
@@ -184,27 +178,18 @@ class AtomicProcessor:
         )
         return None
 
-    def let_topic_take_part(self, peer: Peer, command: RemotingCommand) -> None:
+    def let_topic_take_part(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Mark a topic; from then on readers see no further than what is decided.
 
-        The answer waits for the disk: after a crash the topic takes part, or the producer was not told that it does.
+        The answer waits for the disk (`WrittenAnswers`): after a crash the topic takes part, or the producer was not told that
+        it does.
         """
         name = text_field(command.ext_fields, "topic")
         queues = int_field(command.ext_fields, "queues", 4)
         known = self._state.topics.get(name)
         topic = TopicConfig(name, queues, queues) if known is None else known
         self._topics.put(replace(topic, attributes={**topic.attributes, ATTRIBUTE: ATTRIBUTE_VALUE}))
-        task = asyncio.ensure_future(self._answer_written(peer, command))
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-
-    async def _answer_written(self, peer: Peer, command: RemotingCommand) -> None:
-        try:
-            await self._write_topics()
-        except StoreError as error:
-            peer.send(command.reply(int(Refusal.NOT_STORED), f"the topic is not on the disk yet: {error.message}"))
-        else:
-            peer.send(command.reply())
+        return command.reply()
 
     # ---- readers ----
 

@@ -66,5 +66,6 @@ class ConsolePeer:
             return await asyncio.wait_for(self._answer, ANSWER_SECONDS)
         except TimeoutError as error:
             raise WorkerError(
-                f"no answer to request {command.code} in {ANSWER_SECONDS:g} s; the client that was asked may be gone"
+                f"no answer to request {command.code} in {ANSWER_SECONDS:g} s; the client that was asked may be gone, or the "
+                "disk be slow to take a change: look at what is so now before you ask again"
             ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from broker_core.acl.access_control import AccessControl
 from broker_core.acl.processor import AccessProcessor
@@ -33,6 +34,7 @@ from broker_core.broker.settings_processor import SettingsProcessor
 from broker_core.broker.state import BrokerState
 from broker_core.broker.topic_processor import TopicProcessor
 from broker_core.broker.unserved import remark_of_unserved
+from broker_core.broker.written_answers import FILES_OF, WrittenAnswers
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
@@ -46,6 +48,7 @@ class Dispatcher:
     Args:
         state: What processors share.
         durable: Holds the answers to sends back until their message is on disk; None answers at once.
+        written: Holds the answers to administration back until what they changed is on disk; None answers at once.
         memory_bytes: How far behind the end of the commit log a message counts as still in memory.
         access: The accounts; None with access control off.
         group_changed: Told of a consumer group whose members or subscriptions changed.
@@ -73,11 +76,14 @@ class Dispatcher:
         durable: DurableAnswers | None,
         *,
         memory_bytes: int,
+        written: WrittenAnswers | None = None,
         access: AccessControl | None = None,
         group_changed: Callable[[str], None] = lambda _group: None,
         settings_changed: Callable[[], None] = lambda: None,
         defer: Defer | None = None,
     ) -> None:
+        self._state = state
+        self._written = written
         self.rewrites = PutRewrites(state.store.delay_levels)
         self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
         self.express = SendExpress(state, durable, self.send)
@@ -110,7 +116,8 @@ class Dispatcher:
         self._replies = ReplyProcessor(state, self.send, durable)
         self._slaves = LoneMasterProcessor(state)
         self.filter_servers = FilterServers(state)
-        self._serve: dict[int, Serve] = {int(code): serve for code, serve in self._table().items()}
+        self._serve: dict[int, Serve] = {}
+        self.extend(self._table())
         state.store.add_arrival_listener(self.pull.arrived)
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
@@ -133,12 +140,31 @@ class Dispatcher:
 
     def extend(self, table: Mapping[RequestCode, Serve]) -> None:
         """Serve further requests: those of a service that runs beside."""
-        self._serve.update({int(code): serve for code, serve in table.items()})
+        self._serve.update({int(code): self._holding(code, serve) for code, serve in table.items()})
+
+    def _holding(self, code: int, serve: Serve) -> Serve:
+        return serve if self._written is None or code not in FILES_OF else partial(self._serve_and_hold, self._written, serve)
+
+    def _serve_and_hold(
+        self, written: WrittenAnswers, serve: Serve, peer: Peer, command: RemotingCommand
+    ) -> RemotingCommand | None:
+        response = serve(peer, command)
+        if response is None or self._is_own_commit(peer, command):
+            return response
+        return written.hold(peer, command, response)
+
+    def _is_own_commit(self, peer: Peer, command: RemotingCommand) -> bool:
+        """Whether a consumer commits what it has consumed, which it does again and again, rather than somebody else for it."""
+        if command.code != RequestCode.UPDATE_CONSUMER_OFFSET:
+            return False
+        group = self._state.consumers.group(command.ext_fields.get("consumerGroup", ""))
+        return group is not None and peer in group.members
 
     def held_bytes(self, peer: Peer) -> int:
         """What requests of a connection that are answered later take in memory, more or less."""
         pops = self.pop.processor
-        return sum(holds.bytes_of(peer) for holds in (self.pull.holds, pops.holds, pops.notices))
+        held = sum(holds.bytes_of(peer) for holds in (self.pull.holds, pops.holds, pops.notices))
+        return held if self._written is None else held + self._written.held_bytes(peer)
 
     def disconnected(self, peer: Peer) -> None:
         """Forget a connection that ended."""

@@ -32,7 +32,7 @@ from broker_core.broker.counters import Counters
 from broker_core.broker.dispatcher import Dispatcher
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.fast_port import open_fast_port
-from broker_core.broker.group_table import GroupTable
+from broker_core.broker.group_table import GROUPS_FILE, GroupTable
 from broker_core.broker.live_settings import SETTINGS_FILE
 from broker_core.broker.peer import Peer
 from broker_core.broker.queue_locks import QueueLocks
@@ -41,8 +41,9 @@ from broker_core.broker.send_processor import header_for_console
 from broker_core.broker.services import Service, broker_services
 from broker_core.broker.state import BrokerState
 from broker_core.broker.timer_processor import Timers
-from broker_core.broker.topic_table import TopicTable
+from broker_core.broker.topic_table import TOPICS_FILE, TopicTable
 from broker_core.broker.transaction_service import TransactionService
+from broker_core.broker.written_answers import WrittenAnswers
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
@@ -51,10 +52,10 @@ from broker_core.ipc.messages.stored_messages import SendMessage, SendReceipt
 from broker_core.message.message_id import UniqueIdGenerator, offset_message_id
 from broker_core.message.model import HostAddress
 from broker_core.message.properties import UNIQUE_KEY
-from broker_core.nameserver.kv_config import KvConfig
+from broker_core.nameserver.kv_config import KV_FILE, KvConfig
 from broker_core.nameserver.registration import TopicConfig
 from broker_core.nameserver.server import NameServer
-from broker_core.nameserver.settings import NameServerSettings
+from broker_core.nameserver.settings import NAME_SERVER_FILE, NameServerSettings
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
@@ -70,11 +71,6 @@ from broker_core.store.results import PutStatus
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
-
-TOPICS_FILE = "topics.json"
-GROUPS_FILE = "subscriptionGroup.json"
-KV_FILE = "kvConfig.json"
-NAME_SERVER_FILE = "namesrv.properties"
 
 TICK_SECONDS = 1.0
 CLIENT_SCAN_SECONDS = 10
@@ -136,6 +132,7 @@ class EmbeddedBroker:
         self.locks = QueueLocks()
         self.counters = Counters(now_ms=clock())
         self._files = ConfigFiles(config.store.root / "config")
+        self._written = WrittenAnswers(self._files, mark_offsets=self._mark_offsets)
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
@@ -151,6 +148,7 @@ class EmbeddedBroker:
             tls=tls,
             refusal=None if self._access is None else self._access.refusal,
             frame_directory=config.store.root,
+            hold=self._written.hold,
         )
         self._server = RemotingServer(
             config.bind_host,
@@ -245,6 +243,7 @@ class EmbeddedBroker:
             state,
             self._durable,
             memory_bytes=memory_bytes,
+            written=self._written,
             access=self._access,
             group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
@@ -292,10 +291,7 @@ class EmbeddedBroker:
         entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
         await service.read_back(entry if isinstance(entry, Mapping) else {})
         dispatcher.send.reserved = (PROPERTY,)
-        write_topics = partial(self._files.write, TOPICS_FILE)
-        processor = AtomicProcessor(
-            state, service, dispatcher.send, dispatcher.topics, self._durable, write_topics=write_topics
-        )
+        processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
 
@@ -308,8 +304,8 @@ class EmbeddedBroker:
 
     def _load_tables(self) -> None:
         tables = {
-            TOPICS_FILE: (self.topics.load, self.topics.to_json),
-            GROUPS_FILE: (self.groups.load, self.groups.to_json),
+            TOPICS_FILE: (self.topics.load, self.topics.snapshot),
+            GROUPS_FILE: (self.groups.load, self.groups.snapshot),
             OFFSETS_FILE: (self.offsets.load, self.offsets.to_json),
             KV_FILE: (self._kv.load, self._kv.to_json),
             NAME_SERVER_FILE: (self._name_server_settings.load, self._name_server_settings.to_json),
@@ -351,6 +347,7 @@ class EmbeddedBroker:
             for service in reversed(services):
                 await service.stop()
             dispatcher.pull.answer_all()
+            await self._files.settle()
             await self._answer_durable()
         fast_server, self._fast_server = self._fast_server, None
         if fast_server is not None:
@@ -487,11 +484,11 @@ class EmbeddedBroker:
         handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
         return await answer_console(handle, command, self.journal)
 
-    def create_topic(self, topic: CreateTopic) -> None:
+    async def create_topic(self, topic: CreateTopic) -> None:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
 
         Raises:
-            RequestRefusedError: Its name, its queues or its permission cannot be used.
+            RequestRefusedError: Its name, its queues or its permission cannot be used, or the disk does not take it.
         """
         if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
@@ -500,6 +497,7 @@ class EmbeddedBroker:
         self._serving.topics.put(
             replace(base, read_queues=topic.read_queues, write_queues=topic.write_queues, permission=topic.permission)
         )
+        await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----
 

@@ -9,6 +9,9 @@ from typing import Any
 from broker_core.broker import names
 from broker_core.errors import CodecError
 from broker_core.nameserver.registration import DataVersion
+from broker_core.store.config_file import EntryTable, EntryTexts
+
+GROUPS_FILE = "subscriptionGroup.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ class GroupTable:
         self._changed = changed
         self._table = {name: GroupConfig(name) for name in names.SYSTEM_GROUPS}
         self._forbidden: dict[str, dict[str, int]] = {}
+        self._texts = EntryTexts()
         self.version = DataVersion(clock(), 0)
 
     @property
@@ -169,11 +173,18 @@ class GroupTable:
 
     def to_json(self) -> dict[str, Any]:
         """Content of ``subscriptionGroup.json``, also the body of GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
+        return self._content({name: self._table[name].to_json() for name in sorted(self._table)})
+
+    def snapshot(self) -> dict[str, Any]:
+        """The same as `to_json`, for ``subscriptionGroup.json``: takes no time on the loop, whatever the number of groups."""
+        return self._content(EntryTable(self._table, self._texts))
+
+    def _content(self, table: object) -> dict[str, Any]:
         forbidden = {"forbiddenTable": {group: dict(topics) for group, topics in self._forbidden.items()}}
         return {
             "dataVersion": self.version.to_json(),
             **(forbidden if self._forbidden else {}),
-            "subscriptionGroupTable": {name: self._table[name].to_json() for name in sorted(self._table)},
+            "subscriptionGroupTable": table,
         }
 
     def load(self, value: Mapping[str, Any]) -> None:

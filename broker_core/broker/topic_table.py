@@ -12,6 +12,9 @@ from typing import Any
 from broker_core.broker import names
 from broker_core.config import BrokerConfig
 from broker_core.nameserver.registration import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
+from broker_core.store.config_file import EntryTable, EntryTexts
+
+TOPICS_FILE = "topics.json"
 
 READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18
@@ -35,6 +38,7 @@ class TopicTable:
         self._clock = clock
         self._changed = changed
         self._table: dict[str, TopicConfig] = {topic.name: topic for topic in built_in_topics(config)}
+        self._texts = EntryTexts()
         self.version = DataVersion(clock(), 0)
         self._system = names.SYSTEM_TOPICS | {
             config.cluster_name,
@@ -137,6 +141,10 @@ class TopicTable:
             "dataVersion": self.version.to_json(),
             "topicConfigTable": {name: self._table[name].to_json() for name in sorted(self._table)},
         }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The same as `to_json`, for ``topics.json``: takes no time on the loop, whatever the number of topics."""
+        return {"dataVersion": self.version.to_json(), "topicConfigTable": EntryTable(self._table, self._texts)}
 
     def load(self, value: Mapping[str, Any]) -> None:
         """Take over ``topics.json``; entries replace the built-in ones.

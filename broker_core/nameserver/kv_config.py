@@ -8,6 +8,8 @@ from typing import Any
 from broker_core.errors import RequestRefusedError
 from broker_core.remoting.codes import ResponseCode
 
+KV_FILE = "kvConfig.json"
+
 ORDER_TOPIC_NAMESPACE = "ORDER_TOPIC_CONFIG"
 
 ITEMS_MAX = 100_000

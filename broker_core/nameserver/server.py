@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from broker_core.config import RemotingLimits
 from broker_core.nameserver.kv_config import KvConfig
@@ -23,6 +24,22 @@ logger = logging.getLogger(__name__)
 SCAN_SECONDS = 10.0
 
 
+class Asking(Protocol):
+    """Who asks: a connection, or the console."""
+
+    def send(self, command: RemotingCommand) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+
+Hold = Callable[[Asking, RemotingCommand, RemotingCommand], RemotingCommand | None]
+"""Given a response, returns it, or None when it is sent later: once what the request changed is kept."""
+
+
+def _at_once(_asking: Asking, _command: RemotingCommand, response: RemotingCommand) -> RemotingCommand:
+    return response
+
+
 class NameServer:
     """A name server for this process's broker and any foreign one that registers.
 
@@ -36,6 +53,7 @@ class NameServer:
         tls: What TLS handshakes meet.
         refusal: Says why a request of an address is refused; None serves it.
         frame_directory: Where large frames are kept while they come.
+        hold: Holds responses back until whoever keeps configuration items and switches has kept them.
     """
 
     def __init__(
@@ -50,8 +68,10 @@ class NameServer:
         tls: TlsServer | None = None,
         refusal: Callable[[str, RemotingCommand], str | None] | None = None,
         frame_directory: Path | None = None,
+        hold: Hold = _at_once,
     ) -> None:
         self._clock = clock
+        self._hold = hold
         self.routes = RouteInfo()
         self._processor = NameServerProcessor(self.routes, kv, clock=clock, settings=settings)
         self._refusal = refusal
@@ -87,15 +107,15 @@ class NameServer:
             self._timer = None
         await self._server.stop()
 
-    def answer_console(self, connection: Hashable, command: RemotingCommand) -> RemotingCommand:
+    def answer_console(self, console: Asking, command: RemotingCommand) -> RemotingCommand | None:
         """Serve a request of the console that runs this name server; no account is asked for."""
-        return self._processor.handle(connection, command)
+        return self._hold(console, command, self._processor.handle(console, command))
 
-    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand:
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         refusal = None if self._refusal is None else self._refusal(connection.remote_address, command)
         if refusal is not None:
             return command.reply(ResponseCode.SYSTEM_ERROR, refusal)
-        return self._processor.handle(connection, command)
+        return self._hold(connection, command, self._processor.handle(connection, command))
 
     def _connected(self, connection: Connection) -> None:
         connection.on_closed(self._disconnected)

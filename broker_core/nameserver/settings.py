@@ -12,6 +12,8 @@ from broker_core.errors import RequestRefusedError
 from broker_core.properties_text import format_properties, parse_properties
 from broker_core.remoting.codes import ResponseCode
 
+NAME_SERVER_FILE = "namesrv.properties"
+
 ORDER_MESSAGES = "orderMessageEnable"
 ALL_TOPIC_LIST = "enableAllTopicList"
 TOPIC_LIST = "enableTopicList"

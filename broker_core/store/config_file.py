@@ -14,13 +14,15 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from broker_core.errors import CorruptStoreError, StoreError, StoreFullError
 from broker_core.properties_text import format_properties, parse_properties
 from broker_core.store.disk import Disk, is_no_space
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
+
+_json = json.JSONEncoder(indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
 
 _log = logging.getLogger(__name__)
 
@@ -43,9 +45,62 @@ def _quote_key(match: re.Match[str]) -> str:
     return f'{match["before"]}"{match["key"]}"'
 
 
+class Entry(Protocol):
+    """What a table of a file consists of. Does not change."""
+
+    def to_json(self) -> Mapping[str, Any]: ...
+
+
+class EntryTexts:
+    """Texts of a table's entries as last written, so that only those which are new have to be made (12 µs each)."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Entry, str]] = {}
+
+    def of(self, entries: Mapping[str, Entry]) -> list[str]:
+        """Texts of entries with their names, in the order of these. On one thread at a time."""
+        known, self._known = self._known, {}
+        for name in sorted(entries):
+            entry, found = entries[name], known.get(name)
+            if found is None or found[0] is not entry:
+                found = entry, f"{_json(name)}:{_inside(_json(entry.to_json()))}"
+            self._known[name] = found
+        return [text for _entry, text in self._known.values()]
+
+
+class EntryTable:
+    """A table of a file's content, as it is now: taken at once, brought to text elsewhere.
+
+    Args:
+        entries: Name → entry.
+        texts: Those of this table; one write after the other uses them.
+    """
+
+    def __init__(self, entries: Mapping[str, Entry], texts: EntryTexts) -> None:
+        self._entries = dict(entries)
+        self._texts = texts
+
+    def text(self) -> str:
+        """The table as in a file on its own."""
+        return _object(self._texts.of(self._entries))
+
+
 def format_config(content: Mapping[str, Any]) -> str:
     """Text of a configuration file in RocketMQ's look: tabs, fields in alphabetical order, no space after the colon."""
-    return json.dumps(content, indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    return _object([f"{_json(key)}:{_inside(_value(content[key]))}" for key in sorted(content)])
+
+
+def _value(value: object) -> str:
+    return value.text() if isinstance(value, EntryTable) else _json(value)
+
+
+def _object(fields: list[str]) -> str:
+    return "{\n\t" + ",\n\t".join(fields) + "\n}" if fields else "{}"
+
+
+def _inside(text: str) -> str:
+    """Text of a value as it stands in an object. Strings of JSON hold no line ends of their own."""
+    return text.replace("\n", "\n\t")
 
 
 def _is_properties(path: Path) -> bool:

@@ -122,7 +122,7 @@ class QueryEngine(EngineView, ConnectionEngine, Protocol):
 
     async def put_from_console(self, message: SendMessage) -> SendReceipt: ...
 
-    def create_topic(self, topic: CreateTopic) -> None: ...
+    async def create_topic(self, topic: CreateTopic) -> None: ...
 
     async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand: ...
 
@@ -187,7 +187,7 @@ class Queries:
             case SendMessage():
                 return await self._send(query)
             case CreateTopic():
-                self._engine.create_topic(query)
+                await self._engine.create_topic(query)
                 return Done()
             case ListMembers(group):
                 return self._members(group)

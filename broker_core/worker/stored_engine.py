@@ -19,9 +19,8 @@ from broker_core.broker.clients import Consumers, Producers
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
 from broker_core.broker.counters import Counters
-from broker_core.broker.embedded import GROUPS_FILE, TOPICS_FILE
-from broker_core.broker.group_table import GroupTable
-from broker_core.broker.topic_table import TopicTable
+from broker_core.broker.group_table import GROUPS_FILE, GroupTable
+from broker_core.broker.topic_table import TOPICS_FILE, TopicTable
 from broker_core.broker.transaction_actions import TransactionActions
 from broker_core.broker.transaction_service import transaction_settings
 from broker_core.clock import wall_clock_ms
@@ -178,7 +177,7 @@ class StoredEngine:
         """
         self._refuse()
 
-    def create_topic(self, topic: CreateTopic) -> None:  # noqa: ARG002  as above
+    async def create_topic(self, topic: CreateTopic) -> None:  # noqa: ARG002  as above
         """Refused.
 
         Raises:

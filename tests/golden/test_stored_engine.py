@@ -140,7 +140,7 @@ def test_nothing_can_be_done_to_it(tmp_path):
         with pytest.raises(ReadOnlyConnectionError):
             await engine.put_from_console(send)
         with pytest.raises(ReadOnlyConnectionError):
-            engine.create_topic(topic)
+            await engine.create_topic(topic)
         with pytest.raises(UsageError, match="no broker runs here"):
             await engine.answer_console(RemotingCommand(105), name_server=False)
 

@@ -20,6 +20,8 @@ from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import JsonValue, MessageQueue, emit, parse_object
 
+MODES_FILE = "messageRequestMode.json"
+
 PULL = "PULL"
 POP = "POP"
 ALL_QUEUES = -1

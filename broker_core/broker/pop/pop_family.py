@@ -17,7 +17,7 @@ from collections.abc import Callable
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.broker.peer import Peer
 from broker_core.broker.pop.ack_processor import AckProcessor
-from broker_core.broker.pop.assignment import AssignmentProcessor, RequestModes
+from broker_core.broker.pop.assignment import MODES_FILE, AssignmentProcessor, RequestModes
 from broker_core.broker.pop.order_info import OrderInfo
 from broker_core.broker.pop.outstanding import Outstanding
 from broker_core.broker.pop.peek_processor import PeekProcessor
@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 
 ORDER_FILE = "consumerOrderInfo.json"
-MODES_FILE = "messageRequestMode.json"
 
 TICK_SECONDS = 0.1
 PROGRESS_MS = 1_000

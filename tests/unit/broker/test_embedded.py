@@ -332,7 +332,7 @@ def test_the_console_sends_and_creates_by_the_same_checks(tmp_path):
         broker = EmbeddedBroker(config_for(tmp_path), topics_changed=events.append)
         await broker.start()
         try:
-            broker.create_topic(CreateTopic("Orders", 2, 2))
+            await broker.create_topic(CreateTopic("Orders", 2, 2))
             receipt = await broker.put_from_console(SendMessage("Orders", 1, b"hello", {"TAGS": "a"}))
             message = decode_record(broker.store.record_at(parse_offset_message_id(receipt.offset_message_id)[1]))
             assert (message.body, message.queue_id, receipt.queue_offset) == (b"hello", 1, 0)
@@ -342,7 +342,7 @@ def test_the_console_sends_and_creates_by_the_same_checks(tmp_path):
                 with pytest.raises(RequestRefusedError):
                     await broker.put_from_console(SendMessage(topic, queue_id, b"x", properties))
             with pytest.raises(RequestRefusedError, match="illegal"):
-                broker.create_topic(CreateTopic("a b", 1, 1))
+                await broker.create_topic(CreateTopic("a b", 1, 1))
         finally:
             await broker.stop()
         with pytest.raises(RequestRefusedError, match="stopping"):
