@@ -119,8 +119,8 @@ class ConfigFiles:
         self._task = asyncio.create_task(self._run(), name="config files")
 
     async def settle(self) -> None:
-        """Write what is marked; whoever waits is told when this returns."""
-        await _finish(self._write_marked())
+        """Write what somebody waits for; they are told in the loop's next turn."""
+        await _finish(self._write_all(self._waiting))
         async with self._writing:
             """What another task had under way is over, too."""
 
@@ -130,7 +130,7 @@ class ConfigFiles:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        await self._write_marked()
+        await self._write_all(self._marked)
 
     async def _run(self) -> None:
         while True:
@@ -138,7 +138,7 @@ class ConfigFiles:
             self._wake.clear()
             self._hurry.clear()
             # Shielded: a stop in mid-write waits for it, or two threads could write one file.
-            done = await _finish(self._write_marked())
+            done = await _finish(self._write_all(self._marked))
             await self._rest(WRITE_INTERVAL_SECONDS if done else RETRY_SECONDS)
             if not done:
                 self._wake.set()
@@ -149,9 +149,9 @@ class ConfigFiles:
             async with asyncio.timeout(seconds):
                 await self._hurry.wait()
 
-    async def _write_marked(self) -> bool:
+    async def _write_all(self, names: Collection[str]) -> bool:
         done = True
-        for name in sorted(self._marked, key=lambda name: (name not in self._waiting, name)):
+        for name in sorted(names, key=lambda name: (name not in self._waiting, name)):
             if name not in self._marked:
                 continue  # written meanwhile by somebody who wanted it now
             try:

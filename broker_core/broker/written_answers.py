@@ -52,7 +52,7 @@ FILES_OF = {
 """Request code → files of the tables that it changes."""
 
 HELD_BYTES_MAX = 768 * 1024
-"""Of one connection: so much may wait, some 1,100 plain answers."""
+"""Of one connection: so much may wait, some 1,100 plain answers. From half of it on its next requests are served later."""
 
 _ANSWER_BYTES = 700
 """What an answer without a body takes in memory, more or less."""
@@ -62,6 +62,8 @@ class Waiting(Protocol):
     """Who waits for an answer: a connection, or the console."""
 
     def send(self, command: RemotingCommand) -> bool: ...
+
+    def slow_down(self) -> None: ...
 
     def __hash__(self) -> int: ...
 
@@ -96,6 +98,8 @@ class WrittenAnswers:
         if not self._files.when_written(files, partial(self._send, peer, response, size)):
             return response
         self._held_bytes[peer] += size
+        if self._held_bytes[peer] > HELD_BYTES_MAX // 2:
+            peer.slow_down()
         return None
 
     def held_bytes(self, peer: Hashable) -> int:

@@ -52,18 +52,18 @@ class Entry(Protocol):
 
 
 class EntryTexts:
-    """Texts of a table's entries as last written, so that only those which are new have to be made (12 µs each)."""
+    """Texts of a table's entries as last written, so that only those which are new have to be made (15 µs each)."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Entry, str]] = {}
 
     def of(self, entries: Mapping[str, Entry]) -> list[str]:
-        """Texts of entries with their names, in the order of these. On one thread at a time."""
+        """Texts of entries with their names, in the order of these, as they stand in a file. On one thread at a time."""
         known, self._known = self._known, {}
         for name in sorted(entries):
             entry, found = entries[name], known.get(name)
             if found is None or found[0] is not entry:
-                found = entry, f"{_json(name)}:{_inside(_json(entry.to_json()))}"
+                found = entry, f"{_json(name)}:{_inside(_inside(_json(entry.to_json())))}"
             self._known[name] = found
         return [text for _entry, text in self._known.values()]
 
@@ -81,21 +81,21 @@ class EntryTable:
         self._texts = texts
 
     def text(self) -> str:
-        """The table as in a file on its own."""
-        return _object(self._texts.of(self._entries))
+        """The table as it stands in a file."""
+        return _object(self._texts.of(self._entries), "\t")
 
 
 def format_config(content: Mapping[str, Any]) -> str:
     """Text of a configuration file in RocketMQ's look: tabs, fields in alphabetical order, no space after the colon."""
-    return _object([f"{_json(key)}:{_inside(_value(content[key]))}" for key in sorted(content)])
+    return _object([f"{_json(key)}:{_value(content[key])}" for key in sorted(content)])
 
 
 def _value(value: object) -> str:
-    return value.text() if isinstance(value, EntryTable) else _json(value)
+    return value.text() if isinstance(value, EntryTable) else _inside(_json(value))
 
 
-def _object(fields: list[str]) -> str:
-    return "{\n\t" + ",\n\t".join(fields) + "\n}" if fields else "{}"
+def _object(fields: list[str], indent: str = "") -> str:
+    return f"{{\n{indent}\t" + f",\n{indent}\t".join(fields) + f"\n{indent}}}" if fields else "{}"
 
 
 def _inside(text: str) -> str:
