@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Flag
@@ -11,6 +10,7 @@ from typing import Any
 
 from broker_core.acl.addresses import AddressPattern
 from broker_core.errors import StoreError, UsageError
+from broker_core.store.disk import Disk
 
 KEY_LENGTH_MIN = 7
 FILE_BYTES_MAX = 8 * 1024 * 1024
@@ -184,14 +184,9 @@ def write_rules(path: Path, rules: AccessRules) -> None:
     import yaml  # noqa: PLC0415  as above
 
     text = yaml.safe_dump(rules.to_yaml(), sort_keys=False, allow_unicode=True)
-    temporary = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        Disk().replace_file(path, text.encode(), mode=0o600)
     except OSError as error:
         text = f"the access control file {path} cannot be written ({error.strerror}): the accounts stay as they were"
         raise StoreError(text, path=str(path)) from error

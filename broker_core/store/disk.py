@@ -150,12 +150,12 @@ class Disk:
         """Close a descriptor."""
         os.close(descriptor)
 
-    def replace_file(self, path: Path, data: bytes) -> None:
+    def replace_file(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory."""
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             try:
-                os.fchmod(descriptor, 0o644)
+                os.fchmod(descriptor, mode)
                 self.write_at(descriptor, data, 0)
                 self.sync(descriptor)
             finally:

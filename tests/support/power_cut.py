@@ -53,9 +53,10 @@ class PowerCutDisk(FaultyDisk):
             del self.durable[name]
         self.moment()
 
-    def replace_file(self, path: Path, data: bytes) -> None:
+    def replace_file(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         self.moment()
         path.write_bytes(data)
+        path.chmod(mode)
         self.durable[path] = bytes(data)
         self.named.add(path)
         self.moment()

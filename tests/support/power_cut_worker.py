@@ -48,9 +48,9 @@ class WorkerDisk(PowerCutDisk):
         with self._lock:
             super().sync_directory(path)
 
-    def replace_file(self, path: Path, data: bytes) -> None:
+    def replace_file(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         with self._lock:
-            super().replace_file(path, data)
+            super().replace_file(path, data, mode=mode)
 
     def leave(self, images: Path, seed: int, count: int) -> None:
         """Write images, each what a power cut at this moment may leave."""

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import errno
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.errors import CorruptStoreError, StoreFullError
-from broker_core.store.config_file import backup_path, format_config, load_config, parse_config, save_config
+from broker_core.store.config_file import (
+    EntryTable,
+    EntryTexts,
+    backup_path,
+    format_config,
+    load_config,
+    parse_config,
+    save_config,
+)
 from tests.support.golden import golden_store
 from tests.support.store_bench import FaultyDisk
 
@@ -91,3 +100,42 @@ def test_files_of_real_brokers_are_read(name, tmp_path):
             assert load_config(path)
     topics = load_config(root / "config" / "topics.json")["topicConfigTable"]
     assert "SELF_TEST_TOPIC" in topics
+
+
+class Named:
+    """An entry that counts how often it is brought to JSON."""
+
+    def __init__(self, content):
+        self.content, self.asked = content, 0
+
+    def to_json(self):
+        self.asked += 1
+        return self.content
+
+
+def test_a_table_of_entries_has_the_same_text_and_makes_that_of_new_ones_only():
+    texts = EntryTexts()
+    entries = {name: Named({"名": [1, {"b": "a\nb\t"}], "a": {}}) for name in ("z", "a", 'q"')}
+
+    def text():
+        return format_config({"version": {"counter": 1}, "table": EntryTable(entries, texts), "a": [2]})
+
+    def expected():
+        content = {"version": {"counter": 1}, "table": {name: entry.content for name, entry in entries.items()}, "a": [2]}
+        return json.dumps(content, indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+    assert text() == expected()
+    entries["z"] = Named({"n": 2})
+    del entries["a"]
+    entries["b"] = Named({})
+    assert text() == expected()
+    assert [entry.asked for entry in entries.values()] == [1, 1, 1]
+    entries.clear()
+    assert text() == expected()
+
+
+def test_a_table_is_that_of_its_moment():
+    entries = {"a": Named({"x": 1})}
+    table = EntryTable(entries, EntryTexts())
+    entries["b"] = Named({})
+    assert parse_config(format_config({"table": table})) == {"table": {"a": {"x": 1}}}
