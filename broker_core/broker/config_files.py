@@ -75,19 +75,12 @@ class ConfigFiles:
         stale = [name for name in names if name in self._marked or name in self._under_way]
         if not stale:
             return False
-        left = len(stale)
-        first_fault: StoreError | None = None
-
-        def one_written(fault: StoreError | None) -> None:
-            nonlocal left, first_fault
-            left, first_fault = left - 1, first_fault or fault
-            if not left:
-                written(first_fault)
+        tell = written if len(stale) == 1 else _after_all(len(stale), written)
 
         for name in stale:
             # A mark is newer than what is being written: only the next write holds it.
             waiting = self._waiting.setdefault(name, []) if name in self._marked else self._under_way[name]
-            waiting.append(one_written)
+            waiting.append(tell)
         if self._waiting:
             self._wake.set()
             self._hurry.set()
@@ -189,6 +182,18 @@ class ConfigFiles:
                 asyncio.get_running_loop().call_soon(written, fault)
         if fault is not None:
             raise fault
+
+
+def _after_all(count: int, written: Written) -> Written:
+    """Calls ``written`` when it was called so often, with the first fault."""
+    faults: list[StoreError | None] = []
+
+    def tell(fault: StoreError | None) -> None:
+        faults.append(fault)
+        if len(faults) == count:
+            written(next(filter(None, faults), None))
+
+    return tell
 
 
 async def _finish(work: Any) -> Any:  # noqa: ANN401  result of whatever it awaits

@@ -42,6 +42,12 @@ class ConsolePeer:
     def slow_down(self) -> None:
         """Do nothing: the console asks once."""
 
+    def hold_up(self) -> None:
+        """Do nothing, likewise."""
+
+    def go_on(self) -> None:
+        """Do nothing, likewise."""
+
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice; the console sees what it tells in its figures."""
         return True

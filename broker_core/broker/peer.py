@@ -31,6 +31,12 @@ class Peer(Protocol):
     def slow_down(self) -> None:
         """Serve its next requests a little later."""
 
+    def hold_up(self) -> None:
+        """Serve none of its requests that has not come yet, until `go_on`."""
+
+    def go_on(self) -> None:
+        """Serve its requests again."""
+
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Send a request that is not answered."""
 

@@ -51,10 +51,13 @@ FILES_OF = {
 }
 """Request code → files of the tables that it changes."""
 
-HELD_BYTES_MAX = 768 * 1024
-"""Of one connection: so much may wait, some 1,100 plain answers. From half of it on its next requests are served later."""
+HELD_UP_BYTES = 96 * 1024
+"""Of one connection: when so much waits, some 250 plain answers, nothing more is read from it until less does."""
 
-_ANSWER_BYTES = 700
+HELD_BYTES_MAX = 256 * 1024
+"""Of one connection: what comes of requests that were read before stays below this, as long as it is plain."""
+
+_ANSWER_BYTES = 384
 """What an answer without a body takes in memory, more or less."""
 
 
@@ -63,7 +66,9 @@ class Waiting(Protocol):
 
     def send(self, command: RemotingCommand) -> bool: ...
 
-    def slow_down(self) -> None: ...
+    def hold_up(self) -> None: ...
+
+    def go_on(self) -> None: ...
 
     def __hash__(self) -> int: ...
 
@@ -98,8 +103,8 @@ class WrittenAnswers:
         if not self._files.when_written(files, partial(self._send, peer, response, size)):
             return response
         self._held_bytes[peer] += size
-        if self._held_bytes[peer] > HELD_BYTES_MAX // 2:
-            peer.slow_down()
+        if self._held_bytes[peer] > HELD_UP_BYTES:
+            peer.hold_up()
         return None
 
     def held_bytes(self, peer: Hashable) -> int:
@@ -118,8 +123,10 @@ class WrittenAnswers:
             raise RequestRefusedError(_not_written(error), code=ResponseCode.SYSTEM_ERROR) from error
 
     def _send(self, peer: Waiting, response: RemotingCommand, size: int, fault: StoreError | None) -> None:
-        self._held_bytes[peer] -= size
-        if not self._held_bytes[peer]:
+        left = self._held_bytes[peer] = self._held_bytes[peer] - size
+        if left <= HELD_UP_BYTES < left + size:
+            peer.go_on()
+        if not left:
             del self._held_bytes[peer]
         peer.send(response if fault is None else _failed(response, ResponseCode.SYSTEM_ERROR, _not_written(fault)))
 

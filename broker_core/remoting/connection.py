@@ -82,10 +82,10 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
-        "_in_read", "_limits", "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests", "_transport", "_unsent",
-        "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials",
-        "express", "held_bytes", "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in",
-        "serialize_type", "version",
+        "_in_read", "_is_held_up", "_limits", "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests",
+        "_transport", "_unsent", "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out", "close_reason",
+        "connected_at", "credentials", "express", "held_bytes", "language", "last_active", "local_address", "partial_since",
+        "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent_body_bytes = 0
         self._waits_for_room = False
         self._rests = False
+        self._is_held_up = False
         self._flush_scheduled = False
         self._in_read = False
         self._reading_paused = False
@@ -199,6 +200,16 @@ class Connection(asyncio.BufferedProtocol):
             self._rests = True
             self._pause_reading()
             self._loop.call_later(REST_SECONDS, self._rested)
+
+    def hold_up(self) -> None:
+        """Read nothing more until `go_on`; what was read already is served."""
+        self._is_held_up = True
+        self._pause_reading()
+
+    def go_on(self) -> None:
+        """Read again after `hold_up`. Safe without it, and when the connection has ended."""
+        self._is_held_up = False
+        self._resume_reading()
 
     def _rested(self) -> None:
         self._rests = False
@@ -397,7 +408,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if not self._reading_paused or self._waits_for_room or self._rests or self.is_closed:
+        if not self._reading_paused or self._waits_for_room or self._rests or self._is_held_up or self.is_closed:
             return
         assert self._transport is not None
         self.last_active = self._loop.time()

@@ -43,6 +43,7 @@ class RecordingPeer:
         self.version = MQ_VERSION
         self.serialize_type = SerializeType.JSON
         self.slowed_down = 0
+        self.is_held_up = False
         self.sent: list[RemotingCommand] = []
         self.pushed: list[RemotingCommand] = []
         self.asked: list[tuple[RemotingCommand, Callable[[RemotingCommand | OrbitError], None]]] = []
@@ -53,6 +54,12 @@ class RecordingPeer:
 
     def slow_down(self) -> None:
         self.slowed_down += 1
+
+    def hold_up(self) -> None:
+        self.is_held_up = True
+
+    def go_on(self) -> None:
+        self.is_held_up = False
 
     def send_now(self, command: RemotingCommand) -> bool:
         return self.send(command)

@@ -214,7 +214,8 @@ def test_those_who_wait_when_the_broker_stops_are_told(tmp_path, gate):
     run_client(tmp_path, scenario, gate)
 
 
-def test_one_connection_holds_so_much_and_is_served_later_before(tmp_path, monkeypatch):
+def test_so_much_of_one_connection_waits_and_nothing_more_is_read_before_less_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(written_answers, "HELD_UP_BYTES", 1_500)
     monkeypatch.setattr(written_answers, "HELD_BYTES_MAX", 4_000)
 
     async def scenario():
@@ -223,18 +224,41 @@ def test_one_connection_holds_so_much_and_is_served_later_before(tmp_path, monke
         files.serve("topics.json", dict)
         files.mark("topics.json")
         asked = command(Q.UPDATE_AND_CREATE_TOPIC)
-        responses = [answers.hold(peer, asked, asked.reply()) for _ in range(8)]
+        responses = [answers.hold(peer, asked, asked.reply()) for _ in range(12)]
         held = [response for response in responses if response is None]
         assert {response.code for response in responses if response is not None} == {R.SYSTEM_BUSY}
-        assert 2 <= len(held) < 8
-        assert peer.slowed_down > 0
+        assert 4 <= len(held) < 12
+        assert peer.is_held_up
         assert answers.hold(other, asked, asked.reply()) is None
-        assert (other.slowed_down, answers.held_bytes(other) * len(held)) == (0, answers.held_bytes(peer))
+        assert not other.is_held_up
+        assert answers.held_bytes(other) * len(held) == answers.held_bytes(peer)
         files.start()
         await eventually(lambda: len(peer.sent) == len(held))
         assert [response.code for response in peer.sent] == [R.SUCCESS] * len(held)
+        assert not peer.is_held_up
         assert (answers.held_bytes(peer), answers.held_bytes(RecordingPeer())) == (0, 0)
         assert answers.hold(peer, asked, asked.reply()) is not None, "nothing is left to write"
         await files.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_thousand_changes_of_one_connection_at_once_are_all_told(tmp_path, gate):
+    async def scenario(client):
+        (connection,) = client.broker.client_connections
+        before = gate.writes
+        gate.open.clear()
+        topics = [{"topic": f"T{number}", **TOPIC} for number in range(1_000)]
+        waiting = [client.ask(Q.UPDATE_AND_CREATE_TOPIC, topic) for topic in topics]
+        await eventually(lambda: connection._is_held_up)
+        # What the first reads held is served, and no more while nothing is on the disk.
+        assert client.broker._written.held_bytes(connection) <= written_answers.HELD_BYTES_MAX
+        assert (client.broker.topics.get("T0") is None, client.broker.topics.get("T999") is None) == (False, True)
+        gate.open.set()
+        answers = await asyncio.gather(*waiting)
+        assert {answer.code for answer in answers} == {R.SUCCESS}
+        assert gate.writes - before < 100
+        table = json.loads((tmp_path / "config" / "topics.json").read_text())["topicConfigTable"]
+        assert {topic["topic"] for topic in topics} <= table.keys()
+
+    run_client(tmp_path, scenario, gate)
