@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from broker_core.acl.access_control import AccessControl
 from broker_core.atomic.model import PROPERTY
@@ -194,6 +195,9 @@ class EmbeddedBroker:
             StoreError: The store cannot be opened; see `MessageStore.open` for its kinds.
         """
         try:
+            # Before it serves: what it is told while the store opens must not be overwritten by what the files say.
+            self._load(KV_FILE, self._kv.load, self._kv.to_json)
+            self._load(NAME_SERVER_FILE, self._name_server_settings.load, self._name_server_settings.to_json)
             await self._name_server.start()
             await self._server.start()
             self._fast_server = await self._open_fast_port()
@@ -303,20 +307,17 @@ class EmbeddedBroker:
                 self.topics.renew()
 
     def _load_tables(self) -> None:
-        tables = {
-            TOPICS_FILE: (self.topics.load, self.topics.snapshot),
-            GROUPS_FILE: (self.groups.load, self.groups.snapshot),
-            OFFSETS_FILE: (self.offsets.load, self.offsets.to_json),
-            KV_FILE: (self._kv.load, self._kv.to_json),
-            NAME_SERVER_FILE: (self._name_server_settings.load, self._name_server_settings.to_json),
-        }
-        for name, (load, snapshot) in tables.items():
-            self._files.serve(name, snapshot)
-            load(self._files.read(name))
+        self._load(TOPICS_FILE, self.topics.load, self.topics.snapshot)
+        self._load(GROUPS_FILE, self.groups.load, self.groups.snapshot)
+        self._load(OFFSETS_FILE, self.offsets.load, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
         self._restore_topics()
         self._files.mark(TOPICS_FILE)
         self._files.mark(GROUPS_FILE)
+
+    def _load(self, name: str, load: Callable[[Mapping[str, Any]], None], snapshot: Callable[[], Mapping[str, Any]]) -> None:
+        self._files.serve(name, snapshot)
+        load(self._files.read(name))
 
     def _restore_topics(self) -> None:
         """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""

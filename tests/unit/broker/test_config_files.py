@@ -1,12 +1,12 @@
 import asyncio
 import json
-import threading
 
 import pytest
 
 from broker_core.broker import config_files
 from broker_core.broker.config_files import ConfigFiles
 from broker_core.errors import StoreFullError
+from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
 
 
@@ -67,28 +67,12 @@ def test_a_failed_write_is_tried_again(tmp_path, monkeypatch, caplog):
     assert "the disk is full" in caplog.text
 
 
-class HeldSave:
-    """Takes the place of `save_config`: counts writes, and lets each go on only when it may."""
-
-    def __init__(self, monkeypatch):
-        self.writes, self.faults = [], []
-        self.may_go = threading.Event()
-        self._save = config_files.save_config
-        monkeypatch.setattr(config_files, "save_config", self)
-
-    def __call__(self, path, content):
-        self.writes.append((path.name, content))
-        assert self.may_go.wait(60)
-        if self.faults:
-            raise self.faults.pop(0)
-        self._save(path, content)
-
-
 @pytest.fixture
 def held(monkeypatch):
-    save = HeldSave(monkeypatch)
-    yield save
-    save.may_go.set()
+    saves = HeldSaves(monkeypatch)
+    saves.open.clear()
+    yield saves
+    saves.open.set()
 
 
 class Counted:
@@ -132,7 +116,7 @@ def test_who_waits_is_told_after_the_write_that_holds_the_change_and_two_writes_
         for _ in range(100):
             counted.change()
         assert not counted.told
-        held.may_go.set()
+        held.open.set()
         await eventually(lambda: len(counted.told) == 101)
         assert counted.told == [(number, None) for number in range(1, 102)]
         assert [content["x"] for _name, content in held.writes] == [1, 101]
@@ -146,7 +130,7 @@ def test_who_comes_while_the_change_is_being_written_is_told_with_it(tmp_path, h
         counted.change()
         await eventually(lambda: held.writes)
         assert counted.files.when_written(("a.json",), lambda fault: counted.told.append(("second", fault)))
-        held.may_go.set()
+        held.open.set()
         await eventually(lambda: len(counted.told) == 2)
         assert counted.told == [(1, None), ("second", None)]
         assert len(held.writes) == 1
@@ -160,7 +144,7 @@ def test_who_waits_for_two_files_is_told_after_both(tmp_path, held):
         counted.files.mark("b.json")
         counted.change("b.json")
         await eventually(lambda: held.writes)
-        held.may_go.set()
+        held.open.set()
         await eventually(lambda: counted.told)
         assert sorted(name for name, _content in held.writes) == ["a.json", "b.json"]
         assert (tmp_path / "b.json").exists()
@@ -171,7 +155,7 @@ def test_who_waits_for_two_files_is_told_after_both(tmp_path, held):
 def test_a_failed_write_is_told_once_and_the_next_who_waits_is_not_kept_until_the_next_try(tmp_path, held, monkeypatch, caplog):
     monkeypatch.setattr(config_files, "RETRY_SECONDS", 3600)
     held.faults = [StoreFullError("the disk is full")] * 2
-    held.may_go.set()
+    held.open.set()
 
     async def scenario(counted):
         for number in (1, 2):
@@ -192,7 +176,7 @@ def test_a_failed_write_is_told_once_and_the_next_who_waits_is_not_kept_until_th
 def test_a_failed_write_that_nobody_waits_for_any_more_is_made_good(tmp_path, held, monkeypatch):
     monkeypatch.setattr(config_files, "RETRY_SECONDS", 0.01)
     held.faults = [StoreFullError("the disk is full")]
-    held.may_go.set()
+    held.open.set()
 
     async def scenario(counted):
         counted.change()
@@ -221,7 +205,7 @@ def test_settling_tells_all_who_wait(tmp_path, held):
         counted.change()
         await eventually(lambda: held.writes)
         settling = asyncio.create_task(counted.files.settle())
-        held.may_go.set()
+        held.open.set()
         await settling
         await asyncio.sleep(0)
         assert counted.told == [(1, None)]

@@ -18,7 +18,9 @@ from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.frame import ONEWAY_FLAG, RemotingCommand
 from broker_core.remoting.json_body import emit
+from broker_core.store.config_file import save_config
 from tests.support.broker_bench import SMALL_FILES, RecordingPeer, consumer_heartbeat
+from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
 
 TIMEOUT_MS = 60_000
@@ -48,28 +50,11 @@ CHANGES = {
 OF_NAME_SERVER = {Q.GET_KV_CONFIG, Q.PUT_KV_CONFIG, Q.DELETE_KV_CONFIG, Q.UPDATE_NAMESRV_CONFIG}
 
 
-class Gate:
-    """Stands before `save_config`: writes wait while it is shut, or fail."""
-
-    def __init__(self, monkeypatch):
-        self.open, self.fault, self.writes = threading.Event(), None, 0
-        self.open.set()
-        self._save = config_files.save_config
-        monkeypatch.setattr(config_files, "save_config", self)
-
-    def __call__(self, path, content):
-        self.writes += 1
-        assert self.open.wait(60)
-        if self.fault is not None:
-            raise self.fault
-        self._save(path, content)
-
-
 @pytest.fixture
 def gate(monkeypatch):
-    made = Gate(monkeypatch)
-    yield made
-    made.open.set()
+    saves = HeldSaves(monkeypatch)
+    yield saves
+    saves.open.set()
 
 
 def command(code, fields=None, body=b"", **more):
@@ -143,6 +128,9 @@ def test_a_change_is_in_its_file_when_it_is_told(tmp_path):
         assert "fileReservedTime=48" in stored("broker.properties")
         await client.broker.create_topic(CreateTopic("FromConsole", 1, 1))
         assert "FromConsole" in json.loads(stored("topics.json"))["topicConfigTable"]
+        item = command(Q.PUT_KV_CONFIG, *CHANGES[Q.PUT_KV_CONFIG])
+        await client.broker.answer_console(item, name_server=True)
+        assert '"K":"V"' in stored("kvConfig.json")
 
     run_client(tmp_path, scenario)
 
@@ -168,13 +156,13 @@ def test_a_full_disk_is_told_and_the_change_is_made_good(tmp_path, gate, monkeyp
 
     async def scenario(client):
         await client.ask(Q.UPDATE_AND_CREATE_TOPIC, {"topic": "Known", **TOPIC})
-        gate.fault = StoreFullError("topics.json cannot be written: no space left")
+        gate.faults = [StoreFullError("topics.json cannot be written: no space left")] * 1_000_000
         answer = await client.ask(Q.UPDATE_AND_CREATE_TOPIC, {"topic": "New", **TOPIC})
         assert answer.code == R.SYSTEM_ERROR
         assert "in effect, but would be lost with a crash: topics.json cannot be written: no space left" in answer.remark
         with pytest.raises(RequestRefusedError, match="no space left"):
             await client.broker.create_topic(CreateTopic("FromConsole", 1, 1))
-        gate.fault = None
+        gate.faults.clear()
         await eventually(lambda: {"New", "FromConsole"} <= json.loads(path.read_text())["topicConfigTable"].keys())
 
     run_client(tmp_path, scenario, gate)
@@ -183,10 +171,10 @@ def test_a_full_disk_is_told_and_the_change_is_made_good(tmp_path, gate, monkeyp
 def test_a_client_that_is_gone_and_one_that_waits_for_no_answer_hold_up_nobody(tmp_path, gate):
     async def scenario(client):
         other = await connect(client.broker.broker_address)
-        before = gate.writes
+        before = len(gate.writes)
         gate.open.clear()
         lost = client.ask(Q.UPDATE_AND_CREATE_TOPIC, {"topic": "A", **TOPIC})
-        await eventually(lambda: gate.writes > before)
+        await eventually(lambda: len(gate.writes) > before)
         client.connection.close()
         with pytest.raises(Exception, match="ended"):
             await lost
@@ -203,10 +191,10 @@ def test_a_client_that_is_gone_and_one_that_waits_for_no_answer_hold_up_nobody(t
 
 def test_those_who_wait_when_the_broker_stops_are_told(tmp_path, gate):
     async def scenario(client):
-        before = gate.writes
+        before = len(gate.writes)
         gate.open.clear()
         waiting = client.ask(Q.UPDATE_AND_CREATE_TOPIC, {"topic": "A", **TOPIC})
-        await eventually(lambda: gate.writes > before)
+        await eventually(lambda: len(gate.writes) > before)
         gate.open.set()
         await client.broker.stop()
         assert (await waiting).code == R.SUCCESS
@@ -246,7 +234,7 @@ def test_so_much_of_one_connection_waits_and_nothing_more_is_read_before_less_do
 def test_a_thousand_changes_of_one_connection_at_once_are_all_told(tmp_path, gate):
     async def scenario(client):
         (connection,) = client.broker.client_connections
-        before = gate.writes
+        before = len(gate.writes)
         gate.open.clear()
         topics = [{"topic": f"T{number}", **TOPIC} for number in range(1_000)]
         waiting = [client.ask(Q.UPDATE_AND_CREATE_TOPIC, topic) for topic in topics]
@@ -257,8 +245,42 @@ def test_a_thousand_changes_of_one_connection_at_once_are_all_told(tmp_path, gat
         gate.open.set()
         answers = await asyncio.gather(*waiting)
         assert {answer.code for answer in answers} == {R.SUCCESS}
-        assert gate.writes - before < 100
+        assert len(gate.writes) - before < 100
         table = json.loads((tmp_path / "config" / "topics.json").read_text())["topicConfigTable"]
         assert {topic["topic"] for topic in topics} <= table.keys()
 
     run_client(tmp_path, scenario, gate)
+
+
+def test_what_the_name_server_is_told_while_the_store_still_opens_is_kept(tmp_path, monkeypatch):
+    may_open, old = threading.Event(), {"namespace": "N", "key": "Old", "value": "V"}
+    open_store = EmbeddedBroker._open_store
+
+    def open_later(broker, progress):
+        assert may_open.wait(60)
+        return open_store(broker, progress)
+
+    monkeypatch.setattr(EmbeddedBroker, "_open_store", open_later)
+
+    async def scenario():
+        save_config(tmp_path / "config" / "kvConfig.json", {"configTable": {"N": {"Old": "V", "Kept": "V"}}})
+        store = StoreConfig(root=tmp_path, **SMALL_FILES)
+        broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
+        starting = asyncio.create_task(broker.start())
+        try:
+            await eventually(lambda: hasattr(broker, "name_server_address"))
+            client = await connect(broker.name_server_address)
+            changes = [(Q.PUT_KV_CONFIG, {**old, "key": "New"}), (Q.DELETE_KV_CONFIG, old)]
+            waiting = [client.request(command(code, fields), TIMEOUT_MS) for code, fields in changes]
+            known = await client.request(command(Q.GET_KV_CONFIG, {"namespace": "N", "key": "New"}), TIMEOUT_MS)
+            assert (known.code, [answer.done() for answer in waiting]) == (R.SUCCESS, [False, False])
+            may_open.set()
+            assert [answer.code for answer in await asyncio.gather(*waiting)] == [R.SUCCESS] * 2
+            stored = json.loads((tmp_path / "config" / "kvConfig.json").read_text())["configTable"]
+            assert stored == {"N": {"Kept": "V", "New": "V"}}
+        finally:
+            may_open.set()
+            await starting
+            await broker.stop()
+
+    asyncio.run(scenario())
