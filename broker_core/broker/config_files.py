@@ -76,7 +76,6 @@ class ConfigFiles:
         if not stale:
             return False
         tell = written if len(stale) == 1 else _after_all(len(stale), written)
-
         for name in stale:
             # A mark is newer than what is being written: only the next write holds it.
             waiting = self._waiting.setdefault(name, []) if name in self._marked else self._under_way[name]

@@ -55,7 +55,8 @@ HELD_UP_BYTES = 96 * 1024
 """Of one connection: when so much waits, some 250 plain answers, nothing more is read from it until less does."""
 
 HELD_BYTES_MAX = 256 * 1024
-"""Of one connection: what comes of requests that were read before stays below this, as long as it is plain."""
+"""Of one connection: what comes of requests that were read before stays below this, as long as it is plain. Beyond it
+changes are answered with an error."""
 
 _ANSWER_BYTES = 384
 """What an answer without a body takes in memory, more or less."""
@@ -94,7 +95,8 @@ class WrittenAnswers:
         if OFFSETS_FILE in files:
             self._mark_offsets()
         size = _ANSWER_BYTES + len(response.body)
-        if self._held_bytes[peer] + size > HELD_BYTES_MAX:
+        # One alone may be larger: where 4,096 queues were reset to is told, too.
+        if self._held_bytes[peer] and self._held_bytes[peer] + size > HELD_BYTES_MAX:
             remark = (
                 "the change is made, and not told to be on the disk: more than enough of this connection wait for that, "
                 "send more slowly"
@@ -124,11 +126,11 @@ class WrittenAnswers:
 
     def _send(self, peer: Waiting, response: RemotingCommand, size: int, fault: StoreError | None) -> None:
         left = self._held_bytes[peer] = self._held_bytes[peer] - size
-        if left <= HELD_UP_BYTES < left + size:
-            peer.go_on()
         if not left:
             del self._held_bytes[peer]
         peer.send(response if fault is None else _failed(response, ResponseCode.SYSTEM_ERROR, _not_written(fault)))
+        if left <= HELD_UP_BYTES < left + size:
+            peer.go_on()
 
 
 def _failed(response: RemotingCommand, code: ResponseCode, remark: str) -> RemotingCommand:

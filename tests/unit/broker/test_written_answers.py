@@ -225,6 +225,10 @@ def test_so_much_of_one_connection_waits_and_nothing_more_is_read_before_less_do
         assert [response.code for response in peer.sent] == [R.SUCCESS] * len(held)
         assert not peer.is_held_up
         assert (answers.held_bytes(peer), answers.held_bytes(RecordingPeer())) == (0, 0)
+        files.mark("topics.json")
+        large = asked.reply(body=bytes(10_000))
+        assert answers.hold(peer, asked, large) is None, "a large one alone is not refused"
+        await eventually(lambda: peer.sent[-1] is large)
         assert answers.hold(peer, asked, asked.reply()) is not None, "nothing is left to write"
         await files.stop()
 
