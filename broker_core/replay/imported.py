@@ -5,11 +5,11 @@ Unlike a replay, which gathers any number in a folder, this holds them in memory
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from broker_core.clock import wall_clock_ms
 from broker_core.errors import CodecError, UsageError
 from broker_core.ipc.schema import SendMessage
 from broker_core.message.resent import resent_properties
@@ -55,7 +55,7 @@ def _messages(path: Path, template: SendMessage) -> Iterator[SendMessage]:
     from broker_core.search.export import FORMATS, read_rows  # noqa: PLC0415
 
     if path.suffix.lower().removeprefix(".") in FORMATS:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_clock_ms()
         for number, row in read_rows(path):
             where = f"message {number:,} of {path.name}"
             item = item_of_row({"topic": template.topic} | row, where, now_ms)

@@ -17,6 +17,7 @@ from broker_core.search.patterns import MarkPattern
 MARKS_MAX = 100
 """More texts than this are not looked for at once."""
 _LITERAL_OPERATORS = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN, Operator.CONTAINS)
+_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _NUMBER_EDGES = r"(?<![\w.]){}(?![\w.]*\d)"
 
 
@@ -71,7 +72,7 @@ def _texts(comparison: Comparison) -> Iterator[str]:
     """Regular expressions of what one comparison looks for."""
     if comparison.operator is Operator.MATCHES:
         assert comparison.pattern is not None
-        yield f"(?:{comparison.pattern.pattern})"
+        yield _as_part(comparison.pattern.pattern)
         return
     if comparison.operator not in _LITERAL_OPERATORS:
         return
@@ -80,6 +81,17 @@ def _texts(comparison: Comparison) -> Iterator[str]:
             yield re.escape(value)
         elif comparison.field.kind is Kind.JSON and isinstance(value, (int, float)) and not isinstance(value, bool):
             yield _NUMBER_EDGES.format(re.escape(json.dumps(value)))
+
+
+def _as_part(pattern: str) -> str:
+    """An expression as one of several; flags that it has for the whole of itself are those of this part then.
+
+    One with flag x may end with a comment, which a line break ends.
+    """
+    flags = ""
+    while (found := _FLAGS.match(pattern)) is not None:
+        flags, pattern = flags + found[1], pattern[found.end() :]
+    return f"(?{flags}:{pattern}\n)" if "x" in flags else f"(?{flags}:{pattern})"
 
 
 def _pattern(texts: list[str]) -> MarkPattern | None:

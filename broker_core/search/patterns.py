@@ -120,7 +120,7 @@ def _compiled(text: str) -> regex.Pattern[str]:
 
     try:
         return regex.compile(text)
-    except (regex.error, OverflowError, RecursionError) as error:
+    except (regex.error, ValueError, OverflowError, RecursionError) as error:  # ValueError: flags that contradict each other
         raise UsageError(f"the regular expression cannot be read: {error}") from error
 
 

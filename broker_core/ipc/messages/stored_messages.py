@@ -148,7 +148,9 @@ class FieldValues:
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """Events by time, those of unknown time last; parallel lists, as `broker_core.lifeline.model.Event` describes them."""
+    """Events in the order in which they are told (`broker_core.lifeline.order`), those of unknown time last; parallel lists, as
+    `broker_core.lifeline.model.Event` describes them.
+    """
 
     unique_key: str
     at_ms: list[int]

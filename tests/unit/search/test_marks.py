@@ -37,6 +37,15 @@ def test_regular_expressions_are_marked_with_the_rest():
     assert not made.is_literal
 
 
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [("(?i)so-[0-9]+", ["SO-17", "x|y"]), ("(?i)(?s)so.17", ["SO-17", "x|y"]), ("(?x)SO-1 # so", ["SO-1", "x|y"])],
+)
+def test_flags_of_an_expression_are_those_of_its_part_only(pattern, texts):
+    made = marks(f'body ~ "{pattern}" or body contains "x|y"')
+    assert found(made.body, "SO-17 X|Y x|y") == texts
+
+
 def test_numbers_of_json_are_marked_whole():
     assert found(marks("body.amount = 12").body, "12 112 12.5 3.12 120 {12}") == ["12", "12"]
 
@@ -60,7 +69,7 @@ def test_expressions_that_name_a_group_alike_are_marked_both():
 
 
 def test_expressions_that_do_not_go_together_mark_nothing():
-    assert marks('body ~ "x" and body ~ "(?x)y # up to the end of the line"') == Marks(is_literal=False)
+    assert marks('body ~ "(?V0)x" and body ~ "(?V1)y"') == Marks(is_literal=False)
 
 
 def test_what_takes_too_long_is_marked_no_more():

@@ -28,7 +28,7 @@ def test_a_repeat_within_a_repeat_is_refused(text):
         compile_pattern(text, refuse)
 
 
-@pytest.mark.parametrize("text", ["(", "a{2,1}", "[b-a]", "x" * 1_001, "(?P<1a>x)"])
+@pytest.mark.parametrize("text", ["(", "a{2,1}", "[b-a]", "x" * 1_001, "(?P<1a>x)", "(?V0)(?V1)x", "a{99999999999999999999}"])
 def test_what_is_no_pattern_is_refused(text):
     with pytest.raises(RefusedError):
         compile_pattern(text, refuse)
