@@ -114,7 +114,7 @@ def _end_with_input() -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) < 1 << 63:
-        raise argparse.ArgumentTypeError(f"a limit is a whole number from 1 on, not “{text}”")
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is meant, not “{text}”")
     return int(text)
 
 

@@ -44,18 +44,23 @@ class TransactionActions:
     async def resume(self, physical_offset: int) -> None:
         """Bring a given-up message back into the half topic. Raises as `end`, also when there is no such message."""
         subject = f"message at {physical_offset}"
-        self._check_loaded()
+        self.check_loaded()
         await self._journal.record("transaction.resume", subject, physicalOffset=physical_offset)
         await self._told("transaction.resume", subject, self._engine.resume(physical_offset))
 
-    def _check_loaded(self) -> None:
+    def check_loaded(self) -> None:
+        """Refuse while it is not known yet what is undecided.
+
+        Raises:
+            RequestRefusedError: The broker has just started.
+        """
         if not self._engine.is_loaded:
             left = f"{self._engine.unread:,} records of half and op queue are left"
             remark = f"the broker has just started and reads its undecided transactions, {left}; try again in a moment"
             raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_BUSY)
 
     def _undecided(self, origin: int) -> HalfMessage:
-        self._check_loaded()
+        self.check_loaded()
         half = self._engine.ledger.find(origin)
         if half is None:
             outcome = self._engine.ledger.outcome(origin)

@@ -110,7 +110,7 @@ def item_of_row(row: Row, where: str, now_ms: int) -> ReplayItem:
         _integer(row, "bornTimestamp", where, stored_ms, _INT64),
         _integer(row, "flag", where, 0, _INT32),
         sys_flag,
-        _stored_body(body_bytes(row, where), sys_flag, row.get("bodyCrc")),
+        _stored_body(body_bytes(row, where), sys_flag, row.get("bodyCrc"), where),
         _properties(row, where),
     )
 
@@ -139,8 +139,13 @@ def _properties(row: Row, where: str) -> dict[str, str]:
     return found
 
 
-def _stored_body(body: bytes, sys_flag: int, stored_crc: object) -> bytes:
+def _stored_body(body: bytes, sys_flag: int, stored_crc: object, where: str) -> bytes:
     """Body as it was stored: compressed as before, or as it is where it was exported as stored, for it did not decompress."""
     if not sys_flag & COMPRESSED or crc32(body) & _CRC_BITS == stored_crc:
         return body
-    return compress_body(body, Compression(compression_number(sys_flag)))
+    number = compression_number(sys_flag)
+    try:
+        compression = Compression(number)
+    except ValueError as error:
+        raise CodecError(f"the sysFlag of {where} names compression type {number}, and there is none of that number") from error
+    return compress_body(body, compression)

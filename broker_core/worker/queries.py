@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import BugError, OrbitError, UsageError
+from broker_core.errors import BugError, UsageError
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
     AbortAtomic,
@@ -93,9 +93,8 @@ from broker_core.worker.searches import Searches, SearchStore
 from broker_core.worker.store_views import InsideStore, store_picture
 from broker_core.worker.timer_views import act_on_timers, first_step, forecast, pending_timers
 from broker_core.worker.transactions import (
-    COMMIT,
-    UNDECIDED,
     Transactions,
+    end_as_chosen,
     half_of,
     history_columns,
     list_transactions,
@@ -210,16 +209,10 @@ class Queries:
         """Store a message, or a half message that is decided at once where that is asked for."""
         if not message.transaction:
             return await self._engine.put_from_console(message)
-        receipt = await self._engine.put_from_console(half_of(message))
-        if message.transaction != UNDECIDED:
-            try:
-                await self._transactions.actions.end(receipt.queue_offset, commit=message.transaction == COMMIT)
-            except OrbitError as error:
-                raise UsageError(
-                    f"the half message is stored, but not decided: {error.message}. It is listed with the undecided "
-                    "transactions, where it can be committed or rolled back",
-                    queue_offset=receipt.queue_offset,
-                ) from error
+        half = half_of(message)
+        self._transactions.actions.check_loaded()
+        receipt = await self._engine.put_from_console(half)
+        await end_as_chosen(self._transactions.actions, message.transaction, receipt.queue_offset)
         return receipt
 
     async def _answer_on_plumbing(self, query: ListConnections | CloseConnection | ReadStore | NoteEvent) -> Answer:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from broker_core.errors import RecordError, UsageError
+from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.ipc.schema import ListTransactions, SendMessage, TransactionHistory, TransactionPage
 from broker_core.message import properties as props
 from broker_core.message.record import check_record
@@ -40,6 +40,24 @@ def half_of(message: SendMessage) -> SendMessage:
         raise UsageError(f"a message in a transaction cannot be delayed as well: leave out {', '.join(timed)}")
     properties = {props.PRODUCER_GROUP: CONSOLE_GROUP} | message.properties | {props.TRANSACTION_PREPARED: "true"}
     return replace(message, properties=properties, transaction="")
+
+
+async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> None:
+    """End a person's transaction, whose half message is stored, in one of the ways that `half_of` allows.
+
+    Raises:
+        RequestRefusedError: That cannot be done now; says that the half message is stored all the same.
+    """
+    if end == UNDECIDED:
+        return
+    try:
+        await actions.end(origin, commit=end == COMMIT)
+    except OrbitError as error:
+        raise RequestRefusedError(
+            f"the message is stored as transaction {origin:,} and is undecided, as its {end} failed: {error.message}. Do not "
+            "send it again, but end it on the page of transactions",
+            origin=origin,
+        ) from error
 
 
 class Transactions(Protocol):

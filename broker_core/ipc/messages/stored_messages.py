@@ -148,9 +148,7 @@ class FieldValues:
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """Events in the order in which they are told (`broker_core.lifeline.order`), those of unknown time last; parallel lists, as
-    `broker_core.lifeline.model.Event` describes them.
-    """
+    """Events as they are told (`broker_core.lifeline.order`); parallel lists of `broker_core.lifeline.model.Event`."""
 
     unique_key: str
     at_ms: list[int]

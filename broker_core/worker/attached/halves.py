@@ -11,6 +11,7 @@ Source: spec broker §4.1, §4.6.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QU
 from broker_core.worker.attached.answers import read_queue_places
 from broker_core.worker.attached.browsing import bound_of
 from broker_core.worker.attached.link import ClusterLink, refused_as
+
+logger = logging.getLogger(__name__)
 
 RECORDS_A_LOOK = 20_000
 """Records of one queue that are read for one look; what lies behind them is read by the next."""
@@ -58,7 +61,6 @@ class HalfQueue:
         heads: Half offset → what a list shows of it.
         unread: Records of both queues that this look has left for the next.
         op_lag: Op records that are still needed.
-        unreadable: Records that were none.
     """
 
     def __init__(self, link: ClusterLink, broker: str) -> None:
@@ -68,7 +70,7 @@ class HalfQueue:
         self.heads: dict[int, HalfHead] = {}
         self.unread = 0
         self.op_lag = 0
-        self.unreadable = 0
+        self._has_warned = False
         self._turn = asyncio.Lock()
 
     async def look(self) -> None:
@@ -94,7 +96,7 @@ class HalfQueue:
             if half.half_offset < half_progress:
                 ledger.resolve(half, Outcome.DECIDED)
         self.unread = left
-        self.op_lag = ledger.op_end - ledger.op_progress
+        self.op_lag = ledger.op_end - ledger.op_progress  # asking for the progress is also what lets go of older op records
         live = {half.half_offset for half in ledger}
         self.heads = {offset: head for offset, head in self.heads.items() if offset in live}
 
@@ -145,8 +147,12 @@ class HalfQueue:
     def _take_one(self, record: bytes, take: Callable[[memoryview], None]) -> None:
         try:
             take(memoryview(record))
-        except RecordError:
-            self.unreadable += 1
+        except RecordError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                logger.warning(
+                    "undecided transactions of %s are shown without a record that cannot be read: %s", self._broker, error
+                )
 
     def _half(self, ledger: Ledger, record: memoryview) -> None:
         half: HalfMessage = read_half(record, timeout_ms=_TIMEOUT_MS)

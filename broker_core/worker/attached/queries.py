@@ -215,7 +215,9 @@ class ClusterQueries:
         parts = []
         for start in range(0, len(query.places), FIELDS_AT_A_TIME):
             asks = (self._message_at(place) for place in query.places[start : start + FIELDS_AT_A_TIME])
-            parts.append(reader.values(await asyncio.gather(*asks)))
+            messages = await asyncio.gather(*asks)
+            # Bodies are decompressed, parsed and searched, and the loop samples the cluster meanwhile.
+            parts.append(await asyncio.to_thread(reader.values, messages))
         return joined(parts, len(query.fields))
 
     async def _message_at(self, shown_place: int) -> StoredMessage | None:

@@ -150,6 +150,7 @@ def test_a_row_made_by_hand_needs_topic_and_body():
         ({"topic": "t", "body": "YQ==", "properties": {"a": 1}}, "a property of row 1 is no text: a"),
         ({"topic": "t", "body": "YQ==", "properties": {"a": "\x01"}}, "a property of row 1 cannot be sent"),
         ({"topic": "t", "body": "YQ==", "offsetMsgId": 5}, "the offsetMsgId of row 1 is no text"),
+        ({"topic": "t", "body": "YQ==", "sysFlag": 0x601}, "the sysFlag of row 1 names compression type 6"),
     ],
 )
 def test_rows_that_are_no_message(row, fault):

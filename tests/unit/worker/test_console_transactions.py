@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.errors import UsageError
+from broker_core.errors import RequestRefusedError, StoreError, UsageError
 from broker_core.ipc.schema import (
     BrowseQueue,
     CreateTopic,
@@ -18,27 +21,34 @@ from broker_core.ipc.schema import (
     SendReceipt,
     TransactionPage,
 )
+from broker_core.transaction.topics import HALF_TOPIC
 from broker_core.worker.queries import Queries
 from broker_core.worker.transactions import CONSOLE_GROUP, half_of
 from tests.support.broker_bench import SMALL_FILES
 
 
+@asynccontextmanager
+async def shop(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedBroker, Queries]]:
+    store = StoreConfig(root=tmp_path / "store", **SMALL_FILES)
+    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
+    await broker.start()
+    queries = Queries(broker, shut_down=lambda: None)
+    try:
+        await queries.answer(CreateTopic("orders", 1, 1))
+        yield broker, queries
+    finally:
+        queries.close()
+        await broker.stop()
+
+
 def test_commit_rollback_and_neither(tmp_path):
     async def scenario() -> tuple[list[bytes], TransactionPage]:
-        store = StoreConfig(root=tmp_path / "store", **SMALL_FILES)
-        broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
-        await broker.start()
-        queries = Queries(broker, shut_down=lambda: None)
-        try:
-            await queries.answer(CreateTopic("orders", 1, 1))
+        async with shop(tmp_path) as (_broker, queries):
             for end in ("commit", "rollback", "unknown", ""):
                 receipt = await queries.answer(SendMessage("orders", 0, end.encode() or b"plain", {"TAGS": "t"}, 0, end))
                 assert isinstance(receipt, SendReceipt)
             page = await queries.answer(BrowseQueue("orders", 0, 0, 10))
             undecided = await queries.answer(ListTransactions(0, 10))
-        finally:
-            queries.close()
-            await broker.stop()
         assert isinstance(page, MessagePage)
         assert isinstance(undecided, TransactionPage)
         return page.body_start, undecided
@@ -46,6 +56,37 @@ def test_commit_rollback_and_neither(tmp_path):
     bodies, undecided = asyncio.run(scenario())
     assert bodies == [b"commit", b"plain"]
     assert (undecided.total, undecided.group) == (1, [CONSOLE_GROUP])
+
+
+def test_an_end_that_fails_says_that_the_half_message_is_stored(tmp_path, monkeypatch):
+    async def refuse(*_arguments: object, **_details: object) -> None:
+        raise StoreError("the journal cannot be written")
+
+    async def scenario() -> None:
+        async with shop(tmp_path) as (broker, queries):
+            with monkeypatch.context() as patch:
+                patch.setattr(broker.journal, "record", refuse)
+                with pytest.raises(
+                    RequestRefusedError, match=r"as transaction 0 and is undecided, as its commit failed: the jou"
+                ):
+                    await queries.answer(SendMessage("orders", 0, b"x", {}, 0, "commit"))
+            undecided = await queries.answer(ListTransactions(0, 10))
+            assert isinstance(undecided, TransactionPage)
+            assert undecided.half_offset == [0]
+
+    asyncio.run(scenario())
+
+
+def test_while_it_is_not_known_what_is_undecided_nothing_is_stored(tmp_path, monkeypatch):
+    async def scenario() -> None:
+        async with shop(tmp_path) as (broker, queries):
+            with monkeypatch.context() as patch:
+                patch.setattr(type(broker.transactions.engine), "is_loaded", False)
+                with pytest.raises(RequestRefusedError, match="try again in a moment"):
+                    await queries.answer(SendMessage("orders", 0, b"x", {}, 0, "commit"))
+            assert broker.store.stored_max_offset(HALF_TOPIC, 0) == 0
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

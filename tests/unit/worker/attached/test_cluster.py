@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -30,6 +31,7 @@ from broker_core.ipc.schema import (
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
+from broker_core.worker.field_views import FieldReader
 from tests.support.attached import BROKER, QUICK, asking, attached, broker_on
 from tests.support.remoting_peer import BROKER as PEER_BROKER
 from tests.support.remoting_peer import Peer, eventually
@@ -144,13 +146,22 @@ def test_a_search_goes_through_the_cluster(tmp_path):
     play(tmp_path, scenario)
 
 
-def test_fields_of_hits_are_read_and_what_is_gone_shows_nothing(tmp_path):
+def test_fields_of_hits_are_read_beside_the_loop_and_what_is_gone_shows_nothing(tmp_path, monkeypatch):
+    made_of, made_on = FieldReader.values, set()
+
+    def values(reader, messages):
+        made_on.add(threading.current_thread())
+        return made_of(reader, messages)
+
+    monkeypatch.setattr(FieldReader, "values", values)
+
     async def scenario(_cluster, queries):
         page = await queries.answer(BrowseQueue("T", 0, 0, 3))
         places = [*page.physical_offset, page.physical_offset[-1] + 1]
         values = await queries.answer(ReadFields(places, ["tag", "key"], "body"))
         assert values.texts == [["tag", "tag", "tag", ""], ["k0", "k2", "k4", ""]]
         assert values.body_start == [b"body 0", b"body 2", b"body 4", b""]
+        assert threading.current_thread() not in made_on
 
     play(tmp_path, scenario)
 

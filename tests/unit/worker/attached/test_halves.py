@@ -1,8 +1,11 @@
 """Half and op queue of a broker, read from outside."""
 
 import asyncio
+import struct
 
+from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.frame import RemotingCommand
+from broker_core.transaction.topics import HALF_TOPIC
 from broker_core.worker.attached.halves import HalfQueue
 
 
@@ -38,3 +41,26 @@ def test_looks_at_one_time_come_one_after_the_other():
         assert (link.open_max, queue.unread, len(queue.ledger)) == (1, 0, 0)
 
     asyncio.run(scenario())
+
+
+class BrokenBroker(EmptyBroker):
+    """Its half queue has two messages, and neither is a record."""
+
+    async def ask(self, _broker: str, command: RemotingCommand) -> RemotingCommand:
+        end = "2" if command.code == RequestCode.GET_MAX_OFFSET and command.ext_fields["topic"] == HALF_TOPIC else "0"
+        return RemotingCommand(0, {"offset": end})
+
+    async def pull_records(self, _address: str, _queue: object, offset: int, count: int) -> tuple[bytes, int]:
+        return struct.pack(">i", 8) * 2 * count, offset + count
+
+
+def test_records_that_cannot_be_read_are_passed_over_and_told_once(caplog):
+    async def scenario():
+        queue = HalfQueue(BrokenBroker(), "a")
+        for _ in range(2):
+            await queue.look()
+            assert (queue.unread, len(queue.ledger)) == (0, 0)
+
+    asyncio.run(scenario())
+    (told,) = caplog.messages
+    assert told.startswith("undecided transactions of a are shown without a record that cannot be read: ")
