@@ -137,12 +137,30 @@ class EmbeddedBroker:
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
-        tls = tls_server(config)
         self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
+        self._make_servers(limits)
+        self._fast_server: RemotingServer | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._serving: Dispatcher | None = None
+        self.journal = ActionJournal(config.store.root / "config", clock=clock)
+        self._services: tuple[Service, ...] = ()
+        self._atomic: AtomicService | None = None
+        self._link: RegistrationLink | None = None
+        self._durable: DurableAnswers | None = None
+        self._unique_ids: UniqueIdGenerator | None = None
+        self._opening: asyncio.Future[MessageStore] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticks = 0
+        self._written_offset_changes = 0
+        self._unavailable = "the broker is starting"
+
+    def _make_servers(self, limits: RemotingLimits | None) -> None:
+        """Name server, broker and fast port, which `start` binds."""
+        config, tls = self.config, tls_server(self.config)
         self._name_server = NameServer(
             config.bind_host,
             config.name_server_port,
-            clock=clock,
+            clock=self._clock,
             kv=self._kv,
             settings=self._name_server_settings,
             limits=limits,
@@ -163,20 +181,6 @@ class EmbeddedBroker:
         self._open_fast_port = partial(
             open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
         )
-        self._fast_server: RemotingServer | None = None
-        self._dispatcher: Dispatcher | None = None
-        self._serving: Dispatcher | None = None
-        self.journal = ActionJournal(config.store.root / "config", clock=clock)
-        self._services: tuple[Service, ...] = ()
-        self._atomic: AtomicService | None = None
-        self._link: RegistrationLink | None = None
-        self._durable: DurableAnswers | None = None
-        self._unique_ids: UniqueIdGenerator | None = None
-        self._opening: asyncio.Future[MessageStore] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._ticks = 0
-        self._written_offset_changes = 0
-        self._unavailable = "the broker is starting"
 
     # ---- start ----
 
@@ -227,39 +231,11 @@ class EmbeddedBroker:
         store_host = await _host_address(self.config.advertised_host, self._server.port)
         if self.config.store.flush_disk_type == "SYNC_FLUSH":
             self._durable = DurableAnswers(self.store, loop, self.store.log_syncs())
-        state = BrokerState(
-            config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
-            store=self.store,
-            topics=self.topics,
-            groups=self.groups,
-            offsets=self.offsets,
-            consumers=self.consumers,
-            producers=self.producers,
-            locks=self.locks,
-            counters=self.counters,
-            clock=self._clock,
-            store_host=store_host,
-        )
-        memory_bytes = machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100
+        state = self._state(store_host)
         self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
-        self._dispatcher = Dispatcher(
-            state,
-            self._durable,
-            memory_bytes=memory_bytes,
-            written=self._written,
-            access=self._access,
-            group_changed=self._tell_group,
-            settings_changed=lambda: self._files.mark(SETTINGS_FILE),
-            defer=loop.call_soon,
-        )
-        self._dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
-        if self._access is not None:
-            self._access.record_at = self.store.record_at
-        settings = self._dispatcher.settings
-        self._files.serve(SETTINGS_FILE, settings.to_json)
-        settings.add_listener(self._reconfigured)
-        settings.load(self._files.read(SETTINGS_FILE))
+        self._dispatcher = self._make_dispatcher(state)
+        self._load_settings(self._dispatcher)
         self._services = broker_services(state, self._dispatcher, self._files, self.journal)
         if self.config.atomic_transactions:
             self._atomic = await self._serve_atomic(state, self._dispatcher)
@@ -272,20 +248,59 @@ class EmbeddedBroker:
         self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
         for connection in self.client_connections:
             self._offer_express(connection)
-        link_host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
-        link = RegistrationLink(
-            state.config,
-            name_server=f"{_bracketed(link_host)}:{self._name_server.port}",
+        self._link = self._make_link(state.config, self._dispatcher)
+        await self._link.start()
+        self._timer = loop.call_later(TICK_SECONDS, self._tick)
+
+    def _state(self, store_host: HostAddress) -> BrokerState:
+        return BrokerState(
+            config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
+            store=self.store,
+            topics=self.topics,
+            groups=self.groups,
+            offsets=self.offsets,
+            consumers=self.consumers,
+            producers=self.producers,
+            locks=self.locks,
+            counters=self.counters,
+            clock=self._clock,
+            store_host=store_host,
+        )
+
+    def _make_dispatcher(self, state: BrokerState) -> Dispatcher:
+        return Dispatcher(
+            state,
+            self._durable,
+            memory_bytes=machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100,
+            written=self._written,
+            access=self._access,
+            group_changed=self._tell_group,
+            settings_changed=lambda: self._files.mark(SETTINGS_FILE),
+            defer=asyncio.get_running_loop().call_soon,
+        )
+
+    def _load_settings(self, dispatcher: Dispatcher) -> None:
+        """Give it what was made before it, and the settings that were changed while an earlier broker ran."""
+        dispatcher.pop.assignment.route = self._name_server.routes.readable_queues
+        if self._access is not None:
+            self._access.record_at = self.store.record_at
+        settings = dispatcher.settings
+        self._files.serve(SETTINGS_FILE, settings.to_json)
+        settings.add_listener(self._reconfigured)
+        settings.load(self._files.read(SETTINGS_FILE))
+
+    def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
+        host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
+        return RegistrationLink(
+            config,
+            name_server=f"{_bracketed(host)}:{self._name_server.port}",
             broker_address=self.broker_address,
             topics=self.topics,
             credentials=None if self._access is None else self._access.internal,
             tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
-            routed=partial(self._name_server.routes.add_topics, state.config.broker_name, self.broker_address),
-            filter_servers=self._dispatcher.filter_servers.addresses,
+            routed=partial(self._name_server.routes.add_topics, config.broker_name, self.broker_address),
+            filter_servers=dispatcher.filter_servers.addresses,
         )
-        self._link = link
-        await link.start()
-        self._timer = loop.call_later(TICK_SECONDS, self._tick)
 
     async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())

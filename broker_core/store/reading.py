@@ -97,7 +97,7 @@ def units_to_scan(max_count: int) -> int:
     return max(_SCANNED_UNITS_MIN, max_count)
 
 
-def scan(  # noqa: C901  the hot path spares calls
+def scan(
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,
@@ -115,16 +115,13 @@ def scan(  # noqa: C901  the hot path spares calls
     """
     if not units:
         return _nothing(GetStatus.OFFSET_FOUND_NULL, queue.next_file_offset(offset), queue)
-    status = GetStatus.NO_MATCHED_MESSAGE
+    empty_status = GetStatus.NO_MATCHED_MESSAGE
     records: list[memoryview] = []
     far_back: list[Place] = []
     total_bytes = consumed = count = last_physical = 0
     skip_until = -1
-    log_end, file_bytes, on_disk_before = log.end, log.file_bytes, log.end - limits.memory_reach_bytes
-    far_back_before = log_end - NEAR_BYTES
-    # One look at the log's table of files for many records: looking for each takes twice as long as all else here.
-    mapped: memoryview | None = None
-    base, probed_from, is_here = -file_bytes, -_PROBED_BYTES, False
+    find = _Finder(log).find
+    on_disk_before, far_back_before = log.end - limits.memory_reach_bytes, log.end - NEAR_BYTES
     for physical, size, tags_code in UNIT.iter_unpack(units):
         last_physical = physical
         if physical < skip_until:
@@ -135,43 +132,70 @@ def scan(  # noqa: C901  the hot path spares calls
             break
         consumed += 1
         if accepts is not None and not _tag_is_wanted(queue, tags_code, accepts):
-            status = GetStatus.FOUND if count else GetStatus.NO_MATCHED_MESSAGE
+            empty_status = GetStatus.NO_MATCHED_MESSAGE
             continue
-        position = physical - base
-        if not 0 <= position < file_bytes:
-            base = physical - physical % file_bytes
-            mapped, position = log.map_at(base), physical - base
-        is_record = mapped is not None and _IDENTITY.size <= size <= file_bytes - position and physical + size <= log_end
-        if is_record and physical < far_back_before and not probed_from <= physical < probed_from + _PROBED_BYTES:
-            probed_from, is_here = physical, is_place_in_memory(log, physical)
-        if is_record and (physical >= far_back_before or is_here):
-            # Not where the disk would have to be waited for: then whoever brings it to memory reads again.
-            assert mapped is not None
-            total, magic, own_offset = _IDENTITY.unpack_from(mapped, position)
-            is_record = total == size and own_offset == physical and (magic in (MAGIC_V1, MAGIC_V2))
-        if mapped is None or not is_record:
-            if not count:
-                status = GetStatus.MESSAGE_WAS_REMOVING
+        record = find(physical, size)
+        if record is None:
+            empty_status = GetStatus.MESSAGE_WAS_REMOVING
             if is_gone(log, physical):
-                skip_until = base + file_bytes
+                skip_until = physical - physical % log.file_bytes + log.file_bytes
             elif size != PRE_BLANK_SIZE or physical:
                 damaged.append(offset + consumed - 1)
             continue
-        record = mapped[position : position + size]
         if matches is not None and not matches(record):
-            status = GetStatus.FOUND if count else GetStatus.NO_MATCHED_MESSAGE
+            empty_status = GetStatus.NO_MATCHED_MESSAGE
             continue
         records.append(record)
         if physical < far_back_before:
             far_back.append(Place(physical, size))
         count += 1
         total_bytes += size
-        status = GetStatus.FOUND
         skip_until = -1
+    status = GetStatus.FOUND if records else empty_status
     return GetResult(
         status, records, offset + consumed, queue.min_offset, queue.max_offset, total_bytes, last_physical < on_disk_before,
         far_back,
     )  # fmt: skip
+
+
+class _Finder:
+    """Finds the records of one get, with one look at the log's table of files for many: a look takes as long as all else here.
+
+    Args:
+        log: Where they are.
+    """
+
+    __slots__ = ("_base", "_end", "_file_bytes", "_is_here", "_log", "_mapped", "_near_from", "_probed_from")
+
+    def __init__(self, log: CommitLog) -> None:
+        self._log = log
+        self._end, self._file_bytes = log.end, log.file_bytes
+        self._near_from = log.end - NEAR_BYTES
+        self._mapped: memoryview | None = None
+        self._base, self._probed_from, self._is_here = -self._file_bytes, -_PROBED_BYTES, False
+
+    def find(self, physical: int, size: int) -> memoryview | None:
+        """The record of a unit; None where there is none, as far as can be told without waiting for the disk.
+
+        Whoever brings a record to memory reads it again, and looks then whether it is the one that was meant.
+        """
+        position = physical - self._base
+        if not 0 <= position < self._file_bytes:
+            self._base = physical - physical % self._file_bytes
+            self._mapped, position = self._log.map_at(self._base), physical - self._base
+        mapped = self._mapped
+        if mapped is None or not _IDENTITY.size <= size <= self._file_bytes - position or physical + size > self._end:
+            return None
+        if physical >= self._near_from or self._is_in_memory(physical):
+            total, magic, own_offset = _IDENTITY.unpack_from(mapped, position)
+            if total != size or own_offset != physical or magic not in (MAGIC_V1, MAGIC_V2):
+                return None
+        return mapped[position : position + size]
+
+    def _is_in_memory(self, physical: int) -> bool:
+        if not self._probed_from <= physical < self._probed_from + _PROBED_BYTES:
+            self._probed_from, self._is_here = physical, is_place_in_memory(self._log, physical)
+        return self._is_here
 
 
 def _tag_is_wanted(queue: ConsumeQueue, tags_code: int, accepts: TagsFilter) -> bool:
