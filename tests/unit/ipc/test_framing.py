@@ -31,10 +31,13 @@ def test_any_split_of_the_stream_gives_the_same_payloads(items: list[bytes], cut
 
 @given(st.lists(st.binary(max_size=200), max_size=10))
 def test_any_bytes_give_payloads_or_a_codec_error(chunks: list[bytes]):
-    reader = FrameReader(frame_bytes_max=100)
+    reader, stream, payloads = FrameReader(frame_bytes_max=100), b"".join(chunks), []
     with contextlib.suppress(CodecError):
         for chunk in chunks:
-            assert all(1 <= len(payload) <= 100 for payload in reader.feed(chunk))
+            payloads += reader.feed(chunk)
+        assert len(stream) - sum(map(len, payloads)) - 4 * len(payloads) == reader.pending_bytes
+    assert all(1 <= len(payload) <= 100 for payload in payloads)
+    assert stream.startswith(b"".join(map(frame, payloads)))
 
 
 @pytest.mark.parametrize("length", [0, 101, 0xFFFFFFFF])

@@ -136,9 +136,11 @@ def test_any_bytes_decode_or_raise_the_documented_error(noise):
     head = struct.pack(">ii", len(noise) + 8, MAGIC_V1)
     for data in (noise, head + noise, MESSAGE_1[:60] + noise):
         try:
-            decode_record(data, check_crc=True)
+            found = decode_record(data, check_crc=True)
         except RecordError:
             continue
+        assert found.store_size == struct.unpack_from(">i", data)[0] <= len(data)
+        assert zlib.crc32(found.body) & 0x7FFFFFFF == found.body_crc
 
 
 @given(st.integers(0, len(MESSAGE_1) - 1), st.integers(0, 255))
