@@ -3,60 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from shiboken6 import isValid
 
-from gui.bridge.demo import DemoController
 from gui.main_window.close_question import CloseQuestion, losses
 from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.page_area import TITLE_CHARACTERS_MAX
-from gui.main_window.window import Backend, MainWindow, WindowServices
-from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_child import FakeChild
-from tests.support.fake_pages import FAKE_PAGES
-from tests.support.fake_source import FakeSource, fake_history, fake_state
-
-
-class Frame:
-    """A main window over a fake source with the pages Overview, Topics and Welcome."""
-
-    def __init__(self, settings_file, theme: ThemeManager, *, clusters: Clusters | None = None, attached: bool = True) -> None:
-        self.source = FakeSource()
-        self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
-        self.tasks = TaskList()
-        self.demo = DemoController(process=FakeChild())
-        self.told: list[tuple[str, str]] = []
-        self.window = MainWindow(
-            WindowServices(
-                theme=theme,
-                settings=self.settings,
-                tasks=self.tasks,
-                times=TimeZoneChoice(utc=True),
-                set_language=lambda _code: None,
-                pages=FAKE_PAGES,
-                clusters=clusters or Clusters(),
-            )
-        )
-        self.reports = ReportRunner(self.tasks, process=FakeChild())
-        if attached:
-            self.window.attach(self.backend(self.source))
-        self.navigation, self.area = self.window.navigation, self.window.area
-
-    def backend(self, source: FakeSource) -> Backend:
-        return Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, lambda: None)
-
-    def ids(self) -> list[str]:
-        return [tab.page_id for tab in self.area.places]
+from tests.support.fake_frame import Frame
+from tests.support.fake_source import FakeSource, fake_state
 
 
 @pytest.fixture(scope="module")

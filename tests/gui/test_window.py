@@ -1,61 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
 
 from broker_core.api import Occurred, StoreLockedError
-from gui.bridge.demo import DemoController
-from gui.language import LanguageSwitch
 from gui.main_window.shortcut_sheet import ShortcutSheet
-from gui.main_window.window import Backend, MainWindow, WindowServices
-from gui.operations.reports import ReportRunner
-from gui.operations.tasks import TaskList
-from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_child import FakeChild
-from tests.support.fake_pages import FAKE_PAGES, RecordingPage
-from tests.support.fake_source import FakeSource, fake_history, fake_state
-
-
-class Frame:
-    """A main window over a fake source, and what surrounds it."""
-
-    def __init__(
-        self, application: QApplication, settings_file, source: FakeSource, theme: ThemeManager, demo: DemoController
-    ) -> None:
-        self.source = source
-        self.theme = theme
-        self.restarts = 0
-        self.settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
-        self.tasks = TaskList()
-        self.language = LanguageSwitch(application, "en")
-        self.demo = demo
-        self.reports = ReportRunner(self.tasks)
-        self.window = MainWindow(
-            WindowServices(
-                theme=theme,
-                settings=self.settings,
-                tasks=self.tasks,
-                times=TimeZoneChoice(utc=True),
-                set_language=self.language.use,
-                pages=FAKE_PAGES,
-            )
-        )
-        self.window.attach(Backend(source, fake_history(fake_state(), 60), self.demo, self.reports, self._restart))
-        self.language.changed.connect(self.window.show_language)
-
-    def _restart(self) -> None:
-        self.restarts += 1
-
-    @property
-    def page(self) -> RecordingPage:
-        page = self.window.area.current
-        assert isinstance(page, RecordingPage)
-        return page
+from tests.support.fake_frame import Frame
+from tests.support.fake_source import FakeSource, fake_state
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +21,11 @@ def theme(qapp):
 
 
 @pytest.fixture
-def make_frame(qtbot, qapp, tmp_path, theme):
+def make_frame(qtbot, tmp_path, theme):
     made: list[Frame] = []
 
-    def make(source: FakeSource | None = None, demo: DemoController | None = None) -> Frame:
-        frame = Frame(qapp, tmp_path / "window.ini", source or FakeSource(), theme, demo or DemoController())
+    def make(source: FakeSource | None = None) -> Frame:
+        frame = Frame(tmp_path / "window.ini", theme, source=source)
         made.append(frame)
         qtbot.addWidget(frame.window)
         frame.window.show()
@@ -358,10 +313,8 @@ def test_a_topic_is_made_from_the_palette_and_only_once(frame, qtbot):
     assert (frame.page.page_id, frame.page.opened[-1]) == ("topics", {"create": True})
 
 
-def test_the_demo_plays_and_stops_by_actions(make_frame):
-    child = FakeChild()
-    frame = make_frame(demo=DemoController(process=child))
-    actions = frame.window.actions_known
+def test_the_demo_plays_and_stops_by_actions(frame):
+    child, actions = frame.demo_child, frame.window.actions_known
     assert not actions.run("demo.stop")
     assert actions.run("demo.play")
     assert child.started[0][:3] == ["demo", "--ns", "127.0.0.1:9876"]
