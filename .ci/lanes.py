@@ -23,7 +23,8 @@ SECOND = f'"{ORBIT}" check; checks=$?; "{ORBIT}" test {" ".join(BESIDE)}; tests=
 
 
 def main() -> int:
-    """Run both lanes; 0 when all is well in both."""
+    """Run both lanes; 0 when all is well in both. Ends both when it is told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryFile() as said:
         second = subprocess.Popen(["sh", "-c", SECOND], cwd=ROOT, stdout=said, stderr=said, start_new_session=True)
         try:

@@ -1,4 +1,8 @@
-"""Searches of the store, and live tails."""
+"""Searches of the store, and live tails.
+
+Heads of messages are columns of three answers, here and of `MessagePage`. Each names them itself: fields travel in order, so
+that a base of the three could get no new one without moving those behind it.
+"""
 
 from __future__ import annotations
 
