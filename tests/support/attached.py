@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from broker_core.broker.embedded import EmbeddedBroker
@@ -11,20 +11,14 @@ from broker_core.ipc.schema import ListTransactions, TransactionPage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
 from broker_core.worker.attached.settings import WatchSettings
+from tests.support.embedded import started
 
 BROKER = "broker-a"
 QUICK = WatchSettings(round_ms=20, retry_ms=20, tables_ms=50, requests_per_second=500, timeout_ms=10_000)
 
 
-@asynccontextmanager
-async def broker_on(root: Path) -> AsyncIterator[EmbeddedBroker]:
-    config = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
-    broker = EmbeddedBroker(config)
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+def broker_on(root: Path) -> AbstractAsyncContextManager[EmbeddedBroker]:
+    return started(BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root)))
 
 
 @asynccontextmanager

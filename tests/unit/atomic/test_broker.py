@@ -24,21 +24,16 @@ from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue, parse_object
 from tests.support.broker_bench import SMALL_FILES, pull_fields, send_fields
+from tests.support.embedded import started
 from tests.support.remoting_peer import eventually
 
 SUBSCRIBED = {"sysFlag": 4, "subscription": "*"}
 
 
-@asynccontextmanager
-async def running(root, **settings):
+def running(root, **settings):
     store = StoreConfig(root=root / "store", **SMALL_FILES)
     config = BrokerConfig(listen_port=0, name_server_port=0, store=store, atomic_transactions=True)
-    broker = EmbeddedBroker(replace(config, **settings))
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+    return started(replace(config, **settings))
 
 
 def texts(fields):

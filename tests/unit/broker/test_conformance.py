@@ -3,11 +3,9 @@
 import asyncio
 import os
 import random
-from contextlib import asynccontextmanager
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
@@ -18,6 +16,7 @@ from broker_core.remoting.codes import RequestCode as Q
 from broker_core.remoting.codes import ResponseCode as R
 from broker_core.remoting.json_body import MessageQueue
 from tests.support.broker_bench import SMALL_FILES, RecordingPeer, pull_fields, send_fields
+from tests.support.embedded import started
 from tests.support.remoting_peer import BROKER, eventually
 
 PEER = RecordingPeer()
@@ -97,15 +96,8 @@ def test_a_new_group_has_no_offset_once_offset_0_has_expired(bench):
     assert bench.answer(PEER, Q.QUERY_CONSUMER_OFFSET, POSITION).code == R.QUERY_NOT_FOUND
 
 
-@asynccontextmanager
-async def running(root):
-    store = StoreConfig(root=root, **SMALL_FILES)
-    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+def running(root):
+    return started(BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES)))
 
 
 def test_a_new_group_begins_at_the_end_once_offset_0_has_expired(tmp_path):

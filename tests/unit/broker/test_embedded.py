@@ -23,6 +23,7 @@ from broker_core.remoting.codes import SerializeType
 from broker_core.remoting.frame import FrameDecoder, RemotingCommand, encode_command
 from broker_core.remoting.json_body import emit, parse_object
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
+from tests.support.embedded import started
 from tests.support.remoting_peer import eventually
 
 POSITION = {"consumerGroup": "CG", "topic": "Orders", "queueId": 0}
@@ -35,14 +36,8 @@ def config_for(root, **settings):
     return replace(BrokerConfig(listen_port=0, name_server_port=0, store=store), **settings)
 
 
-@asynccontextmanager
-async def running(root, **settings):
-    broker = EmbeddedBroker(config_for(root, **settings))
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+def running(root, **settings):
+    return started(config_for(root, **settings))
 
 
 class Raw:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.remoting.client import connect
 from broker_core.remoting.codes import RequestCode as Q
@@ -17,6 +16,7 @@ from broker_core.remoting.json_body import emit, parse_object
 from broker_core.store.config_file import load_config
 from broker_core.store.recovery import Recovery
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
+from tests.support.embedded import started
 from tests.support.golden import golden_store
 from tests.support.remoting_peer import eventually
 
@@ -25,14 +25,8 @@ def config_for(root, **settings):
     return replace(BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES)), **settings)
 
 
-@asynccontextmanager
-async def running(root, **settings):
-    broker = EmbeddedBroker(config_for(root, **settings))
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+def running(root, **settings):
+    return started(config_for(root, **settings))
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import Credentials
 from broker_core.remoting.tls import client_tls, tls_server
 from tests.support.broker_bench import SMALL_FILES, send_fields
+from tests.support.embedded import started
 
 ADMIN = Credentials("administrator", "administrator")
 USER = Credentials("shop-user", "shop-secret")
@@ -64,16 +65,6 @@ def with_accounts(root):
 
 
 @asynccontextmanager
-async def running(config):
-    broker = EmbeddedBroker(config)
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
-
-
-@asynccontextmanager
 async def client(**options):
     pool = ConnectionPool(**options)
     try:
@@ -89,7 +80,7 @@ async def send(pool, broker, topic):
 
 def test_access_control_guards_broker_and_name_server(tmp_path):
     async def scenario():
-        async with running(config_for(tmp_path, **with_accounts(tmp_path))) as broker:
+        async with started(config_for(tmp_path, **with_accounts(tmp_path))) as broker:
             async with client() as nobody:
                 refused = await send(nobody, broker, "orders")
                 assert (refused.code, refused.remark) == (
@@ -130,7 +121,7 @@ def test_our_client_signs_and_encrypts(tmp_path, certificates):
 
     async def scenario():
         async with (
-            running(config_for(tmp_path, certificates, **settings)) as broker,
+            started(config_for(tmp_path, certificates, **settings)) as broker,
             AtomicProducer(broker.name_server_address, "shop", security=security) as producer,
             PullConsumer(broker.name_server_address, "shop", security=security) as consumer,
             PopConsumer(broker.name_server_address, "shop-pop", security=security) as popping,
@@ -154,7 +145,7 @@ def test_our_client_signs_and_encrypts(tmp_path, certificates):
 
 def test_without_access_control_its_requests_are_answered(tmp_path):
     async def scenario():
-        async with running(config_for(tmp_path)) as broker, client() as anyone:
+        async with started(config_for(tmp_path)) as broker, client() as anyone:
             for code, failure in (
                 (Q.UPDATE_AND_CREATE_ACL_CONFIG, R.UPDATE_AND_CREATE_ACL_CONFIG_FAILED),
                 (Q.DELETE_ACL_CONFIG, R.DELETE_ACL_CONFIG_FAILED),
@@ -171,7 +162,7 @@ def test_without_access_control_its_requests_are_answered(tmp_path):
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
 def test_tls_and_plain_text_on_one_port(tmp_path, certificates, mode):
     async def scenario():
-        async with running(config_for(tmp_path, certificates, tls_mode=mode)) as broker:
+        async with started(config_for(tmp_path, certificates, tls_mode=mode)) as broker:
             async with client(tls=client_tls(certificates / "authority.pem")) as secure:
                 assert (await send(secure, broker, "orders")).code == R.SUCCESS
                 route = RemotingCommand(Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})
@@ -195,7 +186,7 @@ def test_a_client_certificate_can_be_asked_for(tmp_path, certificates):
     settings = {"tls_client_auth": "require", "tls_client_authority": certificates / "authority.pem", "tls_mode": "permissive"}
 
     async def scenario():
-        async with running(config_for(tmp_path, certificates, **settings)) as broker:
+        async with started(config_for(tmp_path, certificates, **settings)) as broker:
             known = client_tls(certificates / "authority.pem", certificate=certificates / "client.pem")
             async with client(tls=known) as pool:
                 assert (await send(pool, broker, "orders")).code == R.SUCCESS
@@ -208,7 +199,7 @@ def test_a_client_certificate_can_be_asked_for(tmp_path, certificates):
 
 def test_a_peer_that_says_nothing_does_not_keep_the_others_out(tmp_path, certificates):
     async def scenario():
-        async with running(config_for(tmp_path, certificates)) as broker:
+        async with started(config_for(tmp_path, certificates)) as broker:
             host, port = broker.broker_address.split(":")
             silent = [socket.create_connection((host, int(port))) for _ in range(21)]
             silent[0].sendall(b"\x16\x03\x01")
@@ -255,7 +246,7 @@ def test_a_password_of_a_key_is_never_shown(tmp_path, certificates):
     assert "hunter2" not in repr(config)
 
     async def scenario():
-        async with running(config) as broker, client() as anyone:
+        async with started(config) as broker, client() as anyone:
             answer = await anyone.request(broker.broker_address, RemotingCommand(Q.GET_BROKER_CONFIG))
             assert b"hunter2" not in bytes(answer.body)
             assert b"tls.server.mode=permissive" in bytes(answer.body)

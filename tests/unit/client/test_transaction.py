@@ -2,12 +2,10 @@
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
-from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.client.message import Message
 from broker_core.client.transaction import BlockingTransactionProducer, LocalState, TransactionProducer
 from broker_core.config import BrokerConfig, StoreConfig
@@ -15,21 +13,16 @@ from broker_core.errors import NetworkError, UsageError
 from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode
 from tests.support.broker_bench import SMALL_FILES
+from tests.support.embedded import started
 from tests.support.remoting_peer import Peer, eventually
 
 COMMIT, ROLLBACK, UNKNOWN = LocalState.COMMIT, LocalState.ROLLBACK, LocalState.UNKNOWN
 
 
-@asynccontextmanager
-async def running(root, **settings):
+def running(root, **settings):
     times = {"transaction_timeout_ms": 50, "transaction_check_interval_ms": 100}
     config = BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root / "store", **SMALL_FILES))
-    broker = EmbeddedBroker(replace(config, **times, **settings))
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.stop()
+    return started(replace(config, **times, **settings))
 
 
 def bodies(broker, topic="T"):

@@ -25,20 +25,19 @@ from broker_core.transaction.topics import HALF_TOPIC
 from broker_core.worker.queries import Queries
 from broker_core.worker.transactions import CONSOLE_GROUP, half_of
 from tests.support.broker_bench import SMALL_FILES
+from tests.support.embedded import started
 
 
 @asynccontextmanager
 async def shop(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedBroker, Queries]]:
     store = StoreConfig(root=tmp_path / "store", **SMALL_FILES)
-    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
-    await broker.start()
-    queries = Queries(broker, shut_down=lambda: None)
-    try:
-        await queries.answer(CreateTopic("orders", 1, 1))
-        yield broker, queries
-    finally:
-        queries.close()
-        await broker.stop()
+    async with started(BrokerConfig(listen_port=0, name_server_port=0, store=store)) as broker:
+        queries = Queries(broker, shut_down=lambda: None)
+        try:
+            await queries.answer(CreateTopic("orders", 1, 1))
+            yield broker, queries
+        finally:
+            queries.close()
 
 
 def test_commit_rollback_and_neither(tmp_path):

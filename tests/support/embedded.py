@@ -1,0 +1,20 @@
+"""An embedded broker for the time of a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from broker_core.broker.embedded import EmbeddedBroker
+from broker_core.config import BrokerConfig
+
+
+@asynccontextmanager
+async def started(config: BrokerConfig) -> AsyncIterator[EmbeddedBroker]:
+    """A broker that serves while the block lasts."""
+    broker = EmbeddedBroker(config)
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.stop()
