@@ -26,6 +26,7 @@ from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.messages.columns import hit_columns
 from gui.widgets.data_grid import DataGrid
+from monitoring.payload.listed import nothing_masked
 
 _TURN = 256
 _TURNS_SHOWN = 20
@@ -49,7 +50,7 @@ def turns(count: int) -> Iterator[SearchHits]:
 
 def grid_of(application: QApplication, count: int) -> tuple[DataGrid[MessageRow], HitTableModel, list[float]]:
     theme = ThemeManager(application, ThemeMode.DARK)
-    model = HitTableModel(hit_columns(TimeZoneChoice(application, utc=True), lambda: 0, Marks), application)
+    model = HitTableModel(hit_columns(TimeZoneChoice(application, utc=True), lambda: 0, Marks), nothing_masked, application)
     grid: DataGrid[MessageRow] = DataGrid(model, theme)
     grid.resize(800, 600)
     grid.show()

@@ -129,6 +129,7 @@ from broker_core.search.expression import Operator as FilterOperator
 from broker_core.search.fields import KINDS as FILTER_FIELDS
 from broker_core.search.fields import OPERATORS as FILTER_OPERATORS
 from broker_core.search.fields import STATES as FILTER_STATES
+from broker_core.search.fields import state_of_topic
 from broker_core.search.language import parse_field, parse_filter
 from broker_core.search.marks import Marks, marks_of
 from broker_core.search.patterns import MarkPattern
@@ -274,4 +275,5 @@ __all__ = [
     "refusal",
     "resent_properties",
     "setting_specs",
+    "state_of_topic",
 ]

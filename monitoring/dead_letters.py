@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, SendMessage, first_topic_of_retry, resent_properties
+from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
 DEAD_PREFIX = "%DLQ%"
@@ -20,6 +21,8 @@ RETRY_PREFIX = "%RETRY%"
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
 NOTES_MAX = 5_000
+BODY_CHARACTERS_MAX = 2_000
+"""Of a dead letter's body in the list; the message has all of it."""
 RETRIES_DEFAULT = 16
 """How often a group tries a message again unless it is set otherwise (Source: spec broker §8.1)."""
 
@@ -61,7 +64,8 @@ class DeadLetter:
     tag: str
     host: str
     tries: int
-    body_start: bytes
+    body: str
+    """Its beginning, as it may be shown."""
     made_from: str
     """The message that was sent again and then died again; empty for none."""
 
@@ -122,8 +126,8 @@ def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
     return {key: int(lag) for key, lag in sums.items()}
 
 
-def dead_letter(detail: MessageDetail) -> DeadLetter:
-    """A stored dead letter."""
+def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
+    """A stored dead letter, as far as it may be shown."""
     properties = detail.properties
     return DeadLetter(
         physical_offset=detail.physical_offset,
@@ -132,11 +136,11 @@ def dead_letter(detail: MessageDetail) -> DeadLetter:
         died_ms=detail.store_ms,
         group=detail.topic.removeprefix(DEAD_PREFIX),
         origin_topic=first_topic_of_retry(properties) or "",
-        keys=properties.get("KEYS", ""),
-        tag=properties.get("TAGS", ""),
+        keys=mask.text(properties.get("KEYS", "")),
+        tag=mask.text(properties.get("TAGS", "")),
         host=detail.born_host,
         tries=detail.reconsume_times,
-        body_start=detail.body[:2_000],
+        body=mask.beginning(detail.body, BODY_CHARACTERS_MAX),
         made_from=properties.get(ORIGIN_LINK, ""),
     )
 
@@ -146,12 +150,14 @@ def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str
     return Counter(letter.origin_topic for letter in letters if letter.origin_topic).most_common(count)
 
 
-def waiting_retries(page: DelayedMessages) -> list[WaitingRetry]:
-    """Retries among the messages of a delay level."""
+def waiting_retries(page: DelayedMessages, mask_of: Callable[[str], ListMask]) -> list[WaitingRetry]:
+    """Retries among the messages of a delay level; ``mask_of`` a topic is what may be shown of its messages."""
     columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, strict=True)
     attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)
     return [
-        WaitingRetry(position, topic.removeprefix(RETRY_PREFIX), attempt, due_ms, keys, tag)
+        WaitingRetry(
+            position, topic.removeprefix(RETRY_PREFIX), attempt, due_ms, mask_of(topic).text(keys), mask_of(topic).text(tag)
+        )
         for position, topic, due_ms, keys, tag in columns
         if topic.startswith(RETRY_PREFIX)
     ]

@@ -6,15 +6,16 @@ Bodies and fields that hits do not have are asked for when their rows are painte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
 
 from broker_core.api import FieldValues, SearchHits
 from gui.models.hit_columns import HitColumns, Int64s
-from gui.models.messages import MessageRow, body_preview
+from gui.models.messages import MessageRow, masked_row
 from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
+from monitoring.payload.listed import ListMask
 
 KNOWN_ROWS_MAX = 5_000
 LOADING = "…"
@@ -31,8 +32,18 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     wanted = Signal()
     order_wanted = Signal(str)
 
-    def __init__(self, columns: Sequence[Column[MessageRow]], parent: QObject | None = None) -> None:
+    def __init__(
+        self, columns: Sequence[Column[MessageRow]], mask_of: Callable[[str], ListMask], parent: QObject | None = None
+    ) -> None:
+        """Create it.
+
+        Args:
+            columns: To begin with.
+            mask_of: What may be shown of the messages of a topic.
+            parent: Qt's owner.
+        """
         super().__init__(columns, lambda row: row.physical_offset, parent=parent)
+        self._mask_of = mask_of
         self.hits = HitColumns()
         self._order: Int64s | None = None
         """Numbers of the hits in the order of the view; those that came since follow. None: as they came."""
@@ -104,14 +115,25 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         """Show what was read of some rows."""
         self._last = None
         for place_number, place in enumerate(places):
-            texts = {field: values.texts[column][place_number] for column, field in enumerate(fields)}
-            self._known[place] = body_preview(values.body_start[place_number]), texts
+            number = self.hits.row_of(place)
+            if number < 0:
+                continue
+            mask = self._mask_of(self.hits.topic[number])
+            texts = {field: mask.field(field, values.texts[column][place_number]) for column, field in enumerate(fields)}
+            body_bytes = int(self.hits.numbers["body_bytes"].values[number])
+            self._known[place] = mask.preview(values.body_start[place_number], body_bytes), texts
             self._known.move_to_end(place)
         while len(self._known) > KNOWN_ROWS_MAX:
             self._known.popitem(last=False)
         rows = [position for place in places if (position := self.position_of(place)) >= 0]
         if rows:
             self.dataChanged.emit(self.index(min(rows), 0), self.index(max(rows), self.columnCount() - 1))
+
+    def masks_changed(self) -> None:
+        """Show all rows by other rules of masking; bodies and fields are read again."""
+        self._known.clear()
+        self._last = None
+        self.all_texts_changed()
 
     def field_of(self, row: MessageRow, field: str) -> str:
         """Value of a field that has a column of its own."""
@@ -143,7 +165,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         # The cells of a row are painted one after the other.
         if self._last is None or self._last[0] != number:
             known = self._known.get(int(self.hits.places[number]))
-            self._last = number, self.hits.row(number, "" if known is None else known[0])
+            row = self.hits.row(number, "" if known is None else known[0])
+            self._last = number, masked_row(row, self._mask_of(row.topic))
         return self._last[1]
 
     def shown_at(self, position: int) -> MessageRow | Section:

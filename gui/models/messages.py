@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from enum import Enum
 
 import numpy as np
 
 from broker_core.api import MessageDetail, MessagePage, SendMessage, resent_properties
+from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -60,8 +60,13 @@ class MessageRow:
         return self.keys.split(" ")[0] or self.unique_key or str(self.queue_offset)
 
 
-def message_rows(page: MessagePage) -> list[MessageRow]:
-    """Rows of a page, newest first."""
+def masked_row(row: MessageRow, mask: ListMask) -> MessageRow:
+    """The row as it may be shown, but for its body, which is masked when it is read."""
+    return replace(row, tag=mask.text(row.tag), keys=mask.text(row.keys)) if mask else row
+
+
+def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
+    """Rows of a page as they may be shown, newest first."""
     rows = [
         MessageRow(
             topic=page.topic,
@@ -71,37 +76,14 @@ def message_rows(page: MessagePage) -> list[MessageRow]:
             store_ms=page.store_ms[i],
             born_ms=page.born_ms[i],
             body_bytes=page.body_bytes[i],
-            tag=page.tag[i],
-            keys=page.keys[i],
+            tag=mask.text(page.tag[i]),
+            keys=mask.text(page.keys[i]),
             unique_key=page.unique_key[i],
-            body_start=body_preview(page.body_start[i]),
+            body_start=mask.preview(page.body_start[i], page.body_bytes[i]),
         )
         for i in range(len(page.physical_offset))
     ]
     return sorted(rows, key=lambda row: (row.store_ms, row.physical_offset), reverse=True)
-
-
-def body_preview(start: bytes) -> str:
-    """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs."""
-    text = _decode_cut(start)
-    if text is None:
-        return start[:32].hex(" ")
-    return " ".join(text.split())
-
-
-def _decode_cut(start: bytes) -> str | None:
-    """Text of bytes that may end within a character; None when they are no text."""
-    for cut in range(min(4, len(start) + 1)):
-        try:
-            text = start[: len(start) - cut].decode("utf-8")
-        except UnicodeDecodeError:
-            continue
-        return text if _is_printable(text) else None
-    return None
-
-
-def _is_printable(text: str) -> bool:
-    return all(character in "\t\r\n" or unicodedata.category(character) != "Cc" for character in text)
 
 
 # ---- where in a queue --------------------------------------------------------------------------------------------------
@@ -328,9 +310,9 @@ class PropertyRow:
         return PROPERTY_MEANINGS.get(self.name, "")
 
 
-def message_name(detail: MessageDetail) -> str:
-    """What a person calls a message: its first key, else its unique ID, else its offset message ID."""
-    keys = detail.properties.get(KEYS, "").split(" ")
+def message_name(detail: MessageDetail, mask: ListMask) -> str:
+    """What a person calls a message: its first key, as it may be shown, else its unique ID, else its offset message ID."""
+    keys = mask.text(detail.properties.get(KEYS, "")).split(" ")
     return keys[0] or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 

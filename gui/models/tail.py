@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,8 +15,9 @@ from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import Followed
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
-from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows, unpacked
+from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows
 from gui.theme.tokens import State
+from monitoring.payload.listed import ListMask
 
 ROWS_MAX = 100_000
 SECONDS_SHOWN = 60
@@ -116,12 +117,19 @@ class TailModel(ColumnTableModel[TailRow]):
     A row is found by its number, so nothing is compared when thousands come; the base class does that for rows that change.
     """
 
-    def __init__(self, columns: Sequence[Column[TailRow]], parent: QObject | None = None, *, rows_max: int = ROWS_MAX) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column[TailRow]],
+        mask_of: Callable[[str], ListMask],
+        parent: QObject | None = None,
+        *,
+        rows_max: int = ROWS_MAX,
+    ) -> None:
         super().__init__(columns, lambda row: row.number, parent=parent)
         self._rows_max = rows_max
         self._ring: deque[PackedRow] = deque()
         # The base class reads rows here and writes only in methods that do not apply.
-        self._shown = cast("MutableSequence[TailRow | Section]", Unpacked(self._ring))
+        self._shown = cast("MutableSequence[TailRow | Section]", Unpacked(self._ring, mask_of))
         self.marked = 0
         """Rows that a rule marks."""
 
@@ -152,7 +160,7 @@ class TailModel(ColumnTableModel[TailRow]):
 
     @property
     def rows(self) -> list[TailRow]:
-        return list(map(unpacked, self._ring))
+        return [row for row in self._shown if isinstance(row, TailRow)]
 
     def position_of(self, key: object) -> int:
         if not isinstance(key, int):

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType, overload
 
 from broker_core.api import Followed
-from gui.models.messages import body_preview
 from gui.theme.tokens import State
+from monitoring.payload.listed import NO_MASK, ListMask
 
 PackedRow = NewType("PackedRow", bytes)
 
@@ -49,11 +49,13 @@ class TailRow:
     unique_key: str
     body_start: bytes
     mark: State | None
+    mask: ListMask = NO_MASK
+    """What may be shown of it."""
 
     @property
     def body_text(self) -> str:
         """One line of the body; made when it is shown, as most rows never are."""
-        return body_preview(self.body_start)
+        return self.mask.preview(self.body_start, self.body_bytes)
 
 
 def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[PackedRow]:
@@ -70,17 +72,18 @@ def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[
     return rows
 
 
-def unpacked(row: PackedRow) -> TailRow:
-    """A row to be shown."""
+def unpacked(row: PackedRow, mask_of: Callable[[str], ListMask]) -> TailRow:
+    """A row to be shown, as far as it may be."""
     number, queue_id, queue_offset, physical, store_ms, born_ms, body_bytes, mark, *lengths = _HEAD.unpack_from(row)
     texts, place = [], _HEAD.size
     for length in lengths:
         texts.append(row[place : place + length].decode(*_TEXTS))
         place += length
     topic, tag, keys, unique_key = texts
+    mask = mask_of(topic)
     return TailRow(
-        number, topic, queue_id, queue_offset, physical, store_ms, born_ms, body_bytes, tag, keys, unique_key, row[place:],
-        None if mark == _NO_MARK else MARKS[mark],
+        number, topic, queue_id, queue_offset, physical, store_ms, born_ms, body_bytes, mask.text(tag), mask.text(keys),
+        unique_key, row[place:], None if mark == _NO_MARK else MARKS[mark], mask,
     )  # fmt: skip
 
 
@@ -98,14 +101,15 @@ def is_marked(row: PackedRow) -> bool:
 class Unpacked(Sequence[TailRow]):
     """Packed rows as rows: one is made when it is asked for."""
 
-    def __init__(self, ring: deque[PackedRow]) -> None:
+    def __init__(self, ring: deque[PackedRow], mask_of: Callable[[str], ListMask]) -> None:
         self._ring = ring
+        self._mask_of = mask_of
 
     def __len__(self) -> int:
         return len(self._ring)
 
     def __iter__(self) -> Iterator[TailRow]:
-        return map(unpacked, self._ring)
+        return (unpacked(row, self._mask_of) for row in self._ring)
 
     @overload
     def __getitem__(self, place: int) -> TailRow: ...
@@ -114,4 +118,4 @@ class Unpacked(Sequence[TailRow]):
     def __getitem__(self, place: int | slice) -> TailRow | list[TailRow]:
         if isinstance(place, slice):
             return list(self)[place]
-        return unpacked(self._ring[place])
+        return unpacked(self._ring[place], self._mask_of)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QSettings, Signal
 
-from broker_core.api import UsageError
+from broker_core.api import MessageDetail, UsageError
 from gui.operations.queries import BackgroundCall
 from monitoring.payload.layers import announced
+from monitoring.payload.listed import ListMask
 from monitoring.payload.masking import HIDE_ALL
-from monitoring.payload.rules import DecoderRule, read_rules, rule_for, write_rules
+from monitoring.payload.rules import DecoderRule, read_rules, rule_of_message, write_rules
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 RULES_FILE = "decoder-rules.json"
-_UNKNOWN_RULE = DecoderRule("*", mask=HIDE_ALL)
+UNKNOWN_RULE = DecoderRule("*", mask=HIDE_ALL)
 """For every topic while the rules cannot be read: one of them may hide something."""
 SMALL_BYTES = 16 * 1024
 """Up to here a body is read at once, if nothing in it is to be undone and no schema is needed."""
+
+
+def settings_folder(settings: QSettings) -> Path:
+    """Where files beside the settings of the window are kept."""
+    return Path(settings.fileName()).parent
 
 
 class DecoderBook:
@@ -48,10 +55,24 @@ class DecoderBook:
                 self._rules, self.fault = (), error.message
         return self._rules
 
-    def rule(self, topic: str) -> DecoderRule | None:
-        """The rule for the bodies of a topic; one that hides everything while the rules cannot be read."""
-        found = rule_for(self.rules, topic)
-        return _UNKNOWN_RULE if self.fault else found
+    def rule(self, topic: str, properties: Mapping[str, str] = MappingProxyType({})) -> DecoderRule | None:
+        """The rule for a message, or for the messages of a topic; one that hides everything while the rules cannot be read."""
+        found = rule_of_message(self.rules, topic, properties)
+        return UNKNOWN_RULE if self.fault else found
+
+    def mask_of(self, detail: MessageDetail) -> ListMask:
+        """What may be shown of a message."""
+        return ListMask(self.rule(detail.topic, detail.properties))
+
+    @property
+    def masks(self) -> bool:
+        """Whether there is something that is masked."""
+        return any(rule.mask for rule in self.rules) or bool(self.fault)
+
+    @property
+    def path(self) -> Path:
+        """The file of the rules; it need not be there."""
+        return self._path
 
     def save(self, rules: Sequence[DecoderRule]) -> None:
         """Replace all rules.
@@ -69,6 +90,49 @@ class DecoderBook:
         except OSError:
             return -1, -1  # there may be rules: reading them says why they cannot be had
         return found.st_mtime_ns, found.st_size
+
+
+class ListMasks(QObject):
+    """What lists may show of messages, by topic; worked out once for each.
+
+    Args:
+        book: The rules.
+        parent: Qt's owner.
+
+    Signals:
+        changed: Other rules count: what is shown must follow.
+    """
+
+    changed = Signal()
+
+    def __init__(self, book: DecoderBook, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._book = book
+        self._rules: tuple[DecoderRule, ...] = book.rules
+        self._fault = book.fault
+        self._known: dict[str, ListMask] = {}
+
+    def refresh(self) -> None:
+        """Look whether the rules have changed. To be called when something is read."""
+        rules = self._book.rules
+        if rules != self._rules or self._book.fault != self._fault:
+            self._rules, self._fault = rules, self._book.fault
+            self._known.clear()
+            self.changed.emit()
+
+    def of(self, topic: str) -> ListMask:
+        """What may be shown of the messages of a topic; no file is looked at."""
+        found = self._known.get(topic)
+        if found is None:
+            rule = UNKNOWN_RULE if self._fault else rule_of_message(self._rules, topic, {})
+            found = self._known[topic] = ListMask(rule)
+        return found
+
+    def plain(self, topics: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
+        """Of some texts of messages those that nothing is masked in, as far as they differ."""
+        for topic, text in dict.fromkeys(zip(topics, texts, strict=True)):
+            if self.of(topic).text(text) == text:
+                yield text
 
 
 class BodyReader(QObject):

@@ -8,7 +8,7 @@ What cannot be judged is masked as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,15 @@ class MaskRules:
     def __bool__(self) -> bool:
         return bool(self.paths or self.expressions)
 
+    def within(self, names: Sequence[str]) -> MaskRules | None:
+        """The rules for what lies at a place of a structure, where ``*`` is any place of a list; None: all of it is masked."""
+        paths: Sequence[Sequence[str]] = [path.split(".") for path in self.paths]
+        for name in names:
+            if _hides_all(paths):
+                return None
+            paths = _inside(paths, name)
+        return None if _hides_all(paths) else MaskRules(tuple(dict.fromkeys(map(".".join, paths))), self.expressions)
+
     def mask_text(self, text: str) -> str:
         """Text without what the expressions find."""
         for expression in self.expressions:
@@ -55,9 +64,7 @@ class MaskRules:
         return self._mask(value, [path.split(".") for path in self.paths], 0)
 
     def _mask(self, value: Any, paths: Sequence[Sequence[str]], depth: int) -> Any:  # noqa: ANN401  what JSON can hold
-        if any(not path or path == ["**"] for path in paths):
-            return MASK
-        if depth > _DEEPEST:
+        if _hides_all(paths) or depth > _DEEPEST:
             return MASK
         if isinstance(value, Mapping):
             return {name: self._mask(item, _inside(paths, str(name)), depth + 1) for name, item in value.items()}
@@ -70,8 +77,19 @@ class MaskRules:
         return self.mask_text(value) if isinstance(value, str) else value
 
 
+def united(masks: Iterable[MaskRules]) -> MaskRules:
+    """Rules that hide what any of some hides."""
+    found = list(masks)
+    paths = dict.fromkeys(path for mask in found for path in mask.paths)
+    return MaskRules(tuple(paths), tuple(dict.fromkeys(text for mask in found for text in mask.expressions)))
+
+
 HIDE_ALL: Final = MaskRules(("**",), ("(?s).+",))
 """Masks everything, where nobody knows what must not be shown."""
+
+
+def _hides_all(paths: Sequence[Sequence[str]]) -> bool:
+    return any(not path or list(path) == ["**"] for path in paths)
 
 
 def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
@@ -81,9 +99,9 @@ def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
         head, rest = path[0], path[1:]
         if head == "**":
             left.append(path)
-            if rest and rest[0] in (name, "*"):
+            if rest and (rest[0] in (name, "*") or (name == "*" and rest[0].isdecimal())):
                 left.append(rest[1:])
-        elif head in (name, "*"):
+        elif head in (name, "*") or (name == "*" and head.isdecimal()):
             left.append(rest)
     return left
 

@@ -4,21 +4,21 @@
                               "message_type": "shop.Order", "encoding": "", "unwraps": true,
                               "masked_paths": ["card"], "masked_text": ["[0-9]{16}"]}]}
 
-The first rule whose pattern fits a topic counts.
+The first rule whose pattern fits a topic counts; a message that lies in a topic of the broker is of the topic it was sent to.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from broker_core.api import UsageError
-from monitoring.payload.masking import MaskRules
+from broker_core.api import UsageError, state_of_topic
+from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
 """What a rule can ask for; empty finds out."""
@@ -26,6 +26,8 @@ READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "b
 VERSION: Final = 1
 _TYPES: Final = {"topics": str, "reading": str, "encoding": str, "unwraps": bool, "schema": str, "message_type": str}
 _MASK_NAMES: Final = ("masked_paths", "masked_text")
+_ORIGINS: Final = ("RETRY_TOPIC", "DLQ_ORIGIN_TOPIC", "REAL_TOPIC")
+"""Properties that name the topic a message was sent to, where it lies in another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,31 @@ class DecoderRule:
 def rule_for(rules: Iterable[DecoderRule], topic: str) -> DecoderRule | None:
     """The first rule that fits."""
     return next((rule for rule in rules if rule.fits(topic)), None)
+
+
+def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mapping[str, str]) -> DecoderRule | None:
+    """How a message is read, and what of it is hidden wherever it lies: a dead letter as in the topic it was sent to.
+
+    What the rules of any of its topics mask is masked. A message in a topic of the broker that does not say where it came from
+    may be of any topic, so what any rule masks is masked in it.
+
+    Args:
+        rules: In order; the first that fits a topic counts for it.
+        topic: Where the message lies.
+        properties: Of the message; empty where they are not known.
+    """
+    origins = [properties[name] for name in _ORIGINS if properties.get(name)]
+    found = [rule for one in (topic, *origins) if (rule := rule_for(rules, one)) is not None]
+    masks = [rule.mask for rule in (rules if _is_passage(topic) and not origins else found)]
+    mask = united(masks)
+    if found:
+        return replace(found[0], mask=mask)
+    return DecoderRule("*", mask=mask) if mask else None
+
+
+def _is_passage(topic: str) -> bool:
+    """Whether messages of other topics lie in a topic for a time."""
+    return state_of_topic(topic) != "normal" or topic.startswith("TRANS_CHECK_MAX_TIME")
 
 
 def read_rules(path: Path) -> tuple[DecoderRule, ...]:

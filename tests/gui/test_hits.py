@@ -15,6 +15,7 @@ from gui.models.table import CELL_ROLE, Column
 from gui.operations.hit_reader import COLUMN_ROWS, HitReader
 from gui.text import TimeZoneChoice
 from gui.views.messages.columns import hit_columns
+from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource
 
@@ -39,7 +40,7 @@ def hits_of(places, *, keys=None, **changes):
 @pytest.fixture
 def model(qtbot):
     owner = QObject()
-    made = HitTableModel(hit_columns(TimeZoneChoice(owner, utc=True), lambda: 0), owner)
+    made = HitTableModel(hit_columns(TimeZoneChoice(owner, utc=True), lambda: 0), nothing_masked, owner)
     yield made
     owner.deleteLater()
 

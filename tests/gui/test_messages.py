@@ -21,7 +21,6 @@ from gui.models.messages import (
     Draft,
     DraftFault,
     QueueWindow,
-    body_preview,
     draft_fault,
     dropped_properties,
     end_of_topic,
@@ -39,6 +38,7 @@ from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.messages.body_pane import HEX, TEXT, TREE
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
+from monitoring.payload.listed import NO_MASK, body_preview
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
 
@@ -73,7 +73,7 @@ def test_rows_of_a_page_stand_newest_first():
         min_offset=0, max_offset=7, next_offset=7,
     )  # fmt: skip
 
-    rows = message_rows(page)
+    rows = message_rows(page, NO_MASK)
 
     assert [(row.key, row.name, row.body_start) for row in rows] == [((0, 6), "U2", "two"), ((0, 5), "k1", "one")]
 

@@ -17,6 +17,7 @@ from gui.views.tail.columns import tail_columns
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
 from gui.views.tail.view import TailView
+from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
 
@@ -57,7 +58,7 @@ def rows(count: int, *, first: int = 0):
 
 
 def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, qapp):
-    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), rows_max=100)
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), nothing_masked, rows_max=100)
     model.add(rows(60))
     model.add(rows(70, first=60))
     assert [row.number for row in model.rows] == list(range(129, 29, -1))
@@ -70,16 +71,16 @@ def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, q
 def test_a_row_comes_out_as_it_went_in():
     told = followed(2, first=7, tag="退款", rule=0)
     told.keys[1], told.unique_key[1], told.body_start[1] = "", "\ud800", b"\x00\xff"
-    first, second = map(unpacked, packed_rows(told, 40, [State.CRITICAL]))
+    first, second = (unpacked(row, nothing_masked) for row in packed_rows(told, 40, [State.CRITICAL]))
     assert first == TailRow(
         40, "orders", 0, 7, 700, NOW_MS, NOW_MS - 3, 7, "退款", "K-7", "U-7", b'{"a":1}', State.CRITICAL
     )  # fmt: skip
     assert (second.number, second.keys, second.unique_key, second.body_start) == (41, "", "\ud800", b"\x00\xff")
-    assert [unpacked(row).mark for row in packed_rows(followed(1, rule=3), 0, [State.INFO])] == [None]
+    assert [unpacked(row, nothing_masked).mark for row in packed_rows(followed(1, rule=3), 0, [State.INFO])] == [None]
 
 
 def test_rows_after_a_gap_are_found_by_their_number(qapp):
-    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), nothing_masked)
     model.add(rows(10))
     model.add(rows(10, first=50))
     assert (model.position_of(59), model.position_of(50), model.position_of(9), model.position_of(0)) == (0, 9, 10, 19)
@@ -89,7 +90,7 @@ def test_rows_after_a_gap_are_found_by_their_number(qapp):
 def test_the_selection_stays_with_its_row_while_others_come(qtbot, theme, qapp):
     from gui.widgets.data_grid import DataGrid
 
-    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), nothing_masked)
     grid = DataGrid(model, theme)
     qtbot.addWidget(grid)
     model.add(rows(5))
@@ -101,7 +102,7 @@ def test_the_selection_stays_with_its_row_while_others_come(qtbot, theme, qapp):
 
 
 def test_a_marked_row_has_its_ground_and_says_it_with_a_chip(qapp):
-    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)))
+    model = TailModel(tail_columns(TimeZoneChoice(qapp, utc=True)), nothing_masked)
     buffer = TailBuffer()
     buffer.take_in(followed(1, tag="REFUND", rule=0), (REFUNDS,), 0)
     buffer.take_in(followed(1, tag="CHARGE", first=1), (REFUNDS,), 0)

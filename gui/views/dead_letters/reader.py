@@ -9,6 +9,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import DelayedMessages, FoundOffset, MessageDetail, MessagePage, OrbitError
+from gui.operations.decoding import DecoderBook, ListMasks
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from monitoring.dead_letters import DEAD_PREFIX, DeadLetter, GroupFigures, WaitingRetry, dead_letter, waiting_retries
@@ -43,7 +44,7 @@ class DeadLetterReader(QObject):
     letters_failed = Signal(object)
     retries_failed = Signal(object)
 
-    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+    def __init__(self, source: ClusterSource, book: DecoderBook, parent: QObject) -> None:
         super().__init__(parent)
         self.group = ""
         self.letters: list[DeadLetter] = []
@@ -51,6 +52,8 @@ class DeadLetterReader(QObject):
         self.retries_are_cut = False
         self.oldest_ms: dict[str, int] = {}
         self._source = source
+        self._book = book
+        self.masks = ListMasks(book, self)
         self._known: dict[int, DeadLetter] = {}
         self.recent: dict[str, int] = {}
         """Dead letters of the last `RECENT_MS`, by group."""
@@ -62,6 +65,7 @@ class DeadLetterReader(QObject):
 
     def read_letters(self, group: str) -> None:
         """Read the newest dead letters of a group."""
+        self.masks.refresh()
         if group != self.group:
             self.group, self.letters = group, []
             self._known.clear()
@@ -103,7 +107,7 @@ class DeadLetterReader(QObject):
         missing = [position for position in page.physical_offset if position not in self._known]
 
         def keep(_number: int, detail: MessageDetail) -> None:
-            self._known[detail.physical_offset] = dead_letter(detail)
+            self._known[detail.physical_offset] = dead_letter(detail, self._book.mask_of(detail))
 
         def show(_details: list[MessageDetail]) -> None:
             self._known = {position: self._known[position] for position in page.physical_offset}
@@ -114,7 +118,9 @@ class DeadLetterReader(QObject):
         self._details.ask(InTurn(asks, keep), show, self.letters_failed.emit)
 
     def _show_levels(self, pages: list[DelayedMessages]) -> None:
-        self.retries = sorted((one for page in pages for one in waiting_retries(page)), key=lambda one: one.due_ms)
+        self.retries = sorted(
+            (one for page in pages for one in waiting_retries(page, self.masks.of)), key=lambda one: one.due_ms
+        )
         self.retries_are_cut = any(page.next_offset < page.max_offset for page in pages)
         self.retries_changed.emit()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
+from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.filter_memory import Cut
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
@@ -73,7 +75,7 @@ class DeadLettersView(PageView):
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.notes = Notes(str(context.settings.value(NOTES_KEY, "")))
-        self.reader = DeadLetterReader(context.source, self)
+        self.reader = DeadLetterReader(context.source, DecoderBook(settings_folder(context.settings)), self)
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
             group_columns(lambda: self._now_ms), lambda one: one.figures.group, parent=self
         )
@@ -140,6 +142,10 @@ class DeadLettersView(PageView):
         self.reader.forget()
         if self._state is not None:
             self.state_changed(self._state)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.reader.masks.refresh()
 
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -269,6 +275,7 @@ class DeadLettersView(PageView):
         self.reader.ages_changed.connect(self._show_groups)
         self.reader.letters_failed.connect(self._letters_failed)
         self.reader.retries_failed.connect(self._retries_failed)
+        self.reader.masks.changed.connect(self.refresh)
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
@@ -409,7 +416,7 @@ class DeadLettersView(PageView):
                 (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
                 (tr("Message ID"), letter.offset_message_id),
             ])  # fmt: skip
-            self.body.setPlainText(letter.body_start.decode("utf-8", "replace"))
+            self.body.setPlainText(letter.body)
         text = self.notes.of(one.letter.offset_message_id).text if one is not None else ""
         if self.note.text().strip() != text:
             self.note.setText(text)
@@ -439,7 +446,7 @@ class DeadLettersView(PageView):
 
         def accepts(one: LetterRow) -> bool:
             letter = one.letter
-            body = letter.body_start.decode("utf-8", "replace")
+            body = letter.body
             facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, body, one.note.text, state_of(one)[0])
             whole = " ".join(facts).casefold()
             return all(word in whole for word in words)

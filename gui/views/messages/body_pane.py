@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from broker_core.api import Marks, MessageDetail
 from gui.models.marking import marked_spans
-from gui.operations.decoding import BodyReader, DecoderBook
+from gui.operations.decoding import BodyReader, DecoderBook, settings_folder
 from gui.text import KnownTexts, bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.views.messages.json_tree import JsonTree
@@ -37,11 +35,6 @@ ENCODING_NAMES = {
 NOTICES = KnownTexts("{size} bytes; structures are read up to {limit}", NO_PATHS)
 
 
-def settings_folder(context: PageContext) -> Path:
-    """Where files beside the settings of the window are kept."""
-    return Path(context.settings.fileName()).parent
-
-
 class BodyPane(QWidget):
     """Shows the body of one message by the decoder rule of its topic.
 
@@ -62,7 +55,7 @@ class BodyPane(QWidget):
         self._is_revealed = False
         self._marks = Marks()
         self._wanted_view = TREE
-        self.book = DecoderBook(settings_folder(context))
+        self.book = DecoderBook(settings_folder(context.settings))
         self.reader = BodyReader(self)
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
@@ -171,7 +164,9 @@ class BodyPane(QWidget):
             return
         self._body, self._is_revealed = None, False
         self.note.setText(tr("Reading the body…"))
-        self.reader.read_body(detail.body, self.book.rule(detail.topic), str(self.encoding.currentData() or ""))
+        self.reader.read_body(
+            detail.body, self.book.rule(detail.topic, detail.properties), str(self.encoding.currentData() or "")
+        )
 
     def _body_read(self, body: ShownBody) -> None:
         self._body = body

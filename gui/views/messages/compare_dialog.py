@@ -97,7 +97,7 @@ class CompareDialog(QDialog):
         """Show the differences to a message."""
         self._right = right
         left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
-        rules = book.rule(left.topic), book.rule(right.topic)
+        rules = [book.rule(detail.topic, detail.properties) for detail in (left, right)]
         self.error.set(tr("The decoder rules cannot be used, so both bodies are hidden.") if book.fault else "", book.fault)
 
         def work() -> tuple[MessageDetail, Compared]:
@@ -119,7 +119,7 @@ class CompareDialog(QDialog):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(10)
-        head = row(label(_name(self._left), "strong"), label(tr("with"), "caption"), self.other, self.only_differences)
+        head = row(label(self._name(self._left), "strong"), label(tr("with"), "caption"), self.other, self.only_differences)
         head.setStretch(2, 1)
         lines.addLayout(head)
         lines.addWidget(self.summary)
@@ -159,7 +159,7 @@ class CompareDialog(QDialog):
         if self._shown is None or self._right is None:
             return
         properties, record, body, remark = self._shown
-        heads = [tr("Name"), _name(self._left), _name(self._right)]
+        heads = [tr("Name"), self._name(self._left), self._name(self._right)]
         self._fill_rows(self.properties, properties, heads)
         self._fill_rows(self.record, record, heads)
         self._fill_body(body)
@@ -182,7 +182,12 @@ class CompareDialog(QDialog):
             for line in shown
         ]
         assert self._right is not None
-        self._fill_table(self.body, ["", _name(self._left), "", _name(self._right)], cells)
+        self._fill_table(self.body, ["", self._name(self._left), "", self._name(self._right)], cells)
+
+    def _name(self, detail: MessageDetail) -> str:
+        keys = self._book.mask_of(detail).text(detail.properties.get("KEYS", "")).split(" ")[0]
+        place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
+        return f"{keys} ({place})" if keys else place
 
     def _fill_table(self, table: QTableWidget, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
         tokens = self._context.theme.tokens
@@ -221,12 +226,6 @@ def _table() -> QTableWidget:
     table.setWordWrap(False)
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     return table
-
-
-def _name(detail: MessageDetail) -> str:
-    keys = detail.properties.get("KEYS", "").split(" ")[0]
-    place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
-    return f"{keys} ({place})" if keys else place
 
 
 def _number(number: int) -> str:

@@ -11,6 +11,7 @@ from broker_core.api import MessageDetail
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.text import count_text, tr
+from monitoring.payload.listed import ListMask
 from monitoring.payload.shown import ShownBody
 
 
@@ -36,9 +37,9 @@ def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
             menu.addAction(title, partial(copy_text, text))
 
 
-def message_place(detail: MessageDetail) -> str:
-    """Topic, queue, offset and tag."""
+def message_place(detail: MessageDetail, mask: ListMask) -> str:
+    """Topic, queue, offset and tag as it may be shown."""
     place = tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id,
                offset=count_text(detail.queue_offset))  # fmt: skip
-    tag = detail.properties.get(TAGS, "")
+    tag = mask.text(detail.properties.get(TAGS, ""))
     return f"{place} · {tag}" if tag else place

@@ -95,8 +95,9 @@ class MessageDetailPane(Panel):
         """Show a whole message; its body may come a moment later."""
         self._detail = detail
         self.progress.hide()
-        self.name.setText(message_name(detail))
-        self.place.setText(message_place(detail))
+        mask = self.body.book.mask_of(detail)
+        self.name.setText(message_name(detail, mask))
+        self.place.setText(message_place(detail, mask))
         self.copy_button.setEnabled(False)
         self.record.set_pairs(record_facts(detail, self._context.times))
         self._show_tab_titles()
@@ -195,7 +196,10 @@ class MessageDetailPane(Panel):
         menu = self._menu()
         remembered, detail = self._remembered, self._detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
-            menu.addAction(tr("With {name}", name=message_name(remembered)), lambda: self.compare(remembered))
+            menu.addAction(
+                tr("With {name}", name=message_name(remembered, self.body.book.mask_of(remembered))),
+                lambda: self.compare(remembered),
+            )
         menu.addAction(tr("With another message…"), self.compare)
         menu.addAction(tr("Remember this one for comparison"), self._remember)
         menu.popup(self.compare_button.mapToGlobal(QPoint(0, self.compare_button.height() + 2)))

@@ -80,7 +80,10 @@ class MessageView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return message_name(self._detail) if self._detail is not None else tr(self.title)
+        return self._name(self._detail) if self._detail is not None else tr(self.title)
+
+    def _name(self, detail: MessageDetail) -> str:
+        return message_name(detail, self.body.book.mask_of(detail))
 
     def open(self, arguments: PageArguments) -> None:
         physical_offset, message_id = arguments.get("physical_offset"), arguments.get("message_id")
@@ -290,7 +293,7 @@ class MessageView(PageView):
             self.header.set_chips(())
             self.header.set_facts("")
             return
-        self.header.set_title(message_name(detail))
+        self.header.set_title(self._name(detail))
         self.header.set_facts(detail.properties.get(UNIQUE_KEY, "") or detail.offset_message_id)
         self.body_panel.set_title(tr("Body"))
         self.property_panel.set_title(tr("{count} properties", count=len(detail.properties)), "")

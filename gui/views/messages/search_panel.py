@@ -17,6 +17,7 @@ from gui.models.filter_text import quoted, within_times
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
+from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.hit_reader import HitReader
 from gui.operations.known_names import KnownNames
@@ -34,6 +35,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
+from monitoring.payload.masking import MASK
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100
@@ -62,6 +64,8 @@ class SearchPanel(QWidget):
         self,
         context: PageContext,
         names: KnownNames,
+        masks: ListMasks,
+        *,
         bar: FilterBar | None = None,
         within: Callable[[], str] = lambda: "",
         parent: QWidget | None = None,
@@ -71,6 +75,7 @@ class SearchPanel(QWidget):
         Args:
             context: Of the page.
             names: What filters are completed with; grows by what is found.
+            masks: What may be shown of messages.
             bar: Where the filter is entered, if that is somewhere else: its owner then calls `search`.
             within: A condition that every search has besides its filter; empty for none.
             parent: Qt's owner.
@@ -79,6 +84,7 @@ class SearchPanel(QWidget):
         theme = context.theme
         self._context = context
         self._names = names
+        self._masks = masks
         self._within = within
         self._waiting: list[SearchHits] = []
         self._has_own_bar = bar is None
@@ -88,7 +94,7 @@ class SearchPanel(QWidget):
         self.marks = Marks()
         """What the search that is shown looks for."""
         self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks)
-        self.model = HitTableModel(self._columns, self)
+        self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
         self.hit_times = HitTimes(theme, context.times)
@@ -121,6 +127,7 @@ class SearchPanel(QWidget):
     def search(self, text: str, *, plan_only: bool = False) -> None:
         """Search for what passes a filter, or say only how that would be done."""
         self._drop()
+        self._masks.refresh()
         self.grid.set_error("")
         self._filter = text
         self.marks = self._marks_of(text)
@@ -186,6 +193,7 @@ class SearchPanel(QWidget):
         self.progress.run_wanted.connect(self.run.resume)
         self.progress.pause_wanted.connect(self.run.pause)
         self.progress.cancel_wanted.connect(self.run.cancel)
+        self._masks.changed.connect(self.model.masks_changed)
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
         self.grid.selected.connect(self._row_selected)
@@ -233,7 +241,7 @@ class SearchPanel(QWidget):
         for hits in waiting:
             self.model.append(hits)
         self.hit_times.show_times(self.model.hits.numbers["store_ms"].values)
-        self._names.add_tags(tag for hits in waiting for tag in dict.fromkeys(hits.tag))
+        self._names.add_tags(tag for hits in waiting for tag in self._masks.plain(hits.topic, hits.tag))
         if is_first and waiting:
             self.grid.select_first()
         self._show_foot()
@@ -349,6 +357,8 @@ class SearchPanel(QWidget):
         if value is None:
             return []
         field, operator, text = value
+        if MASK in text:
+            return []  # the condition would name what is hidden, or nothing
         against = "<" if operator == ">=" else "!="
         return [
             ("Filter for {condition}", f"{field} {operator} {text}"),

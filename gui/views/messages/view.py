@@ -23,6 +23,7 @@ from gui.models.messages import (
     queue_bounds,
 )
 from gui.models.table import ColumnTableModel
+from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.operations.queries import LatestQuery
@@ -80,6 +81,8 @@ class MessagesView(PageView):
         self.foot = label(role="caption")
         self._keys = label(role="caption")
         self.detail = MessageDetailPane(context)
+        self.masks = ListMasks(self.detail.body.book, self)
+        self._page: MessagePage | None = None
         self.tabs = PartBar()
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self._search: SearchPanel | None = None
@@ -96,7 +99,7 @@ class MessagesView(PageView):
     def search(self) -> SearchPanel:
         """The part that searches; made when it is first wanted."""
         if self._search is None:
-            self._search = self._made(SearchPanel(self.context, self.names))
+            self._search = self._made(SearchPanel(self.context, self.names, self.masks))
             self._tops.addWidget(self._search)
         return self._search
 
@@ -104,7 +107,9 @@ class MessagesView(PageView):
     def narrowed(self) -> SearchPanel:
         """What browses with a filter: a search within the queues that are shown; made when it is first wanted."""
         if self._narrowed is None:
-            self._narrowed = self._made(SearchPanel(self.context, self.names, self.bar.filter, self._queues_shown))
+            self._narrowed = self._made(
+                SearchPanel(self.context, self.names, self.masks, bar=self.bar.filter, within=self._queues_shown)
+            )
             self.bar.add_search(self._narrowed)
         return self._narrowed
 
@@ -302,6 +307,8 @@ class MessagesView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
+        self.detail.body.rules_changed.connect(self.masks.refresh)
+        self.masks.changed.connect(self._show_rows)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         resend.activated.connect(self._resend_selected)
         self.context.times.changed.connect(self._zone_changed)
@@ -368,7 +375,8 @@ class MessagesView(PageView):
 
     def _show_queue(self, topic: str, queue_id: int) -> None:
         if (topic, queue_id) != (self._topic, self._queue):
-            self.model.set_rows([])
+            self._page = None
+            self._show_rows()
             self._read_key = None
             self.grid.select_key(None)
             self.detail.show_nothing()
@@ -421,12 +429,18 @@ class MessagesView(PageView):
         if self._window is not None and page.min_offset >= 0 and page.max_offset >= 0:
             self._window = self._window.grown(page.min_offset, page.max_offset)
         self._read_end = end_of_topic(self._state, self._topic, self._queue) if self._state is not None else -1
-        self.model.set_rows(message_rows(page))
+        self._page = page
+        self.masks.refresh()
+        self._show_rows()
         self.bar.show_window(self._window)
         self.bar.show_new(0)
         self._show_empty()
         self._show_foot(page.notice)
         self._select_wanted()
+
+    def _show_rows(self) -> None:
+        page = self._page
+        self.model.set_rows(message_rows(page, self.masks.of(page.topic)) if page is not None else [])
 
     def _select_wanted(self) -> None:
         wanted, self._wanted_offset = self._wanted_offset, None
@@ -440,7 +454,8 @@ class MessagesView(PageView):
 
     def _page_failed(self, error: OrbitError) -> None:
         self.grid.set_loading(False)
-        self.model.set_rows([])
+        self._page = None
+        self._show_rows()
         self._show_foot()
         text = tr("The messages of {topic} were not read.", topic=self._topic)
         self.grid.set_error(text, error.message, tr("Retry"), self.refresh)

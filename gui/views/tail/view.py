@@ -11,6 +11,7 @@ from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow
+from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import bytes_text, count_text, rate_text, tr
@@ -59,7 +60,8 @@ class TailView(PageView):
         self._keys = label(role="caption")
         self.bars = StackedBars(theme)
         self.notice = Notice(theme)
-        self.model = TailModel(tail_columns(context.times), parent=self)
+        self.masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
+        self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
         self.grid: DataGrid[TailRow] = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
@@ -124,6 +126,7 @@ class TailView(PageView):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.masks.refresh()
         self._show_waiting()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -209,7 +212,8 @@ class TailView(PageView):
         self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
         pause = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         pause.activated.connect(self.toggle_pause)
-        self.context.times.changed.connect(self.model.all_texts_changed)
+        for changed in (self.context.times.changed, self.masks.changed):
+            changed.connect(self.model.all_texts_changed)
 
     def _query(self, rules: list[ColourRule]) -> StartFollow:
         filters = [rule.filter for rule in rules]
@@ -245,7 +249,8 @@ class TailView(PageView):
         if not (followed.topic or followed.left_out or followed.skipped_bytes):
             return
         self.buffer.take_in(followed, self.rules, self._now_s())
-        self.bar.names.add_tags(dict.fromkeys(followed.tag))
+        self.masks.refresh()
+        self.bar.names.add_tags(self.masks.plain(followed.topic, followed.tag))
         if self.isVisible():
             self._show_waiting()
 

@@ -24,6 +24,7 @@ from monitoring.dead_letters import (
     top_origins,
     waiting_retries,
 )
+from monitoring.payload.listed import NO_MASK, nothing_masked
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
 
 PROPERTIES = {"RETRY_TOPIC": "orders", "KEYS": "k", "TAGS": "t", "DELAY": "18", "UNIQ_KEY": "u", "region": "eu"}
@@ -58,7 +59,7 @@ def test_unread_retries_are_the_lag_of_the_group_in_its_retry_topic():
 
 
 def test_a_dead_letter_and_its_origin():
-    letter = dead_letter(DETAIL)
+    letter = dead_letter(DETAIL, NO_MASK)
     assert (letter.group, letter.origin_topic, letter.keys, letter.tag, letter.tries) == (
         "stock-worker",
         "orders",
@@ -84,7 +85,7 @@ def test_a_delay_level_tells_the_attempt(level, attempt):
     page = DelayedMessages(
         level, [0, 1], [10, 20], [5, 6], [1, 1], ["orders", "%RETRY%g"], [0, 0], ["", "t"], ["", "k"], ["", ""], [1, 1], 2, 2
     )
-    (found,) = waiting_retries(page)
+    (found,) = waiting_retries(page, nothing_masked)
     assert (found.group, found.attempt, found.due_ms, found.keys, found.tag) == ("g", attempt, 6, "k", "t")
 
 
@@ -110,7 +111,7 @@ def test_the_oldest_notes_go(monkeypatch):
 
 
 def test_proof():
-    letter = dead_letter(DETAIL)
+    letter = dead_letter(DETAIL, NO_MASK)
     note = Notes().change("x", mark=RESENT, topic="orders", queue_id=2, queue_offset=40, at_ms=TAKEN_MS)
     assert proof(Notes().of("x"), letter, [letter], {}) == ""
     assert proof(note, letter, [letter], {}) == "unknown"

@@ -1,0 +1,159 @@
+"""What lists, copies and exports may show of messages: keys, tags, properties, excerpts of bodies. They are masked here.
+
+A list knows the beginning of a body, not all of it. What a rule masks cannot be looked for in a part, so an excerpt is shown
+only of a body that is there as a whole, or where nothing is masked.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from broker_core.api import FilterKind, parse_field
+from monitoring.payload.layers import announced
+from monitoring.payload.masking import MASK, MaskRules
+
+if TYPE_CHECKING:
+    from monitoring.payload.rules import DecoderRule
+
+_HEX_BYTES: Final = 32
+_JUDGED_BYTES_MAX: Final = 16 * 1024
+_FIELD_CHARACTERS_MAX: Final = 1_000
+"""A value of a field that is as long was cut (`broker_core.search.field_text`)."""
+_CUT: Final = "…"
+_parsed = lru_cache(maxsize=256)(parse_field)
+
+
+@dataclass(frozen=True, slots=True)
+class ListMask:
+    """What may be shown of the messages of one topic, or of one message.
+
+    Attributes:
+        rule: Of the topic; None: nothing is masked.
+    """
+
+    rule: DecoderRule | None = None
+
+    def __bool__(self) -> bool:
+        return self.rule is not None and bool(self.rule.mask)
+
+    @property
+    def mask(self) -> MaskRules:
+        """The rules themselves."""
+        return MaskRules() if self.rule is None else self.rule.mask
+
+    def text(self, value: str) -> str:
+        """A key, a tag or the value of a property."""
+        return self.mask.mask_text(value) if self else value
+
+    def properties(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """All properties of a message."""
+        return {name: self.text(value) for name, value in properties.items()}
+
+    def preview(self, start: bytes, body_bytes: int) -> str:
+        """One line of text for the first bytes of a body, or for a part of it that begins with an ellipsis.
+
+        Args:
+            start: At most a few hundred bytes.
+            body_bytes: Of the whole body.
+        """
+        if not self:
+            return body_preview(start)
+        is_part = len(start) < body_bytes or start.startswith(_CUT.encode())
+        if is_part or self._is_elsewhere(start):
+            return MASK
+        return self._line(start)
+
+    def beginning(self, body: bytes, characters: int) -> str:
+        """The first characters of a body that is there as a whole; one that is too long to be judged here is hidden."""
+        if not self:
+            return body[:characters].decode("utf-8", "replace")
+        return self._text(body)[:characters] if len(body) <= _JUDGED_BYTES_MAX and not self._is_elsewhere(body) else MASK
+
+    def _is_elsewhere(self, body: bytes) -> bool:
+        """Whether reading the body takes more than a list has time for."""
+        return bool(announced(body)) or (self.rule is not None and self.rule.reading == "protobuf")
+
+    def _line(self, body: bytes) -> str:
+        return " ".join(self._text(body).split())
+
+    def _text(self, body: bytes) -> str:
+        """Text of a whole body without what is masked; bytes are hidden."""
+        from monitoring.payload.shown import Schemas, read_shown  # noqa: PLC0415  a list that masks nothing does without
+
+        content = read_shown(body, self.rule, Schemas()).content
+        return content.text or (MASK if body else "")
+
+    def field(self, field: str, value: str) -> str:
+        """The value of a field of the filter language, as the column of a list has it.
+
+        Args:
+            field: As in the language: ``prop.region``, ``body.items[0].sku``.
+            value: All its values, with commas between them.
+        """
+        if not self or not value:
+            return value
+        known = _parsed(field)
+        if known.kind in (FilterKind.TEXT, FilterKind.PROPERTY) and known.name not in ("topic", "id", "host"):
+            return MASK if self._is_cut(value) and self.mask.expressions else self.text(value)
+        if known.kind is FilterKind.BODY:
+            return MASK if self._is_cut(value) else self._line(value.encode("utf-8", "surrogatepass"))
+        if known.kind is FilterKind.JSON:
+            return self._json(tuple(step if isinstance(step, str) else _place(step) for step in known.path), value)
+        return value
+
+    def _json(self, path: tuple[str, ...], value: str) -> str:
+        """A value inside of a body; several values cannot be told apart once they are one text."""
+        inside = self.mask.within(path)
+        is_several = "*" in path and bool(self.mask.expressions)
+        if inside is None or is_several or self._is_cut(value) or (self.rule and self.rule.reading not in ("", "json")):
+            return MASK
+        if not value.startswith(("{", "[")):
+            return inside.mask_text(value)
+        try:
+            return json.dumps(inside.mask_value(json.loads(value)), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return MASK
+
+    @staticmethod
+    def _is_cut(value: str) -> bool:
+        return len(value) >= _FIELD_CHARACTERS_MAX and value.endswith(_CUT)
+
+
+NO_MASK: Final = ListMask()
+
+
+def nothing_masked(_topic: str) -> ListMask:
+    """Where there are no rules."""
+    return NO_MASK
+
+
+def _place(step: object) -> str:
+    return str(step) if isinstance(step, int) else "*"
+
+
+def body_preview(start: bytes) -> str:
+    """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs."""
+    text = _decode_cut(start)
+    if text is None:
+        return start[:_HEX_BYTES].hex(" ")
+    return " ".join(text.split())
+
+
+def _decode_cut(start: bytes) -> str | None:
+    """Text of bytes that may end within a character; None when they are no text."""
+    for cut in range(min(4, len(start) + 1)):
+        try:
+            text = start[: len(start) - cut].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        return text if _is_printable(text) else None
+    return None
+
+
+def _is_printable(text: str) -> bool:
+    return all(character in "\t\r\n" or unicodedata.category(character) != "Cc" for character in text)
