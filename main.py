@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from broker_core.config import BrokerConfig
+    from broker_core.search_command import RowMask
     from broker_core.worker.history import HistoryKeeper
     from gui.bridge.options import WorkerOptions
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["search"]:
         from broker_core.search_command import main as search
 
-        return search(list(argv[1:]))
+        return search(list(argv[1:]), open_mask=_open_mask)
     if argv[:1] == ["replay"]:
         from broker_core.replay_command import main as replay
 
@@ -120,6 +121,12 @@ def _worker(arguments: argparse.Namespace) -> int:
             attach,
         )
     )
+
+
+def _open_mask(rules: Path) -> RowMask:
+    from monitoring.payload import exported
+
+    return exported.RowMask(rules)
 
 
 def _open_history(store: Path, started_ms: int, *, mebibytes: int = 0) -> HistoryKeeper:

@@ -1,6 +1,6 @@
 """Command line of `search`: messages of a store directory or a cluster that pass a filter.
 
-    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv|parquet] [--out FILE]
+    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv|parquet] [--out FILE] [--mask RULES]
 
 Messages go to standard output or a file, one a line under the names that `store dump` uses. The last line on standard error
 says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
@@ -26,7 +27,7 @@ from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
 from broker_core.search.message_row import message_row
 from broker_core.search.results import Hit, Outcome, Step
-from broker_core.search.row_names import Row
+from broker_core.search.row_names import MASKED, NAMES, Row
 from broker_core.store.dispatch import DelayLevels, unit_tags_code
 from broker_core.store.ownership import open_failed
 
@@ -47,11 +48,26 @@ exit codes: 0 complete, 1 partial, 2 wrong arguments or filter, 3 the store cann
 130 interrupted, 143 given up (terminated: no file is left)"""
 
 
-def main(argv: list[str]) -> int:
+class RowMask(Protocol):
+    """Hides in rows what rules say; this package does not know such rules."""
+
+    @property
+    def words(self) -> str:
+        """How much was hidden."""
+
+    def masked(self, row: Row) -> Row:
+        """A row as it may be written; `MASKED` says what is hidden in it."""
+
+
+OpenMask = Callable[[Path], RowMask]
+
+
+def main(argv: list[str], *, open_mask: OpenMask | None = None) -> int:
     """Run one search.
 
     Args:
         argv: Arguments behind ``search``.
+        open_mask: Opens the rules of a file; None: there are none.
 
     Returns:
         0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
@@ -62,8 +78,9 @@ def main(argv: list[str]) -> int:
         threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
     try:
         expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
-        with exported(arguments.out, arguments.format) as write:
-            outcome = _run(arguments, expression, write)
+        mask = _mask(arguments, open_mask)
+        with exported(arguments.out, arguments.format, NAMES if mask is None else (*NAMES, MASKED)) as write:
+            outcome = _run(arguments, expression, write if mask is None else lambda row: write(mask.masked(row)))
     except FilterError as error:
         _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
@@ -75,6 +92,8 @@ def main(argv: list[str]) -> int:
         return _fail(open_failed(arguments.store, error) if arguments.store else UsageError(str(error)))
     except OrbitError as error:
         return _fail(error)
+    if mask is not None or arguments.originals:
+        _say("originals: no rule of masking was applied" if mask is None else mask.words)
     _say(str(outcome.outcome))
     if outcome.was_interrupted:
         return EXIT_CANCELLED
@@ -95,9 +114,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=_count, metavar="N", help="stop after so many; default: all")
     parser.add_argument("--format", choices=FORMATS, default="jsonl", help="how to write them (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
+    taken = parser.add_mutually_exclusive_group()
+    taken.add_argument("--mask", type=Path, metavar="RULES", help="hide what the window's decoder-rules.json masks")
+    taken.add_argument("--originals", action="store_true", help="say in the receipt that nothing is masked, as without --mask")
     parser.add_argument("--now", type=_count, metavar="MS", help="what -2h counts from, in ms since 1970; default: now")
     parser.add_argument("--parent-pipe", action="store_true", help="give up when standard input ends")
     return parser
+
+
+def _mask(arguments: argparse.Namespace, open_mask: OpenMask | None) -> RowMask | None:
+    if arguments.mask is None:
+        return None
+    if open_mask is None:
+        raise UsageError("this command masks nothing: leave out --mask")
+    return open_mask(arguments.mask)
 
 
 def _terminated(*_: object) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, SendMessage, first_topic_of_retry, resent_properties
-from monitoring.payload.listed import ListMask
+from monitoring.payload.listed import ListMask, MaskOf
 from monitoring.state import ClusterState
 
 DEAD_PREFIX = "%DLQ%"
@@ -150,7 +150,7 @@ def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str
     return Counter(letter.origin_topic for letter in letters if letter.origin_topic).most_common(count)
 
 
-def waiting_retries(page: DelayedMessages, mask_of: Callable[[str], ListMask]) -> list[WaitingRetry]:
+def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
     """Retries among the messages of a delay level; ``mask_of`` a topic is what may be shown of its messages."""
     columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, strict=True)
     attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)

@@ -20,7 +20,7 @@ from broker_core.message.model import StoredMessage
 from broker_core.message.properties import ITEM_SEPARATOR, NAME_SEPARATOR
 from broker_core.message.sys_flag import COMPRESSED, Compression, compression_number
 from broker_core.search.export import body_bytes
-from broker_core.search.row_names import Row
+from broker_core.search.row_names import MASKED, Row
 
 _CRC_BITS = 0x7FFF_FFFF
 _INT32 = (-(1 << 31), (1 << 31) - 1)
@@ -93,6 +93,11 @@ def item_of_row(row: Row, where: str, now_ms: int) -> ReplayItem:
     Raises:
         CodecError: A value is missing, or is none that a message can have.
     """
+    if row.get(MASKED):
+        raise CodecError(
+            f"{where} was masked when it was exported ({row[MASKED]}), so it is not the message that was stored: "
+            "export it with its originals to send it again"
+        )
     topic = row.get("topic")
     if not isinstance(topic, str) or not topic:
         raise CodecError(f"{where} has no topic")

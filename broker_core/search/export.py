@@ -12,14 +12,14 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from broker_core.errors import CodecError, UsageError
-from broker_core.search.row_names import NAMES, Row
+from broker_core.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
 
@@ -28,7 +28,7 @@ _PARQUET_ROWS = 4_096
 _PARQUET_BYTES = 16 * 1024 * 1024
 """A row group is written when it holds so many rows or so many bytes of bodies."""
 _READ_ROWS = 512
-_TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId"))
+_TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId", MASKED))
 _NUMBERS = frozenset(NAMES) - _TEXT_COLUMNS - {"properties", "body"}
 
 WriteRow = Callable[[Row], None]
@@ -42,8 +42,13 @@ class _Parquet(Protocol):
 
 
 @contextmanager
-def exported(path: Path | None, form: str) -> Iterator[WriteRow]:
+def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iterator[WriteRow]:
     """A function that writes rows to a file, or to standard output without one.
+
+    Args:
+        path: Of the file.
+        form: One of `FORMATS`.
+        names: Of the values that each row has.
 
     Raises:
         UsageError: The file cannot be made, or Parquet has no file to go to.
@@ -51,17 +56,17 @@ def exported(path: Path | None, form: str) -> Iterator[WriteRow]:
     if path is None:
         if form == "parquet":
             raise UsageError("Parquet is no text: name a file with --out")
-        yield _text_writer(form, sys.stdout)
+        yield _text_writer(form, sys.stdout, names)
         sys.stdout.flush()
         return
     with _written_beside(path) as beside:
         if form == "parquet":
-            with _ParquetFile(beside) as file:
+            with _ParquetFile(beside, names) as file:
                 yield file.write
             _sync(beside)
         else:
             with beside.open("w", encoding="utf-8", newline="") as text:
-                yield _text_writer(form, text)
+                yield _text_writer(form, text, names)
                 text.flush()
                 os.fsync(text.fileno())
 
@@ -91,11 +96,11 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _text_writer(form: str, file: TextIO) -> WriteRow:
+def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:
     if form == "jsonl":
         return lambda row: _write_line(file, row)
     writer = csv.writer(file)
-    writer.writerow(NAMES)
+    writer.writerow(names)
     return lambda row: writer.writerow([_cell(value) for value in row.values()])
 
 
@@ -110,14 +115,14 @@ def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
 class _ParquetFile:
     """Rows as a Parquet file; bodies are bytes in it, properties a map."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
         import pyarrow as pa  # noqa: PLC0415  takes its time; only for this format
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         self._arrow = pa
         kinds = {"properties": pa.map_(pa.string(), pa.string()), "body": pa.binary()}
         kinds |= dict.fromkeys(_TEXT_COLUMNS, pa.string())
-        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in NAMES])
+        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
         self._file: _Parquet = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[Row] = []
         self._bytes = 0

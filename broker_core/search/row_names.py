@@ -11,3 +11,6 @@ NAMES = (
     "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "properties", "storedBodyLength",
     "bodyLength", "body", "bodySha256", "tagsCode", "recordCrc32", "offsetMsgId",
 )  # fmt: skip
+
+MASKED = "masked"
+"""A further name, in files that were written by rules of masking: what is hidden in the row, empty for nothing."""

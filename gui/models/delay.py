@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import DelayedMessages, PendingTimers
 from gui.models.table import Lane
+from monitoring.payload.listed import MaskOf
 from monitoring.state import ClusterState, Floats, Ints
 
 PAGE_MESSAGES = 200
@@ -86,23 +87,37 @@ def level_rows(state: ClusterState) -> list[LevelRow]:
     ]
 
 
-def waiting_rows(page: DelayedMessages) -> list[WaitingRow]:
-    """Messages of a page of a delay level."""
+def waiting_rows(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRow]:
+    """Messages of a page of a delay level, as they may be shown."""
     columns = zip(
         page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag, page.keys,
         page.unique_key, page.body_bytes, strict=True,
     )  # fmt: skip
     return [
-        WaitingRow(page.level, (queue_offset, physical), physical, due, store, topic, queue, tag, keys, unique, size)
+        WaitingRow(
+            page.level,
+            (queue_offset, physical),
+            physical,
+            due,
+            store,
+            topic,
+            queue,
+            mask_of(topic).text(tag),
+            mask_of(topic).text(keys),
+            unique,
+            size,
+        )
         for queue_offset, physical, due, store, topic, queue, tag, keys, unique, size in columns
     ]
 
 
-def timer_rows(page: PendingTimers) -> list[WaitingRow]:
-    """Messages of a page of timers."""
+def timer_rows(page: PendingTimers, mask_of: MaskOf) -> list[WaitingRow]:
+    """Messages of a page of timers, as they may be shown."""
+    tags, keys = ([mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
+                  for texts in (page.tag, page.keys))  # fmt: skip
     columns = zip(
-        page.slot_ms, page.position, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag,
-        page.keys, page.unique_key, page.body_bytes, page.is_cancelled, strict=True,
+        page.slot_ms, page.position, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, tags,
+        keys, page.unique_key, page.body_bytes, page.is_cancelled, strict=True,
     )  # fmt: skip
     return [WaitingRow(TIMER, (slot_ms, position), *rest) for slot_ms, position, *rest in columns]
 
@@ -116,16 +131,16 @@ class WaitingPage:
     notice: str = ""
 
 
-def level_page(page: DelayedMessages) -> WaitingPage:
+def level_page(page: DelayedMessages, mask_of: MaskOf) -> WaitingPage:
     """From the answer about a delay level."""
     is_end = page.next_offset >= page.max_offset
-    return WaitingPage(waiting_rows(page), None if is_end else (page.next_offset, -1), page.notice)
+    return WaitingPage(waiting_rows(page, mask_of), None if is_end else (page.next_offset, -1), page.notice)
 
 
-def timer_page(page: PendingTimers) -> WaitingPage:
+def timer_page(page: PendingTimers, mask_of: MaskOf) -> WaitingPage:
     """From the answer about timers."""
     is_end = page.next_slot_ms < 0
-    return WaitingPage(timer_rows(page), None if is_end else (page.next_slot_ms, page.next_position))
+    return WaitingPage(timer_rows(page, mask_of), None if is_end else (page.next_slot_ms, page.next_position))
 
 
 @dataclass(frozen=True, slots=True)

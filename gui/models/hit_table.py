@@ -6,7 +6,7 @@ Bodies and fields that hits do not have are asked for when their rows are painte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
@@ -15,7 +15,7 @@ from broker_core.api import FieldValues, SearchHits
 from gui.models.hit_columns import HitColumns, Int64s
 from gui.models.messages import MessageRow, masked_row
 from gui.models.table import CELL_ROLE, NO_INDEX, ROW_ROLE, Column, ColumnTableModel, Index, Section
-from monitoring.payload.listed import ListMask
+from monitoring.payload.listed import MaskOf
 
 KNOWN_ROWS_MAX = 5_000
 LOADING = "…"
@@ -32,9 +32,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     wanted = Signal()
     order_wanted = Signal(str)
 
-    def __init__(
-        self, columns: Sequence[Column[MessageRow]], mask_of: Callable[[str], ListMask], parent: QObject | None = None
-    ) -> None:
+    def __init__(self, columns: Sequence[Column[MessageRow]], mask_of: MaskOf, parent: QObject | None = None) -> None:
         """Create it.
 
         Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -17,7 +17,7 @@ from broker_core.api import Followed
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
 from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows
 from gui.theme.tokens import State
-from monitoring.payload.listed import ListMask
+from monitoring.payload.listed import MaskOf
 
 ROWS_MAX = 100_000
 SECONDS_SHOWN = 60
@@ -120,7 +120,7 @@ class TailModel(ColumnTableModel[TailRow]):
     def __init__(
         self,
         columns: Sequence[Column[TailRow]],
-        mask_of: Callable[[str], ListMask],
+        mask_of: MaskOf,
         parent: QObject | None = None,
         *,
         rows_max: int = ROWS_MAX,

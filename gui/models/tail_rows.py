@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType, overload
 
 from broker_core.api import Followed
 from gui.theme.tokens import State
-from monitoring.payload.listed import NO_MASK, ListMask
+from monitoring.payload.listed import NO_MASK, ListMask, MaskOf
 
 PackedRow = NewType("PackedRow", bytes)
 
@@ -72,7 +72,7 @@ def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[
     return rows
 
 
-def unpacked(row: PackedRow, mask_of: Callable[[str], ListMask]) -> TailRow:
+def unpacked(row: PackedRow, mask_of: MaskOf) -> TailRow:
     """A row to be shown, as far as it may be."""
     number, queue_id, queue_offset, physical, store_ms, born_ms, body_bytes, mark, *lengths = _HEAD.unpack_from(row)
     texts, place = [], _HEAD.size
@@ -101,7 +101,7 @@ def is_marked(row: PackedRow) -> bool:
 class Unpacked(Sequence[TailRow]):
     """Packed rows as rows: one is made when it is asked for."""
 
-    def __init__(self, ring: deque[PackedRow], mask_of: Callable[[str], ListMask]) -> None:
+    def __init__(self, ring: deque[PackedRow], mask_of: MaskOf) -> None:
         self._ring = ring
         self._mask_of = mask_of
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import AtomicPage, TransactionHistory, TransactionPage
+from monitoring.payload.listed import ListMask, MaskOf
 
 PREPARED, CHECKING, WAITING = "prepared", "checking", "waiting"
 COMMITTED, ROLLED_BACK, GIVEN_UP, EXPIRED = "committed", "rolled back", "given up", "expired"
@@ -57,11 +58,13 @@ class TransactionRow:
         return max(0, (now_ms if self.is_undecided else self.ended_ms) - self.born_ms)
 
 
-def transaction_rows(page: TransactionPage) -> list[TransactionRow]:
-    """Rows of a page."""
+def transaction_rows(page: TransactionPage, mask_of: MaskOf) -> list[TransactionRow]:
+    """Rows of a page, as they may be shown."""
+    tags, keys = ([mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
+                  for texts in (page.tag, page.keys))  # fmt: skip
     columns = zip(
         page.origin, page.half_offset, page.op_offset, page.physical_offset, page.real_offset, page.state, page.group,
-        page.producers, page.topic, page.queue_id, page.keys, page.tag, page.unique_key, page.body_bytes, page.born_ms,
+        page.producers, page.topic, page.queue_id, keys, tags, page.unique_key, page.body_bytes, page.born_ms,
         page.check_times, [page.check_times_max] * len(page.origin), page.asked_ms, page.next_check_ms, page.ended_ms,
         strict=True,
     )  # fmt: skip
@@ -168,12 +171,12 @@ def lives(history: TransactionHistory) -> list[Life]:
     ]
 
 
-def past_rows(history: TransactionHistory) -> list[TransactionRow]:
+def past_rows(history: TransactionHistory, mask_of: MaskOf) -> list[TransactionRow]:
     """Transactions of the store as rows; what only the running broker knows of them is unknown."""
-    return [_past_row(history, i, life) for i, life in enumerate(lives(history))]
+    return [_past_row(history, i, life, mask_of(history.topic[i])) for i, life in enumerate(lives(history))]
 
 
-def _past_row(history: TransactionHistory, i: int, life: Life) -> TransactionRow:
+def _past_row(history: TransactionHistory, i: int, life: Life, mask: ListMask) -> TransactionRow:
     half = next((step for step in reversed(life.steps) if step.kind in HALF_STEPS), Step("", -1, -1, -1))
     real = next((step.physical_offset for step in life.steps if step.kind == "delivered"), -1)
     given_up = next((step.physical_offset for step in life.steps if step.kind == "given up"), half.physical_offset)
@@ -188,8 +191,8 @@ def _past_row(history: TransactionHistory, i: int, life: Life) -> TransactionRow
         producers=-1,
         topic=history.topic[i],
         queue_id=history.queue_id[i],
-        keys=history.keys[i],
-        tag=history.tag[i],
+        keys=mask.text(history.keys[i]),
+        tag=mask.text(history.tag[i]),
         unique_key=history.unique_key[i],
         body_bytes=-1,
         born_ms=history.born_ms[i],

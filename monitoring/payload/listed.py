@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -125,6 +125,10 @@ class ListMask:
 
 
 NO_MASK: Final = ListMask()
+
+
+MaskOf = Callable[[str], ListMask]
+"""What may be shown of the messages of a topic."""
 
 
 def nothing_masked(_topic: str) -> ListMask:

@@ -33,6 +33,7 @@ from gui.views.delay.lane_reader import KEPT_MS, POINTS
 from gui.views.delay.view import DelayView
 from gui.widgets.chip import Chip
 from monitoring.delay import no_delays
+from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_delayed, fake_delays, fake_state
 
@@ -128,7 +129,7 @@ def test_models_keep_the_rules_of_qt(make_view, source, qtbot):
     source.state = replace(STATE, taken_ms=STATE.taken_ms + 5_000, delays=no_delays())
     view.state_changed(source.state)
     view.state_changed(STATE)
-    view.waiting.model.set_rows(waiting_rows(fake_delayed(3, 0, 7)))
+    view.waiting.model.set_rows(waiting_rows(fake_delayed(3, 0, 7), nothing_masked))
     view.waiting.model.sort(1, Qt.SortOrder.DescendingOrder)
 
     assert testers

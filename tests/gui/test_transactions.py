@@ -49,6 +49,7 @@ from gui.views.transactions.view import (
     TransactionsView,
 )
 from gui.widgets.chip import Chip
+from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
     TAKEN_MS,
@@ -99,7 +100,7 @@ def test_the_board_without_figures_knows_nothing():
 
 
 def test_decision_times_leave_out_what_was_given_up():
-    assert decision_times(transaction_rows(fake_ended_transactions()))[0] == pytest.approx(102)
+    assert decision_times(transaction_rows(fake_ended_transactions(), nothing_masked))[0] == pytest.approx(102)
     assert math.isnan(decision_times([])[0])
 
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from broker_core.api import DelayedActed, ListTimers, OrbitError, TimersActed
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
+from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import State
@@ -53,6 +54,7 @@ class WaitingPanel(Panel):
         self._starts: list[tuple[int, int]] = [FIRST_PAGE]
         self._next: tuple[int, int] | None = None
         self._query: LatestQuery[Any] = LatestQuery(self)
+        self._masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
         self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
         self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
@@ -125,13 +127,14 @@ class WaitingPanel(Panel):
         if self.is_timers:
             self._begin_reading(quietly=quietly)
             pending = source.list_timers(ListTimers(first, second, PAGE_MESSAGES))
-            self._query.ask(pending, lambda page: self._show_page(timer_page(page)), self._failed)
+            self._query.ask(pending, lambda page: self._show_page(timer_page(page, self._masks.of)), self._failed)
         elif level is not None:
             self._begin_reading(quietly=quietly)
             waiting = source.list_delayed(level.level, first, PAGE_MESSAGES)
-            self._query.ask(waiting, lambda page: self._show_page(level_page(page)), self._failed)
+            self._query.ask(waiting, lambda page: self._show_page(level_page(page, self._masks.of)), self._failed)
 
     def _begin_reading(self, *, quietly: bool) -> None:
+        self._masks.refresh()
         self._read_ms = self._now_ms
         self.grid.set_loading(not quietly)
 

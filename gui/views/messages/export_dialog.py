@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
+from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.message_job import Chosen, JobState, MessageJob, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.text import count_text, tr
@@ -28,10 +29,12 @@ class ExportDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._source = context.source
+        self._book = DecoderBook(settings_folder(context.settings))
         self._chosen = chosen
         self._path: Path | None = None
         self.job = job or MessageJob(context.tasks, tr("Export"), self)
         self.format = SegmentedControl([(key, title) for key, title in FORMATS])
+        self.originals = QCheckBox(tr("With the originals of what is masked"))
         self.filter = CodeView(context.theme)
         self.view = JobView(context.theme, self.job)
         self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
@@ -49,9 +52,15 @@ class ExportDialog(QDialog):
         self._path = path
         now = ["--now", str(self._chosen.now_ms)] if self._chosen.now_ms else []
         self.job.start([
-            "search", *where, "--format", self.format.current, "--out", str(path), *now, "--parent-pipe", "--",
+            "search", *where, "--format", self.format.current, "--out", str(path), *now, *self._taken(), "--parent-pipe", "--",
             self._chosen.filter,
         ])  # fmt: skip
+
+    def _taken(self) -> list[str]:
+        """Whether values are masked. Rules that cannot be read hide everything, so then nothing but originals can be had."""
+        if not self._book.masks:
+            return []
+        return ["--originals"] if self.originals.isChecked() else ["--mask", str(self._book.path)]
 
     def reject(self) -> None:
         """Give a running export up, or close."""
@@ -80,8 +89,18 @@ class ExportDialog(QDialog):
         lines.addWidget(label(f"{count} {words}".strip(), "secondary", wrap=True))
         lines.addWidget(self.filter)
         lines.addLayout(row(label(tr("Format"), "secondary"), self.format, 1))
+        if self._book.masks:
+            lines.addWidget(self.originals)
+            lines.addWidget(label(self._mask_words(), "caption", wrap=True))
         lines.addWidget(self.view)
         lines.addLayout(row(self.show_button, 1, self.close_button, self.go))
+
+    def _mask_words(self) -> str:
+        if self._book.fault:
+            return tr("The decoder rules cannot be used, so only originals can be taken: {reason}", reason=self._book.fault)
+        return tr(
+            "Else what the masking rules hide is not in the file, and such messages cannot be sent from it again."
+        )
 
     def _ask_path(self) -> None:
         suffix = self.format.current
@@ -95,7 +114,8 @@ class ExportDialog(QDialog):
     def _show(self) -> None:
         running = self.job.is_running
         self.go.setEnabled(not running and place_arguments(self._source) is not None)
-        self.format.setEnabled(not running)
+        for choice in (self.format, self.originals):
+            choice.setEnabled(not running)
         self.close_button.setText(tr("Stop") if running else tr("Close"))
         self.show_button.setVisible(self.job.state in (JobState.COMPLETE, JobState.PARTIAL))
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import TransactionHistory
 from gui.models.transactions import TransactionRow, past_rows
 from gui.operations.queries import LatestQuery
+from monitoring.payload.listed import MaskOf
 from monitoring.sources.base import ClusterSource
 
 PAGE_ROWS = 200
@@ -24,9 +25,10 @@ class PastPages(QObject):
     changed = Signal()
     failed = Signal(object)
 
-    def __init__(self, source: ClusterSource, parent: QObject | None = None) -> None:
+    def __init__(self, source: ClusterSource, mask_of: MaskOf, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
+        self._mask_of = mask_of
         self._query: LatestQuery[TransactionHistory] = LatestQuery(self)
         self._starts = [NEWEST]
         self._next = -1
@@ -60,5 +62,5 @@ class PastPages(QObject):
 
     def _show(self, history: TransactionHistory) -> None:
         self._next, self.notice = history.next_before, history.notice
-        self.rows = past_rows(history)
+        self.rows = past_rows(history, self._mask_of)
         self.changed.emit()

@@ -25,6 +25,7 @@ from gui.models.transactions import (
     lives,
     transaction_rows,
 )
+from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
@@ -85,7 +86,8 @@ class TransactionsView(PageView):
         self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
-        self.past = PastPages(context.source, self)
+        self._masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
+        self.past = PastPages(context.source, self._masks.of, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
         self.board_panel = Panel(" ")
@@ -254,13 +256,14 @@ class TransactionsView(PageView):
 
     def _show_open(self, page: TransactionPage) -> None:
         self._total = page.total
-        self._open = transaction_rows(page)
+        self._masks.refresh()
+        self._open = transaction_rows(page, self._masks.of)
         if self.filters.current != PAST:
             self.grid.set_loading(False)
         self._show_rows()
 
     def _show_ended(self, page: TransactionPage) -> None:
-        self._ended = transaction_rows(page)
+        self._ended = transaction_rows(page, self._masks.of)
         p50, p99 = decision_times(self._ended)
         shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
         self.decision.setText(shown if not math.isnan(p50) else "")
