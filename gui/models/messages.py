@@ -339,6 +339,13 @@ class Draft:
     flag: int = 0
 
 
+def masked_draft(draft: Draft, mask: ListMask) -> Draft:
+    """A draft as it may be shown; the same where nothing is hidden."""
+    properties = tuple((name, mask.text(value)) for name, value in draft.properties)
+    tag, keys, body = mask.text(draft.tag), mask.text(draft.keys), mask.without_hidden(draft.body)
+    return replace(draft, tag=tag, keys=keys, properties=properties, body=body)
+
+
 class DraftFault(Enum):
     """Why a draft cannot be sent, in English; shown through `gui.text.tr`."""
 

@@ -7,16 +7,13 @@ something was. Such a row is not the message that was stored: an import refuses 
 from __future__ import annotations
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
-from monitoring.payload.content import Kind
-from monitoring.payload.encodings import decode_text
 from monitoring.payload.listed import ListMask
 from monitoring.payload.masking import MASK
 from monitoring.payload.rules import read_rules, rule_of_message
-from monitoring.payload.shown import Schemas, ShownBody, read_shown
+from monitoring.payload.shown import Schemas, read_shown
 
 BODY, TAG = "body", "TAGS"
 _GUESSABLE = ("bodyCrc", "bodySha256", "recordCrc32")
@@ -57,7 +54,7 @@ class RowMask:
         hidden = [name for name, value in properties.items() if value != row["properties"][name]]
         made = {**row, "properties": properties}
         shown = read_shown(base64.b64decode(row["body"]), rule, self._schemas)
-        if not _is_whole(shown):
+        if shown.hides:
             hidden.insert(0, BODY)
             text = shown.content.text or MASK
             made[BODY] = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
@@ -67,25 +64,3 @@ class RowMask:
         if TAG in hidden:
             made["tagsCode"] = None  # a sum of the tag
         return {**made, "masked": ", ".join(hidden)}
-
-
-def _is_whole(shown: ShownBody) -> bool:
-    """Whether the rules hide nothing in a body."""
-    content, plain = shown.content, shown.plain
-    if content.kind is Kind.EMPTY:
-        return True
-    text, _encoding = decode_text(plain.data, plain.encoding)
-    if text is None or content.text != plain.text or shown.mask.mask_text(text) != text:
-        return False
-    return content.kind is not Kind.JSON or _has_no_name_twice(text)
-
-
-def _has_no_name_twice(text: str) -> bool:
-    """Of members with the same name only the last was looked at."""
-    found: list[bool] = []
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        found.append(len({name for name, _value in pairs}) < len(pairs))
-
-    json.loads(text.removeprefix("\ufeff"), object_pairs_hook=look)
-    return not any(found)

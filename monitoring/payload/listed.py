@@ -19,6 +19,7 @@ from monitoring.payload.masking import MASK, MaskRules
 
 if TYPE_CHECKING:
     from monitoring.payload.rules import DecoderRule
+    from monitoring.payload.shown import ShownBody
 
 _HEX_BYTES: Final = 32
 _JUDGED_BYTES_MAX: Final = 16 * 1024
@@ -74,6 +75,15 @@ class ListMask:
             return body[:characters].decode("utf-8", "replace")
         return self._text(body)[:characters] if len(body) <= _JUDGED_BYTES_MAX and not self._is_elsewhere(body) else MASK
 
+    def without_hidden(self, body: bytes) -> bytes:
+        """A whole body as it is where nothing is hidden in it; else its text without what is."""
+        if not self:
+            return body
+        if len(body) > _JUDGED_BYTES_MAX or self._is_elsewhere(body):
+            return MASK.encode()
+        shown = self._read(body)
+        return (shown.content.text or MASK).encode("utf-8", "replace") if shown.hides else body
+
     def _is_elsewhere(self, body: bytes) -> bool:
         """Whether reading the body takes more than a list has time for."""
         return bool(announced(body)) or (self.rule is not None and self.rule.reading == "protobuf")
@@ -83,10 +93,12 @@ class ListMask:
 
     def _text(self, body: bytes) -> str:
         """Text of a whole body without what is masked; bytes are hidden."""
+        return self._read(body).content.text or (MASK if body else "")
+
+    def _read(self, body: bytes) -> ShownBody:
         from monitoring.payload.shown import Schemas, read_shown  # noqa: PLC0415  a list that masks nothing does without
 
-        content = read_shown(body, self.rule, Schemas()).content
-        return content.text or (MASK if body else "")
+        return read_shown(body, self.rule, Schemas())
 
     def field(self, field: str, value: str) -> str:
         """The value of a field of the filter language, as the column of a list has it.

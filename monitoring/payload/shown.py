@@ -42,6 +42,16 @@ class ShownBody:
         """Whether something may be hidden."""
         return bool(self.mask)
 
+    @property
+    def hides(self) -> bool:
+        """Whether something is hidden, or cannot be judged: then what may be taken along is the text of `content`."""
+        if not self.is_masked or self.plain.kind is Kind.EMPTY:
+            return False
+        text, _encoding = decode_text(self.plain.data, self.plain.encoding)
+        if text is None or self.content.text != self.plain.text or self.mask.mask_text(text) != text:
+            return True
+        return self.plain.kind is Kind.JSON and _has_a_name_twice(text)
+
     def copied_text(self) -> str:
         """What a copy of the body holds: its text as sent, or laid out and masked; bytes in hexadecimal unless masked."""
         if self.is_masked:
@@ -109,6 +119,17 @@ def masked(content: Content, mask: MaskRules) -> Content:
         rows = tuple(tuple(map(mask.mask_text, row)) for row in table.rows)
         table = Table(headings, rows, table.is_cut)
     return replace(content, data=b"", text=mask.mask_text(content.text), table=table)
+
+
+def _has_a_name_twice(text: str) -> bool:
+    """Of members with the same name only the last was looked at."""
+    found: list[bool] = []
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        found.append(len({name for name, _value in pairs}) < len(pairs))
+
+    json.loads(text.removeprefix("\ufeff"), object_pairs_hook=look)
+    return any(found)
 
 
 def _is_hidden(content: Content, mask: MaskRules) -> bool:

@@ -161,7 +161,7 @@ def test_options_become_properties_and_the_queue_of_the_sharding_key(compose, so
     assert not dialog.send_button.isEnabled()
     dialog.options.when_text.setText("3")
     assert dialog.send_button.isEnabled()
-    dialog.body.setPlainText("${n}")
+    dialog.form.body.setPlainText("${n}")
     dialog.send_button.click()
     (message,) = sent(source)
     assert message.properties == {"__SHARDINGKEY": "order-7", "DELAY": "3"}
@@ -172,7 +172,7 @@ def test_options_become_properties_and_the_queue_of_the_sharding_key(compose, so
 
 def test_a_slip_in_a_variable_is_told_before_anything_is_sent(compose, source):
     dialog = compose()
-    dialog.body.setPlainText("${number}")
+    dialog.form.body.setPlainText("${number}")
     assert not dialog.send_button.isEnabled()
     assert "${number} is no variable" in dialog.send_button.toolTip()
     dialog.options.fills.setChecked(False)
@@ -218,7 +218,7 @@ def test_a_burst_that_is_refused_says_why(compose, source):
 
 def test_the_message_is_copied_as_a_program(compose):
     dialog = compose()
-    dialog.body.setPlainText("hello ${n}")
+    dialog.form.body.setPlainText("hello ${n}")
     for language, sign in (("Java", "public class"), ("Go", "package main"), ("Python", "import Message"), ("mqadmin", "-p")):
         dialog.copy_code(language)
         text = QGuiApplication.clipboard().text()
@@ -230,19 +230,19 @@ def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp
     settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
     dialog = compose(settings=settings)
     assert dialog.past_drafts() == []
-    dialog.tag.setText("paid")
-    dialog.body.setPlainText('{"订单": ${n}}')
-    dialog.queue.setCurrentIndex(2)
+    dialog.form.tag.setText("paid")
+    dialog.form.body.setPlainText('{"订单": ${n}}')
+    dialog.form.queue.setCurrentIndex(2)
     dialog.options.sharding_key.setText("s-${n}")
     dialog.send_button.click()
-    dialog.body.setPlainText("another")
+    dialog.form.body.setPlainText("another")
     dialog.send_button.click()
     fresh = compose(settings=QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
     newest, before = fresh.past_drafts()
     assert (newest.body, before.body) == (b"another", '{"订单": ${n}}'.encode())
     fresh.take_up(before)
-    assert (fresh.draft, fresh.draft.queue_id) == (before, 1)
-    topics = [fresh.topic.itemText(i) for i in range(fresh.topic.count())]
+    assert (fresh.form.draft, fresh.form.draft.queue_id) == (before, 1)
+    topics = [fresh.form.topic.itemText(i) for i in range(fresh.form.topic.count())]
     assert len(set(topics)) == len(topics)
 
 
@@ -275,8 +275,8 @@ def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbo
     try:
         dialog = ComposeDialog(source, theme, source.state, topic="orders")
         qtbot.addWidget(dialog)
-        dialog.body.setPlainText('{"订单": ${n:3}}')
-        dialog.keys.setText("K-${n}")
+        dialog.form.body.setPlainText('{"订单": ${n:3}}')
+        dialog.form.keys.setText("K-${n}")
         dialog.options.count.setValue(150)
         dialog.options.rate.setValue(2_000)
         with qtbot.waitSignal(dialog.stored_several, timeout=TIMEOUT_MS) as told:
@@ -311,7 +311,7 @@ def choose_end(dialog: ComposeDialog, end: str) -> None:
 
 def test_a_message_is_sent_in_a_transaction_with_the_end_that_was_chosen(compose, source):
     dialog = compose()
-    dialog.body.setPlainText("x")
+    dialog.form.body.setPlainText("x")
     choose_end(dialog, "rollback")
     dialog.send_button.click()
     assert sent(source)[-1].transaction == "rollback"
@@ -325,7 +325,7 @@ def test_a_message_is_sent_in_a_transaction_with_the_end_that_was_chosen(compose
 
 def test_a_transaction_takes_no_delay(compose):
     dialog = compose()
-    dialog.body.setPlainText("x")
+    dialog.form.body.setPlainText("x")
     choose_end(dialog, "commit")
     dialog.options.when.setCurrentIndex(1)
     dialog.options.when_text.setText("3")
@@ -341,7 +341,7 @@ def test_messages_of_files_are_sent_in_place_of_what_is_entered(compose, source,
     assert not dialog.send_button.isEnabled()
     qtbot.waitUntil(lambda: not dialog.imports.is_reading)
     assert dialog.send_button.text() == "Send 2 messages"
-    assert dialog.body_note.text() == "2 messages of some.jsonl, 9 B, to payments 1, orders 1"
+    assert dialog.form.body_note.text() == "2 messages of some.jsonl, 9 B, to payments 1, orders 1"
     dialog.options.rate.setValue(2_000)
     dialog.send_button.click()
     qtbot.waitUntil(lambda: dialog.burst is None)
@@ -349,7 +349,7 @@ def test_messages_of_files_are_sent_in_place_of_what_is_entered(compose, source,
     assert (first.topic, first.body, first.properties) == ("payments", "杭州".encode(), {"KEYS": "K1"})
     assert (second.topic, second.body) == ("orders", b"two")
     dialog.import_button.click()
-    assert dialog.body.isEnabled()
+    assert dialog.form.body.isEnabled()
     assert dialog.imports.words == ""
 
 
@@ -357,7 +357,7 @@ def test_a_file_that_is_no_table_is_a_body(compose, source, qtbot, tmp_path):
     file = tmp_path / "picture.bin"
     file.write_bytes(b"\x00\xff\x10")
     dialog = compose()
-    dialog.tag.setText("PIC")
+    dialog.form.tag.setText("PIC")
     dialog.imports.read([file])
     qtbot.waitUntil(lambda: not dialog.imports.is_reading)
     dialog.send_button.click()
@@ -376,7 +376,7 @@ def test_files_that_cannot_be_read_say_why_and_can_be_left(compose, qtbot, tmp_p
     assert not dialog.send_button.isEnabled()
     assert dialog.import_button.text() == "Without the files"
     dialog.import_button.click()
-    dialog.body.setPlainText("x")
+    dialog.form.body.setPlainText("x")
     assert dialog.send_button.isEnabled()
     assert not dialog.error.isVisible()
 

@@ -515,9 +515,9 @@ def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window)
     source = FakeSource()
     view = make_view(source)
     dialog = view.ask_send()
-    dialog.tag.setText("PAID")
-    dialog.properties.add("region", "hz")
-    dialog.body.setPlainText('{"a": 1}')
+    dialog.form.tag.setText("PAID")
+    dialog.form.properties.add("region", "hz")
+    dialog.form.body.setPlainText('{"a": 1}')
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
@@ -534,7 +534,7 @@ def test_over_a_read_only_connection_nothing_is_sent(make_view, qtbot):
     source = FakeSource()
     source.read_only = True
     dialog = make_view(source).ask_send()
-    dialog.body.setPlainText("hello")
+    dialog.form.body.setPlainText("hello")
 
     assert not dialog.send_button.isEnabled()
     assert "read-only" in dialog.send_button.toolTip()
@@ -546,11 +546,11 @@ def test_over_a_read_only_connection_nothing_is_sent(make_view, qtbot):
 def test_broken_json_is_warned_about_but_can_be_sent(make_view):
     dialog = make_view(FakeSource()).ask_send()
 
-    dialog.body.setPlainText('{"a": ')
+    dialog.form.body.setPlainText('{"a": ')
 
-    assert "no JSON" in dialog.body_note.text()
+    assert "no JSON" in dialog.form.body_note.text()
     assert dialog.send_button.isEnabled()
-    dialog.topic_text.setText("")
+    dialog.form.topic_text.setText("")
     assert not dialog.send_button.isEnabled()
     dialog.reject()
 
@@ -558,13 +558,13 @@ def test_broken_json_is_warned_about_but_can_be_sent(make_view):
 def test_a_refused_message_keeps_what_was_entered(make_view, qtbot):
     source = FakeSource()
     dialog = make_view(source).ask_send()
-    dialog.body.setPlainText("hello")
+    dialog.form.body.setPlainText("hello")
     source.fail_with = RemoteError("the broker's disk is full")
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
     assert "the broker's disk is full" in dialog.error.text()
-    assert dialog.body.toPlainText() == "hello"
+    assert dialog.form.body.toPlainText() == "hello"
     assert dialog.send_button.isEnabled()
     dialog.reject()
 
@@ -576,8 +576,8 @@ def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot
     dialog = view.ask_resend(stored)
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
-    dialog.body.setPlainText('{"城市": "上海"}')
-    dialog.topic_text.setText("payments")
+    dialog.form.body.setPlainText('{"城市": "上海"}')
+    dialog.form.topic_text.setText("payments")
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
     sent = [message for (message,) in asked(source, "send_message")]

@@ -8,17 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtCore import QSettings, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QComboBox,
     QDialog,
-    QFormLayout,
-    QFrame,
-    QLineEdit,
     QMenu,
     QPushButton,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -26,36 +21,22 @@ from PySide6.QtWidgets import (
 from broker_core.api import MessageDetail, OrbitError, SendMessage, SendReceipt
 from gui.models.compose import DraftTemplate
 from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
-from gui.models.messages import (
-    ALL_QUEUES,
-    Draft,
-    draft_fault,
-    dropped_properties,
-    json_fault,
-    message_to_send,
-    resend_draft,
-    writable_topics,
-    write_queue_count,
-)
+from gui.models.messages import ALL_QUEUES, Draft, draft_fault, dropped_properties, masked_draft, message_to_send, resend_draft
 from gui.operations.queries import LatestQuery
-from gui.text import bytes_text, count_text, tr
-from gui.theme.fonts import mono_font
+from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
-from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.burst import Burst
+from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.message_import import MessageImport
-from gui.views.messages.property_editor import PropertyEditor
-from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import IconButton, column, label, row
-from gui.widgets.code_view import CodeView, HexView
+from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
 from monitoring.compose.code import LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
-from monitoring.payload.encodings import decode_text
+from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
@@ -88,6 +69,7 @@ class ComposeDialog(QDialog):
         *,
         topic: str = "",
         resent: MessageDetail | None = None,
+        mask: ListMask = NO_MASK,
         settings: QSettings | None = None,
         parent: QWidget | None = None,
     ) -> None:
@@ -99,36 +81,25 @@ class ComposeDialog(QDialog):
             state: Topics and queues to choose from.
             topic: Topic that is proposed for a new message.
             resent: The stored message to send again; None for a new one.
+            mask: What may be shown of it.
             settings: Where the history of what was sent is kept; None: there is none.
             parent: Qt's owner.
         """
         super().__init__(parent)
         self._source = source
-        self._state = state
         self._resent = resent
         self._settings = settings
         self._query: LatestQuery[SendReceipt] = LatestQuery(self)
         self._receipt: tuple[str, SendReceipt] | None = None
-        self._original = b""
-        self._original_text = ""
-        self._flag = 0
         self._chance = random.Random()
-        self.topic_text = QLineEdit()
-        self.topic = topic_choice(self.topic_text)
-        self.queue = QComboBox()
-        self.tag = QLineEdit()
-        self.keys = QLineEdit()
-        self.properties = PropertyEditor(theme)
-        self.body = CodeView(theme, "json", editable=True)
-        self.body_bytes = HexView(theme)
-        self.options = SendOptions(fills=resent is None)
+        self.form = ComposeForm(theme, state, is_new=resent is None)
+        self.options = self.form.options
         self.imports = MessageImport(self._import_template, self)
         self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
         self.burst: Burst | None = None
         self.progress = ProgressLine(theme)
         self.copy_as = IconButton(theme, "code", tr("Copy as"), caret=True)
         self.history = IconButton(theme, "clock", tr("History"), caret=True)
-        self.body_note = label(role="caption", wrap=True)
         self.effect = Notice(theme)
         self.error = label(role="critical", wrap=True, selectable=True)
         self.receipt = label(role="healthy", wrap=True, selectable=True)
@@ -140,71 +111,21 @@ class ComposeDialog(QDialog):
         self.setMinimumWidth(660)
         self._build()
         self._connect()
-        self._fill(Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent))
-
-    # ---- state -----------------------------------------------------------------------------------------------------
-
-    @property
-    def draft(self) -> Draft:
-        """What would be sent now."""
-        data = self.queue.currentData()
-        return Draft(
-            topic=self.topic_text.text().strip(),
-            queue_id=int(data) if data is not None else ALL_QUEUES,
-            tag=self.tag.text(),
-            keys=self.keys.text(),
-            properties=(*self.properties.pairs(), *self.options.properties()),
-            body=self._body(),
-            flag=self._flag,
-        )
-
-    def _body(self) -> bytes:
-        """The body: as stored until its text is edited, then the text in UTF-8."""
-        text = self.body.toPlainText()
-        return self._original if self._is_bytes or text == self._original_text else text.encode()
-
-    @property
-    def _is_bytes(self) -> bool:
-        return self._bodies.currentWidget() is self.body_bytes
+        if resent is None:
+            self.form.fill(Draft(topic, ALL_QUEUES, "", "", (), b""))
+        else:
+            draft = resend_draft(resent)
+            self.form.fill(draft, masked_draft(draft, mask))
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for field in (self.tag, self.keys):
-            field.setFont(mono_font())
-        self.keys.setPlaceholderText(tr("Several keys apart by spaces"))
-        names = ((self.topic, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"), (self.body, "Body"))
-        for widget, name in names:
-            widget.setAccessibleName(tr(name))
-        self._bodies = QStackedWidget()
-        self._bodies.addWidget(self.body)
-        self._bodies.addWidget(self.body_bytes)
-        self._bodies.setMinimumHeight(170)
-        self.body_note.setMinimumHeight(2 * self.body_note.sizeHint().height())
-        self.body_note.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        bodies = QFrame()
-        bodies.setProperty("role", "inset")
-        bodies.setLayout(column(self._bodies, margins=(1, 1, 1, 1)))
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        where = row(self.topic, self.queue)
-        where.setStretch(0, 1)
-        form.addRow(label(tr("Topic"), "secondary"), where)
-        form.addRow(label(tr("Tag"), "secondary"), self.tag)
-        form.addRow(label(tr("Keys"), "secondary"), self.keys)
-        self.options.add_to(form)
-        form.addRow(label(tr("Properties"), "secondary"), self.properties)
-        form.addRow(label(tr("Body"), "secondary"), bodies)
-        form.addRow("", self.body_note)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(self.effect)
-        lines.addLayout(form, 1)
+        lines.addWidget(self.form, 1)
         self.progress.hide()
         lines.addWidget(self.progress)
         for text in (self.error, self.receipt):
@@ -246,13 +167,7 @@ class ComposeDialog(QDialog):
             self.send_button.setText(tr("Send message") if self._resent is None else tr("Resend 1 message"))
 
     def _connect(self) -> None:
-        self.topic_text.textChanged.connect(self._topic_changed)
-        for field in (self.tag, self.keys):
-            field.textChanged.connect(self._check)
-        self.queue.currentIndexChanged.connect(self._check)
-        self.properties.changed.connect(self._check)
-        self.options.changed.connect(self._check)
-        self.body.textChanged.connect(self._check)
+        self.form.changed.connect(self._check)
         self.imports.changed.connect(self._imports_changed)
         self.cancel_button.clicked.connect(self.reject)
         self.show_button.clicked.connect(self._show_sent)
@@ -262,27 +177,6 @@ class ComposeDialog(QDialog):
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             QShortcut(QKeySequence(keys), self).activated.connect(self._send)
 
-    def _fill(self, draft: Draft) -> None:
-        topics = writable_topics(self._state) if self._state is not None else []
-        self.topic.clear()
-        self.topic.addItems(topics)
-        self.topic.setCurrentIndex(topics.index(draft.topic) if draft.topic in topics else -1)
-        self.topic_text.setText(draft.topic)
-        self.tag.setText(draft.tag)
-        self.keys.setText(draft.keys)
-        self.properties.set_pairs(draft.properties)
-        self._flag = draft.flag
-        self._original = draft.body
-        text, _encoding = decode_text(draft.body)
-        if text is None:
-            self.body_bytes.set_bytes(draft.body)
-            self._bodies.setCurrentWidget(self.body_bytes)
-        else:
-            self._bodies.setCurrentWidget(self.body)
-            self.body.setPlainText(text)
-            self._original_text = self.body.toPlainText()
-        self._topic_changed()
-
     # ---- history ---------------------------------------------------------------------------------------------------
 
     def past_drafts(self) -> list[Draft]:
@@ -291,13 +185,11 @@ class ComposeDialog(QDialog):
 
     def take_up(self, draft: Draft) -> None:
         """Enter what was sent before."""
-        self._fill(draft)
-        queue = self.queue.findData(draft.queue_id)
-        self.queue.setCurrentIndex(max(queue, 0))
+        self.form.fill(draft)
 
     def _keep(self) -> None:
         if self._settings is not None and self._resent is None:
-            self._settings.setValue(HISTORY_KEY, drafts_to_text(with_draft(self.past_drafts(), self.draft)))
+            self._settings.setValue(HISTORY_KEY, drafts_to_text(with_draft(self.past_drafts(), self.form.draft)))
 
     def _list_history(self) -> None:
         self._past.clear()
@@ -311,22 +203,13 @@ class ComposeDialog(QDialog):
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
-    def _topic_changed(self) -> None:
-        count = write_queue_count(self._state, self.topic_text.text().strip()) if self._state is not None else 0
-        if self.queue.count() != count + 1:
-            self.queue.clear()
-            self.queue.addItem(tr("Any queue"), ALL_QUEUES)
-            for queue_id in range(count):
-                self.queue.addItem(tr("Queue {queue}", queue=queue_id), queue_id)
-        self._check()
-
     def _check(self) -> None:
         fault, refusal = self._fault(), read_only_reason(self._source)
         self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
         self.send_button.setToolTip(refusal or fault or tr("Ctrl+Enter"))
         self.copy_as.setEnabled(not fault)
         self._write_verb()
-        self._show_body_note()
+        self.form.show_note(self.imports.words, self._first_text())
         self._show_effect()
 
     @property
@@ -337,7 +220,7 @@ class ComposeDialog(QDialog):
         """Why it cannot be sent; empty when it can."""
         if self._has_import or self.imports.is_reading:
             return self.imports.fault or (tr("The files are being read.") if self.imports.is_reading else self.options.fault)
-        fault = draft_fault(self.draft)
+        fault = draft_fault(self.form.draft)
         if fault is not None or self.options.fault:
             return tr(fault.value) if fault is not None else self.options.fault
         try:
@@ -346,10 +229,9 @@ class ComposeDialog(QDialog):
             return error.message
         return ""
 
-    def _template(self) -> DraftTemplate:
-        draft = self.draft
-        queues = write_queue_count(self._state, draft.topic) if self._state is not None else 0
-        return DraftTemplate(draft, queues=queues, fills=self.options.fills.isChecked())
+    def _template(self, draft: Draft | None = None) -> DraftTemplate:
+        fills = self.options.fills.isChecked()
+        return DraftTemplate(draft or self.form.draft, queues=self.form.queue_count, fills=fills)
 
     def _message(self, template: DraftTemplate, number: int) -> SendMessage:
         message = template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
@@ -370,13 +252,10 @@ class ComposeDialog(QDialog):
 
     def _import_template(self) -> SendMessage:
         """What whole files are sent as: what is entered, without its body."""
-        return message_to_send(replace(self.draft, body=b""))
+        return message_to_send(replace(self.form.draft, body=b""))
 
     def _imports_changed(self) -> None:
-        has_files = bool(self.imports.messages)
-        for field in (self.tag, self.keys, self.properties, self._bodies, self.topic, self.queue):
-            field.setEnabled(not has_files)
-        self.options.set_several(several=has_files)
+        self.form.set_for_files(has_files=bool(self.imports.messages))
         self.error.setText(self.imports.fault)
         self.error.setVisible(bool(self.imports.fault))
         self._check()
@@ -386,8 +265,8 @@ class ComposeDialog(QDialog):
 
     def _first_text(self) -> str:
         """Text of the body as the first message will have it; as it was written where that cannot be told."""
-        text = self.body.toPlainText()
-        if self._is_bytes or not self.options.fills.isChecked():
+        text = self.form.body.toPlainText()
+        if self.form.is_bytes or not self.options.fills.isChecked():
             return text
         try:
             return Template(text).fill(Moment(1, time.time_ns() // 1_000_000, self._chance))
@@ -395,40 +274,23 @@ class ComposeDialog(QDialog):
             return text
 
     def copy_code(self, language: str) -> None:
-        """Put a program that sends the message on the clipboard; variables are filled in as for the first."""
+        """Put a program that sends the message on the clipboard; variables are filled in, and what is hidden here stays so."""
         ready = self._source.ready
         if ready is not None and not self._fault():
-            code = LANGUAGES[language](self._message(self._template(), 1), ready.name_server, ready.broker_name)
+            message = self._message(self._template(self.form.shown_draft), 1)
+            code = LANGUAGES[language](message, ready.name_server, ready.broker_name)
             QGuiApplication.clipboard().setText(code)
-
-    def _show_body_note(self) -> None:
-        if self.imports.words:
-            self.body_note.setText(self.imports.words)
-            set_role(self.body_note, "caption")
-            return
-        draft = self.draft
-        size = tr("{count} bytes", count=count_text(len(draft.body)))
-        text = self._first_text()
-        looks_like_json = text.lstrip().startswith(("{", "["))
-        fault = json_fault(text) if looks_like_json and not self._is_bytes else ""
-        if self._is_bytes:
-            words = tr("Bytes that are no text, sent as they are, {size}", size=bytes_text(len(draft.body)))
-        elif fault:
-            words = tr("{size}, no JSON: {fault}. It would be sent as text.", size=size, fault=fault)
-        else:
-            words = f"JSON, {size}" if looks_like_json else tr("Text, {size}", size=size)
-        self.body_note.setText(words)
-        set_role(self.body_note, "warning" if fault else "caption")
 
     def _show_effect(self) -> None:
         if self._resent is None:
             self.effect.set("")
             return
-        draft = self.draft
+        draft = self.form.draft
         stays = draft.body == self._resent.body
         facts = [
             tr("The stored message stays where it is; groups that consume {topic} get one more.", topic=draft.topic),
             tr("Body unchanged.") if stays else tr("Body edited."),
+            *([tr("The original is sent, also what is masked.")] if self.form.is_veiled else []),
             tr("A new unique ID is given."),
         ]
         dropped = dropped_properties(self._resent)
@@ -447,7 +309,7 @@ class ComposeDialog(QDialog):
         if self.imports.messages:
             self._send_burst(self._import_message, len(self.imports.messages), self.imports.messages[0].topic)
             return
-        template, topic = self._template(), self.draft.topic
+        template, topic = self._template(), self.form.draft.topic
         self._keep()
         if self.options.count.value() > 1:
             self._send_burst(partial(self._message, template), self.options.count.value(), topic)

@@ -98,9 +98,7 @@ class ExportDialog(QDialog):
     def _mask_words(self) -> str:
         if self._book.fault:
             return tr("The decoder rules cannot be used, so only originals can be taken: {reason}", reason=self._book.fault)
-        return tr(
-            "Else what the masking rules hide is not in the file, and such messages cannot be sent from it again."
-        )
+        return tr("Else what the masking rules hide is not in the file, and such messages cannot be sent from it again.")
 
     def _ask_path(self) -> None:
         suffix = self.format.current

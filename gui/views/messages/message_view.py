@@ -134,7 +134,10 @@ class MessageView(PageView):
         """Open the dialog that sends the message again."""
         if self._detail is None:
             return None
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=self._detail, parent=self)
+        mask = self.body.book.mask_of(self._detail)
+        dialog = ComposeDialog(
+            self.context.source, self.context.theme, self._state, resent=self._detail, mask=mask, parent=self
+        )
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.sent.connect(lambda _topic, _receipt: self.refresh())
         dialog.shown_wanted.connect(self._show_sent)

@@ -219,7 +219,8 @@ class MessagesView(PageView):
 
     def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
         """Open the dialog that sends a stored message again."""
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=detail, parent=self)
+        mask = self.detail.body.book.mask_of(detail)
+        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=detail, mask=mask, parent=self)
         return self._opened(dialog)
 
     def open_by_id(self, message_id: str) -> None:

@@ -24,11 +24,10 @@ RULES = (
 
 
 def row_of(body: bytes, topic="orders", **properties: str):
-    values = dict.fromkeys(NAMES, 7) | {
+    return dict.fromkeys(NAMES, 7) | {
         "topic": topic, "properties": properties, "body": base64.b64encode(body).decode(), "bodySha256": "5a", "sysFlag": 0,
         "bornHost": "127.0.0.1:1", "storeHost": "127.0.0.1:2", "offsetMsgId": "AB",
     }  # fmt: skip
-    return values
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_a_row_in_which_nothing_is_hidden_stays_whole(mask, body, topic):
         (b"\xff\x00\x80", "raw"),  # bytes may hold anything
         (b"plain", "orders"),  # paths cannot be looked for in it
         (b'{"n": "secret", "n": "b"}', "raw"),  # only the last of a name is looked at
-        ('{"n": "se\\u0063ret"}'.encode(), "raw"),
+        (b'{"n": "se\\u0063ret"}', "raw"),
         ("secret".encode("utf-16"), "raw"),
         (b"\x1f\x8b\x08 no gzip", "raw"),
     ],

@@ -1,0 +1,236 @@
+"""`ComposeForm`: the fields of a message that is to be sent, and what of a stored one is hidden in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLineEdit, QStackedWidget, QWidget
+
+from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics, write_queue_count
+from gui.text import bytes_text, count_text, tr
+from gui.theme.fonts import mono_font
+from gui.theme.manager import ThemeManager
+from gui.theme.style import set_role
+from gui.views.messages.browse_bar import topic_choice
+from gui.views.messages.property_editor import PropertyEditor
+from gui.views.messages.send_options import SendOptions
+from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.code_view import CodeView, HexView
+from monitoring.payload.encodings import decode_text
+from monitoring.state import ClusterState
+
+BODY_HEIGHT = 170
+
+
+class ComposeForm(QWidget):
+    """Fields of a `Draft`. A body that is no text is shown as bytes and stays as it is.
+
+    Where a stored message is shown without what is masked, its fields cannot be edited and the original is what is sent, until
+    `show_original` is asked for.
+
+    Signals:
+        changed: Something else would be sent.
+    """
+
+    changed = Signal()
+
+    def __init__(self, theme: ThemeManager, state: ClusterState | None, *, is_new: bool, parent: QWidget | None = None) -> None:
+        """Create it.
+
+        Args:
+            theme: Colours.
+            state: Topics and queues to choose from.
+            is_new: Whether the message is a new one, with variables to be filled in.
+            parent: Qt's owner.
+        """
+        super().__init__(parent)
+        self._state = state
+        self._original = b""
+        self._original_text = ""
+        self._flag = 0
+        self._veiled: Draft | None = None
+        """What is sent in place of what the fields show."""
+        self.topic_text = QLineEdit()
+        self.topic = topic_choice(self.topic_text)
+        self.queue = QComboBox()
+        self.tag = QLineEdit()
+        self.keys = QLineEdit()
+        self.properties = PropertyEditor(theme)
+        self.body = CodeView(theme, "json", editable=True)
+        self.body_bytes = HexView(theme)
+        self.options = SendOptions(fills=is_new)
+        self.body_note = label(role="caption", wrap=True)
+        self.original_button = IconButton(theme, "key", tr("Show and edit the original"), on_click=self.show_original)
+        self._bodies = QStackedWidget()
+        self._build()
+        self._connect()
+
+    # ---- what is entered -------------------------------------------------------------------------------------------
+
+    @property
+    def draft(self) -> Draft:
+        """What would be sent now."""
+        shown = self.shown_draft
+        if self._veiled is None:
+            return shown
+        properties = (*self._veiled.properties, *self.options.properties())
+        return replace(self._veiled, topic=shown.topic, queue_id=shown.queue_id, properties=properties)
+
+    @property
+    def shown_draft(self) -> Draft:
+        """What the fields show: without what is masked."""
+        data = self.queue.currentData()
+        return Draft(
+            topic=self.topic_text.text().strip(),
+            queue_id=int(data) if data is not None else ALL_QUEUES,
+            tag=self.tag.text(),
+            keys=self.keys.text(),
+            properties=(*self.properties.pairs(), *self.options.properties()),
+            body=self._body(),
+            flag=self._flag,
+        )
+
+    def _body(self) -> bytes:
+        """The body: as stored until its text is edited, then the text in UTF-8."""
+        text = self.body.toPlainText()
+        return self._original if self.is_bytes or text == self._original_text else text.encode()
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether the body is no text."""
+        return self._bodies.currentWidget() is self.body_bytes
+
+    @property
+    def is_veiled(self) -> bool:
+        """Whether something that is sent is hidden here."""
+        return self._veiled is not None
+
+    def fill(self, draft: Draft, shown: Draft | None = None) -> None:
+        """Enter a draft; ``shown`` is the same without what is masked."""
+        self._veiled = draft if shown is not None and shown != draft else None
+        self._fill(draft if shown is None else shown)
+
+    def show_original(self) -> None:
+        """Show what was hidden, and let it be edited."""
+        if self._veiled is not None:
+            shown = self.shown_draft
+            self.fill(replace(self._veiled, topic=shown.topic, queue_id=shown.queue_id))
+
+    def set_for_files(self, *, has_files: bool) -> None:
+        """Messages of files bring what the fields say."""
+        self._enable(has_fields=not has_files)
+        for field in (self.topic, self.queue):
+            field.setEnabled(not has_files)
+        self.options.set_several(several=has_files)
+
+    def _enable(self, *, has_fields: bool) -> None:
+        for field in (self.tag, self.keys, self.properties, self._bodies):
+            field.setEnabled(has_fields and self._veiled is None)
+        self.original_button.setVisible(self._veiled is not None)
+
+    def _fill(self, draft: Draft) -> None:
+        topics = writable_topics(self._state) if self._state is not None else []
+        self.topic.clear()
+        self.topic.addItems(topics)
+        self.topic.setCurrentIndex(topics.index(draft.topic) if draft.topic in topics else -1)
+        self.topic_text.setText(draft.topic)
+        self.tag.setText(draft.tag)
+        self.keys.setText(draft.keys)
+        self.properties.set_pairs(draft.properties)
+        self._flag = draft.flag
+        self._original = draft.body
+        text, _encoding = decode_text(draft.body)
+        if text is None:
+            self.body_bytes.set_bytes(draft.body)
+            self._bodies.setCurrentWidget(self.body_bytes)
+        else:
+            self._bodies.setCurrentWidget(self.body)
+            self.body.setPlainText(text)
+            self._original_text = self.body.toPlainText()
+        self._enable(has_fields=True)
+        self._list_queues()
+        self.queue.setCurrentIndex(max(self.queue.findData(draft.queue_id), 0))
+
+    # ---- words under the body --------------------------------------------------------------------------------------
+
+    def show_note(self, files: str, first_text: str) -> None:
+        """Say what the body is.
+
+        Args:
+            files: What files bring in its place; empty for none.
+            first_text: Text of the body as the first message will have it.
+        """
+        is_json = first_text.lstrip().startswith(("{", "["))
+        fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
+        self.body_note.setText(files or self._note(first_text, fault))
+        set_role(self.body_note, "warning" if fault else "caption")
+
+    def _note(self, text: str, fault: str) -> str:
+        body = self.draft.body
+        size = tr("{count} bytes", count=count_text(len(body)))
+        if self._veiled is not None:
+            return tr("What the masking rules hide is hidden here; the original is sent, {size}", size=size)
+        if self.is_bytes:
+            return tr("Bytes that are no text, sent as they are, {size}", size=bytes_text(len(body)))
+        if fault:
+            return tr("{size}, no JSON: {fault}. It would be sent as text.", size=size, fault=fault)
+        return f"JSON, {size}" if text.lstrip().startswith(("{", "[")) else tr("Text, {size}", size=size)
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        for field in (self.tag, self.keys):
+            field.setFont(mono_font())
+        self.keys.setPlaceholderText(tr("Several keys apart by spaces"))
+        names = ((self.topic, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"), (self.body, "Body"))
+        for widget, name in names:
+            widget.setAccessibleName(tr(name))
+        self._bodies.addWidget(self.body)
+        self._bodies.addWidget(self.body_bytes)
+        self._bodies.setMinimumHeight(BODY_HEIGHT)
+        self.body_note.setMinimumHeight(2 * self.body_note.sizeHint().height())
+        self.body_note.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        bodies = QFrame()
+        bodies.setProperty("role", "inset")
+        bodies.setLayout(column(self._bodies, margins=(1, 1, 1, 1)))
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(10)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        where = row(self.topic, self.queue)
+        where.setStretch(0, 1)
+        form.addRow(label(tr("Topic"), "secondary"), where)
+        form.addRow(label(tr("Tag"), "secondary"), self.tag)
+        form.addRow(label(tr("Keys"), "secondary"), self.keys)
+        self.options.add_to(form)
+        form.addRow(label(tr("Properties"), "secondary"), self.properties)
+        form.addRow(label(tr("Body"), "secondary"), bodies)
+        note = row(self.body_note, self.original_button)
+        note.setStretch(0, 1)
+        form.addRow("", note)
+
+    def _connect(self) -> None:
+        self.topic_text.textChanged.connect(self._list_queues)
+        for field in (self.tag, self.keys):
+            field.textChanged.connect(self.changed)
+        self.queue.currentIndexChanged.connect(self.changed)
+        self.properties.changed.connect(self.changed)
+        self.options.changed.connect(self.changed)
+        self.body.textChanged.connect(self.changed)
+
+    def _list_queues(self) -> None:
+        count = self.queue_count
+        if self.queue.count() != count + 1:
+            self.queue.clear()
+            self.queue.addItem(tr("Any queue"), ALL_QUEUES)
+            for queue_id in range(count):
+                self.queue.addItem(tr("Queue {queue}", queue=queue_id), queue_id)
+        self.changed.emit()
+
+    @property
+    def queue_count(self) -> int:
+        """Queues of the topic that take messages; 0 where that is not known."""
+        return write_queue_count(self._state, self.topic_text.text().strip()) if self._state is not None else 0
