@@ -23,6 +23,7 @@ FIRST_RETRY_LEVEL = 3
 NOTES_MAX = 5_000
 BODY_CHARACTERS_MAX = 2_000
 """Of a dead letter's body in the list; the message has all of it."""
+RUNGS_MAX = 200
 RETRIES_DEFAULT = 16
 """How often a group tries a message again unless it is set otherwise (Source: spec broker §8.1)."""
 
@@ -178,21 +179,24 @@ class Rung:
     due_ms: int
 
 
-def retry_ladder(retry: WaitingRetry, delays_ms: Sequence[int], *, retries: int = RETRIES_DEFAULT) -> list[Rung]:
-    """The attempts of a waiting message, those that failed and those to come, up to its death.
+def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, retries: int) -> list[Rung]:
+    """The attempts of a waiting message, those that failed and those to come, up to its death; `RUNGS_MAX` at most.
 
     Args:
-        retry: What waits.
-        delays_ms: Delays of the levels, from level 1.
+        attempt_now: The one that it waits for.
+        due_ms: When that comes.
+        delays_ms: Delays of the broker's levels, from level 1.
         retries: How often its group tries again.
     """
-    rungs, due_ms = [], -1
-    for attempt in range(1, max(retries, retry.attempt) + 1):
+    rungs, first_due_ms, due_ms = [], due_ms, -1
+    last = max(retries, attempt_now)
+    first = max(1, min(attempt_now - RUNGS_MAX // 2, last - RUNGS_MAX + 1))
+    for attempt in range(first, min(last, first + RUNGS_MAX - 1) + 1):
         level = min(FIRST_RETRY_LEVEL + attempt - 1, len(delays_ms))
         wait_ms = int(delays_ms[level - 1]) if level else 0
-        if attempt == retry.attempt:
-            due_ms = retry.due_ms
-        elif attempt > retry.attempt:
+        if attempt == attempt_now:
+            due_ms = first_due_ms
+        elif attempt > attempt_now:
             due_ms += wait_ms
         rungs.append(Rung(attempt, wait_ms, due_ms))
     return rungs

@@ -8,7 +8,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, RemoteError, SendMessage, SendReceipt
+from broker_core.api import (
+    ORIGIN_LINK,
+    BrokerAnswer,
+    DelayedMessages,
+    MessageDetail,
+    RemoteError,
+    RequestCode,
+    SendMessage,
+    SendReceipt,
+    emit,
+)
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
@@ -318,15 +328,65 @@ def test_the_state_is_among_the_words(view):
     assert [row.letter.queue_offset for row in view.letters.shown_rows] == [3]
 
 
-def test_the_ladder_tells_what_failed_what_is_next_and_when_it_would_die(view):
+class WaitingSource(DeadSource):
+    """A dead source whose waiting message failed five times, and whose group allows seven retries."""
+
+    own_limit = ""
+
+    def read_message(self, physical_offset: int) -> FakePending[MessageDetail]:
+        if physical_offset < 900:
+            return super().read_message(physical_offset)
+        properties = {"MAX_RECONSUME_TIMES": self.own_limit} if self.own_limit else {}
+        detail = replace(fake_detail(physical_offset), reconsume_times=5, properties=properties)
+        return self._answer("read_message", (physical_offset,), detail)
+
+
+@pytest.fixture
+def waiting():
+    made = WaitingSource(fake_state())
+    config = {"groupName": "payment-settle", "retryMaxTimes": 7}
+    made.broker_answers[RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG] = BrokerAnswer(body=emit(config))
+    return made
+
+
+def ladder_of(view):
     view.open({"show": "retries"})
     view.retry_grid.select_first()
-    rungs = view.ladder.model.rows
-    assert [rung.attempt for rung in rungs] == list(range(1, 17))
-    attempt = view.retry_grid.selected_row.attempt
-    assert attempt == 3
+    return view.ladder.model.rows
+
+
+def test_the_ladder_has_the_attempts_that_the_group_allows(show_page, waiting):
+    view = show_page(DeadLettersView, waiting)
+    rungs = ladder_of(view)
+    assert [rung.attempt for rung in rungs] == list(range(1, 8))
     states = [view.ladder._state(rung)[1] for rung in rungs]
-    assert states == [State.CRITICAL] * 2 + [State.RETRY] + [State.IDLE] * 13
+    assert states == [State.CRITICAL] * 4 + [State.RETRY] + [State.IDLE] * 2  # as the message counts, not its delay level
+    delays = list(waiting.state.delays.delay_ms)
+    assert [rung.wait_ms for rung in rungs] == delays[2:9]
+    assert view.ladder.note.text().startswith("payment-settle allows 7 attempts")
     assert view.ladder.isVisibleTo(view)
     view.open({"show": "letters"})
     assert view.side.isVisibleTo(view)
+
+
+def test_a_limit_of_the_message_itself_counts_more(show_page, waiting):
+    waiting.own_limit = "6"
+    view = show_page(DeadLettersView, waiting)
+    assert len(ladder_of(view)) == 6
+    assert view.ladder.note.text().startswith("The message allows 6 attempts")
+
+
+def test_settings_that_are_not_known_are_said_and_the_default_is_shown(show_page, waiting):
+    waiting.broker_answers[RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG] = BrokerAnswer(body=b"{}")
+    view = show_page(DeadLettersView, waiting)
+    assert len(ladder_of(view)) == 16
+    assert "is not known (the broker's answer is no group config" in view.ladder.note.text()
+
+
+def test_changed_settings_are_read_after_a_refresh(show_page, waiting):
+    view = show_page(DeadLettersView, waiting)
+    assert len(ladder_of(view)) == 7
+    config = {"groupName": "payment-settle", "retryMaxTimes": 9}
+    waiting.broker_answers[RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG] = BrokerAnswer(body=emit(config))
+    view.refresh()
+    assert len(view.ladder.model.rows) == 9

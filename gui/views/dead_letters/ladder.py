@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, TimeZoneChoice, duration_text, tr
+from gui.operations.retry_facts import LimitFrom, RetryFacts
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from monitoring.dead_letters import RETRIES_DEFAULT, Rung, WaitingRetry, retry_ladder
+from monitoring.dead_letters import Rung, WaitingRetry, retry_ladder
 
 
 class RetryLadder(Panel):
@@ -21,7 +22,8 @@ class RetryLadder(Panel):
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
-        self._attempt = 0
+        self._retry: WaitingRetry | None = None
+        self._facts: RetryFacts | None = None
         self.model: ColumnTableModel[Rung] = ColumnTableModel(
             [
                 Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
@@ -42,22 +44,47 @@ class RetryLadder(Panel):
         self.content.addWidget(self.note)
         self.retranslate()
 
-    def show_retry(self, retry: WaitingRetry | None, delays_ms: Sequence[int]) -> None:
-        """Show the attempts of a message; None: of none."""
-        self._attempt = retry.attempt if retry is not None else 0
-        self.set_title(tr("Retry ladder"), "" if retry is None else retry.keys or retry.group)
-        self.model.set_rows(retry_ladder(retry, delays_ms) if retry is not None else [])
-        self.model.all_texts_changed()
+    def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:
+        """Show the attempts of a message; None: of none.
+
+        Args:
+            retry: What waits.
+            facts: Which attempt it waits for, and how many there are.
+            delays_ms: Delays of the broker's levels, from level 1.
+        """
+        self._retry, self._facts = retry, facts
+        if retry is None or facts is None:
+            self.model.set_rows([])
+        else:
+            self.model.set_rows(retry_ladder(facts.attempt, retry.due_ms, delays_ms, retries=facts.limit))
+        self._show_texts()
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.set_title(tr("Retry ladder"))
         self.grid.set_empty(tr("Choose a retry to see its attempts."))
-        words = tr("{count} attempts unless the group is set otherwise; then it becomes a dead letter.", count=RETRIES_DEFAULT)
-        self.note.setText(words)
+        self._show_texts()
+
+    def _show_texts(self) -> None:
+        retry, facts = self._retry, self._facts
+        self.set_title(tr("Retry ladder"), "" if retry is None else retry.keys or retry.group)
+        self.note.setText("" if retry is None or facts is None else _limit_words(retry.group, facts))
         self.model.all_texts_changed()
 
     def _state(self, rung: Rung) -> tuple[str, State]:
-        if rung.attempt < self._attempt:
+        attempt = 0 if self._facts is None else self._facts.attempt
+        if rung.attempt < attempt:
             return tr("Failed"), State.CRITICAL
-        return (tr("Next"), State.RETRY) if rung.attempt == self._attempt else (tr("Later"), State.IDLE)
+        return (tr("Next"), State.RETRY) if rung.attempt == attempt else (tr("Later"), State.IDLE)
+
+
+def _limit_words(group: str, facts: RetryFacts) -> str:
+    count = count_text(facts.limit)
+    if facts.limit_from is LimitFrom.MESSAGE:
+        return tr("The message allows {count} attempts; then it becomes a dead letter.", count=count)
+    if facts.limit_from is LimitFrom.GROUP:
+        words = tr("{group} allows {count} attempts; then it becomes a dead letter.", group=group, count=count)
+        return f"{words} {tr('A limit that a client sets itself counts more.')}"
+    if facts.unknown:
+        return tr("How many attempts {group} allows is not known ({reason}); the default is {count}.", group=group,
+                  reason=facts.unknown, count=count)  # fmt: skip
+    return ""

@@ -12,6 +12,7 @@ from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.filter_memory import Cut
+from gui.operations.retry_facts import RetryReader
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
@@ -92,6 +93,7 @@ class DeadLettersView(PageView):
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
         self.search = SearchField(theme, " ", "funnel")
         self.cuts = CutsButton(theme, context.settings, lambda: Cut(self._group, self.search.text().strip()))
+        self.attempts = RetryReader(context.source, self)
         self.ladder = RetryLadder(theme, context.times)
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
@@ -140,6 +142,7 @@ class DeadLettersView(PageView):
         self._dead_for = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.reader.forget()
+        self.attempts.forget()
         if self._state is not None:
             self.state_changed(self._state)
 
@@ -269,6 +272,7 @@ class DeadLettersView(PageView):
         self.cuts.chosen.connect(self._show_cut)
         self.cuts.refused.connect(self._not_kept)
         self.retry_grid.selected.connect(lambda _retry: self._show_ladder())
+        self.attempts.changed.connect(self._show_attempts)
         self.note.editingFinished.connect(self._note_changed)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
@@ -337,7 +341,13 @@ class DeadLettersView(PageView):
 
     def _show_ladder(self) -> None:
         if self.parts.current == RETRIES and self._state is not None:
-            self.ladder.show_retry(self.retry_grid.selected_row, [int(delay) for delay in self._state.delays.delay_ms])
+            self.attempts.read(self.retry_grid.selected_row)
+            self._show_attempts()
+
+    def _show_attempts(self) -> None:
+        if self._state is not None:
+            delays = [int(delay) for delay in self._state.delays.delay_ms]
+            self.ladder.show_retry(self.retry_grid.selected_row, self.attempts.facts, delays)
 
     @property
     def _group(self) -> str:

@@ -12,9 +12,9 @@ from monitoring.dead_letters import (
     HANDLED,
     OPEN,
     RESENT,
+    RUNGS_MAX,
     Notes,
     Rung,
-    WaitingRetry,
     dead_letter,
     group_figures,
     group_positions,
@@ -122,9 +122,8 @@ def test_proof():
 
 
 def test_the_ladder_counts_from_the_attempt_that_is_next():
-    retry = WaitingRetry(1, "g", 3, 50_000, "k", "t")
     delays = [1_000, 5_000, 10_000, 30_000, 60_000, 120_000]
-    assert retry_ladder(retry, delays, retries=6) == [
+    assert retry_ladder(3, 50_000, delays, retries=6) == [
         Rung(1, 10_000, -1),
         Rung(2, 30_000, -1),
         Rung(3, 60_000, 50_000),
@@ -132,4 +131,11 @@ def test_the_ladder_counts_from_the_attempt_that_is_next():
         Rung(5, 120_000, 290_000),
         Rung(6, 120_000, 410_000),
     ]
-    assert retry_ladder(retry, [], retries=1)[-1] == Rung(3, 0, 50_000)
+    assert retry_ladder(3, 50_000, [], retries=1)[-1] == Rung(3, 0, 50_000)
+
+
+def test_a_ladder_without_end_is_shown_around_its_next_rung():
+    for attempt, first in ((3, 1), (900, 800), (1_000, 801)):
+        rungs = retry_ladder(attempt, 50_000, [1_000], retries=1_000)
+        assert [rung.attempt for rung in rungs] == list(range(first, first + RUNGS_MAX))
+        assert next(rung.due_ms for rung in rungs if rung.attempt == attempt) == 50_000
