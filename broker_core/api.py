@@ -118,6 +118,7 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
+from broker_core.message.rejection import Rejection, rejection
 from broker_core.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
@@ -224,6 +225,7 @@ __all__ = [
     "ReadStore",
     "ReadTransactionHistory",
     "Ready",
+    "Rejection",
     "RemoteError",
     "Reply",
     "ReportError",
@@ -273,6 +275,7 @@ __all__ = [
     "parse_properties",
     "read_imports",
     "refusal",
+    "rejection",
     "resent_properties",
     "setting_specs",
     "state_of_topic",

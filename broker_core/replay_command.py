@@ -21,9 +21,11 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, UsageError
+from broker_core.replay.audience import GROUPS_ASKED_MAX, warnings
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
 from broker_core.replay.pace import Pace
@@ -32,6 +34,9 @@ from broker_core.replay.survey import Survey
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
 from broker_core.search.results import Outcome
+
+if TYPE_CHECKING:
+    from broker_core.client.admin import AdminClient
 
 EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
@@ -134,7 +139,7 @@ async def _replay(arguments: argparse.Namespace) -> int:
         outcome = await _gather(arguments, survey, None)
         _tell(survey, outcome)
         if name_servers:
-            await _check_topics(name_servers, survey.topics)
+            await _check_goal(name_servers, survey)
         _say("dry run: nothing was sent")
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
     folder = arguments.journal or _new_folder()
@@ -187,7 +192,7 @@ async def _prepare(arguments: argparse.Namespace, folder: Path, survey: Survey, 
         limited = arguments.limit is not None and spool.count >= arguments.limit
         if outcome is not None and not outcome.is_complete and not (limited or arguments.allow_partial):
             raise UsageError("not all messages were found, so nothing was sent: mend the cause, or give --allow-partial")
-        await _check_topics(name_servers, survey.topics)
+        await _check_goal(name_servers, survey)
         source = str(arguments.from_file or f"{arguments.store or arguments.ns}: {arguments.filter}")
         spool.finish(
             ReplayPlan(
@@ -271,19 +276,40 @@ def _tell(survey: Survey, outcome: Outcome | None) -> None:
         _say(line)
 
 
-async def _check_topics(name_servers: str, topics: set[str]) -> None:
-    """Refuse before anything is sent, rather than make topics that nobody asked for."""
+async def _check_goal(name_servers: str, survey: Survey) -> None:
+    """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject."""
     from broker_core.client.admin import AdminClient  # noqa: PLC0415  as above
     from broker_core.client.names import check_topic  # noqa: PLC0415
 
+    topics = survey.topics
     for topic in topics:
         check_topic(topic)
     async with AdminClient(name_servers) as admin:
-        known = set(await admin.topics())
-    missing = sorted(topics - known)
-    if missing:
-        more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
-        raise UsageError(f"{name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent")
+        missing = sorted(topics - set(await admin.topics()))
+        if missing:
+            more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+            raise UsageError(f"{name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent")
+        for line in await _audience(admin, survey):
+            _say(line)
+
+
+async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
+    """Warnings about the groups that would get the messages. What a broker does not tell stops nothing."""
+    target, kinds = survey.target, survey.kinds
+    try:
+        if target.group:
+            found = await admin.subscriptions(target.group)
+            lines = list(warnings(target.group, found, kinds.counts, alone=True))
+        else:
+            lines = []
+            for topic in sorted(survey.topics)[:GROUPS_ASKED_MAX]:
+                for group in (await admin.groups_of_topic(topic))[:GROUPS_ASKED_MAX]:
+                    lines += warnings(group, await admin.subscriptions(group), kinds.of(topic), alone=False)
+    except OrbitError as error:
+        return [f"warning: what groups would reject is not known: {error.message}"]
+    if kinds.left_out:
+        lines.append(f"warning: {kinds.left_out:,} messages of further tags were not held against subscriptions")
+    return lines
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------------

@@ -90,6 +90,20 @@ class GroupAdmin:
                 found[member.client_id] = member
         return [found[client_id] for client_id in sorted(found)]
 
+    async def subscriptions(self, group: str) -> dict[str, str] | None:
+        """Topic → filter expression of a group, as its members told the brokers; None where none of them is connected."""
+        found: dict[str, str] | None = None
+        for address in (await self.master_addresses()).values():
+            try:
+                body = await self._object(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+            except RemoteError as error:
+                if error.context.get("code") != ResponseCode.CONSUMER_NOT_ONLINE:
+                    raise
+                continue
+            table = body.get("subscriptionTable") or {}
+            found = (found or {}) | {str(topic): str(row.get("subString") or "*") for topic, row in table.items()}
+        return found
+
     async def running_info(self, group: str, client_id: str) -> dict[str, Any]:
         """State of one member: ConsumerRunningInfo, asked through a broker."""
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from broker_core.message import properties as props
+from broker_core.replay.audience import Kinds
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.pace import Pace
 from broker_core.replay.rewrite import Skipped, Target, outgoing
@@ -31,6 +33,8 @@ class Survey:
         self.count = 0
         self.topics: set[str] = set()
         """Where messages go."""
+        self.kinds = Kinds()
+        """What of them subscriptions look at."""
         self.target = target
         self.pace = pace
         self._body_bytes = 0
@@ -49,6 +53,8 @@ class Survey:
             self._skipped[message.reason] += 1
             return
         self.topics.add(message.topic)
+        seen_as = message.properties.get(props.RETRY_TOPIC, "") if self.target.group else message.topic
+        self.kinds.add(seen_as, message.properties.get(props.TAGS, ""))
         self._body_bytes += len(message.body)
         self._routes[item.topic, message.topic] += 1
         self._states[state_of_topic(item.topic)] += 1

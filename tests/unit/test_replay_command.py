@@ -16,6 +16,7 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message, RawMessage
 from broker_core.client.producer import Producer
+from broker_core.client.push_consumer import PushConsumer
 from broker_core.message.body import compress_body
 from broker_core.message.properties import encode_properties
 from broker_core.message.resent import ORIGIN_LINK
@@ -24,6 +25,7 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay_command import main
 from broker_core.search_command import main as search
 from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.remoting_peer import eventually_answers
 
 SET_BY_PRODUCERS = ("queueId", "sysFlag", "flag", "bornTimestamp", "properties", "bodyLength", "body")
 
@@ -127,6 +129,33 @@ def test_a_dry_run_sends_nothing(broker, tmp_path, capsys):
     assert said.splitlines()[-1] == "dry run: nothing was sent"
     assert not folder.exists()
     assert len(rows_of(broker, "orders", capsys)) == before
+
+
+def test_what_a_group_would_reject_is_said_before_anything_is_sent(broker, capsys):
+    orders = ["--ns", broker.name_server, 'topic = "orders"', "--dry-run"]
+
+    async def scenario():
+        wanted = {"orders": "new || paid", "again": "new"}
+        async with (
+            PushConsumer(broker.name_server, "picky", wanted, lambda _messages: None),
+            AdminClient(broker.name_server) as admin,
+        ):
+
+            async def is_known():
+                return "%RETRY%picky" in await admin.topics() and set(wanted) <= set(await admin.subscriptions("picky") or ())
+
+            await eventually_answers(is_known)
+            return [await asyncio.to_thread(main, [*orders, *goal]) for goal in (["--to-group", "picky"], ["--to", "again"])]
+
+    assert asyncio.run(scenario()) == [0, 0]
+    to_group, to_topic = (line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: "))
+    assert to_group == (
+        "warning: picky would reject 4 of 12 messages: 4 as its filter takes other tags (orders: new || paid); "
+        "they reach it all the same, as they are sent to it alone"
+    )
+    assert to_topic == (
+        "warning: picky would reject 12 of 12 messages: 12 as its filter takes other tags (again: new); it will not get them"
+    )
 
 
 @pytest.mark.parametrize(

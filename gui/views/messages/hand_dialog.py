@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, Members, MessageDetail, OrbitError
+from broker_core.api import BrokerAnswer, JsonBodyError, Members, MessageDetail, OrbitError, Rejection, rejection
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager
@@ -12,7 +12,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
-from monitoring.admin.consume import ConsumeResult, Outcome, Rejection, consume_request, read_consume_result, rejection
+from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 

@@ -21,6 +21,7 @@ _WORDS = {
     JobState.CANCELLED: ("Cancelled", "warning"),
 }
 LINES_HEIGHT = 120
+WARNING = "warning: "
 
 
 class JobView(QWidget):
@@ -31,6 +32,7 @@ class JobView(QWidget):
         self._job = job
         self.line = ProgressLine(theme)
         self.outcome = label(role="info", wrap=True, selectable=True)
+        self.warnings = label(role="warning", wrap=True, selectable=True)
         self.said = CodeView(theme)
         self.said.setFixedHeight(LINES_HEIGHT)
         self.said.setAccessibleName(tr("What it says"))
@@ -39,6 +41,7 @@ class JobView(QWidget):
         lines.setSpacing(8)
         lines.addWidget(self.line)
         lines.addWidget(self.outcome)
+        lines.addWidget(self.warnings)
         lines.addWidget(self.said)
         job.changed.connect(self._show)
         self._show()
@@ -53,6 +56,9 @@ class JobView(QWidget):
         self.line.set_share(job.share)
         self.outcome.setText(f"{tr(word)}: {job.last}" if job.last else tr(word))
         set_role(self.outcome, role)
+        warnings = [line.removeprefix(WARNING) for line in job.lines if line.startswith(WARNING)]
+        self.warnings.setText("\n".join(warnings))
+        self.warnings.setVisible(bool(warnings))
         text = "\n".join(job.lines)
         if text != self.said.toPlainText():
             self.said.setPlainText(text)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from broker_core.api import JsonBodyError, MessageDetail, RequestCode
-from monitoring.admin.consume import Outcome, Rejection, consume_request, read_consume_result, rejection
+from monitoring.admin.consume import Outcome, consume_request, read_consume_result
 from tests.support.fake_source import fake_detail
 
 
@@ -35,19 +35,3 @@ def test_results_are_read_as_clients_write_them():
 def test_what_is_no_result_is_refused(body: bytes):
     with pytest.raises(JsonBodyError):
         read_consume_result(body)
-
-
-def test_a_subscription_says_what_it_takes():
-    wanted = {"all": "*", "empty": "", "tags": "new || paid", "one": "paid", "sql": "region = 'eu'", "words": "a is not null"}
-    assert rejection(wanted, "other", "") is Rejection.TOPIC
-    assert rejection(wanted, "all", "") is Rejection.NONE
-    assert rejection(wanted, "empty", "x") is Rejection.NONE
-    assert [rejection(wanted, "tags", tag) for tag in ("new", "paid", "old", "")] == [
-        Rejection.NONE,
-        Rejection.NONE,
-        Rejection.TAG,
-        Rejection.TAG,
-    ]
-    assert rejection(wanted, "one", "paid") is Rejection.NONE
-    assert rejection(wanted, "sql", "x") is Rejection.UNKNOWN
-    assert rejection(wanted, "words", "x") is Rejection.UNKNOWN
