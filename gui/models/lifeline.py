@@ -111,6 +111,11 @@ class LifeEvent:
         return tr(title, number=count_text(self.number), group=self.group)
 
     @property
+    def is_other_life(self) -> bool:
+        """Whether its record is another message with a life of its own: what this one was sent again as, or made of."""
+        return self.kind in ("resent", "resent from") and self.physical_offset >= 0
+
+    @property
     def state(self) -> State:
         """Its colour."""
         return _OUTCOMES.get(self.outcome, State.PLAIN) if self.kind == ATTEMPT else _STATES.get(self.kind, State.PLAIN)
@@ -151,6 +156,8 @@ class LifeEvent:
     def evidence_words(self) -> str:
         """What says so and where it lies, for the tip."""
         words = f"{tr(self.evidence)}: {tr(self.source)}"
+        if self.is_other_life:
+            words += "\n" + tr("Enter opens the life line of that message, with its own retries")
         if self.physical_offset >= 0:
             words += "\n" + tr("Record at {position} of the commit log", position=count_text(self.physical_offset))
         return words if not self.topic else f"{words}\n{self.place}"

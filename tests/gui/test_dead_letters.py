@@ -12,6 +12,8 @@ from broker_core.api import (
     ORIGIN_LINK,
     BrokerAnswer,
     DelayedMessages,
+    FieldValues,
+    Members,
     MessageDetail,
     RemoteError,
     RequestCode,
@@ -25,7 +27,7 @@ from gui.views.dead_letters.columns import state_of
 from gui.views.dead_letters.view import NOTES_KEY, RETRIES_AGAIN_MS, DeadLettersView
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
-from gui.widgets.notice import Placeholder
+from gui.widgets.notice import Notice, Placeholder
 from monitoring.dead_letters import HANDLED, OPEN, RESENT
 from tests.support.fake_source import TAKEN_MS, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
@@ -50,6 +52,12 @@ class DeadSource(FakeSource):
             properties[ORIGIN_LINK] = self.made_from
         detail = replace(plain, topic=DEAD, properties=properties, reconsume_times=16, queue_id=0)
         return self._answer("read_message", (physical_offset,), detail)
+
+    def read_fields(self, places: list[int], fields: list[str], around: str = "") -> FakePending[FieldValues]:
+        origins = ["orders" if place % 5 == 0 else "inventory-reserve" for place in places]
+        return self._answer(
+            "read_fields", (places, fields, around), FieldValues([origins, [""] * len(places)], [b""] * len(places))
+        )
 
     def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
         there = ["%RETRY%stock-worker", "orders", "%RETRY%payment-settle"] if level == 5 else []
@@ -390,3 +398,47 @@ def test_changed_settings_are_read_after_a_refresh(show_page, waiting):
     waiting.broker_answers[RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG] = BrokerAnswer(body=emit(config))
     view.refresh()
     assert len(view.ladder.model.rows) == 9
+
+
+def test_each_group_says_where_its_dead_letters_came_from_and_when_the_next_retry_comes(view, source):
+    rows = {row.figures.group: row for row in view.groups.rows}
+    columns = {column.key: column for column in view.groups.columns}
+    stock = rows["stock-worker"]
+    assert [count for _topic, count in stock.origins] == sorted((count for _topic, count in stock.origins), reverse=True)
+    assert columns["origins"].text(stock).startswith(stock.origins[0][0])
+    assert stock.first_due_ms == TAKEN_MS + 3_000
+    assert columns["next"].text(stock) != "—"
+    assert rows["payment-settle"].first_due_ms == TAKEN_MS + 1_000
+    asked = len([1 for name, _ in source.asked if name == "read_fields"])
+    view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + 100))
+    assert len([1 for name, _ in source.asked if name == "read_fields"]) == asked
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "said"),
+    [
+        ([{"orders": "*"}], "The subscription of stock-worker rejects 1 of 2"),
+        ([{"orders": "none", "inventory-reserve": "none"}], "The subscription of stock-worker rejects 2 of 2"),
+        ([{"orders": "*", "inventory-reserve": "*"}], ""),
+        ([], "No consumer of stock-worker is connected"),
+    ],
+)
+def test_a_resend_says_what_the_group_would_reject_now(view, source, subscriptions, said):
+    count = len(subscriptions)
+    members = Members(["c"] * count, ["a"] * count, ["JAVA"] * count, ["V5"] * count, [1] * count, subscriptions)
+    source.list_members = lambda _group: FakePending(members)
+    select(view, 3, 5)
+    dialog = view.ask_resend()
+    texts = [one.text for one in dialog.findChildren(Notice)]
+    assert [text for text in texts if "stock-worker" in text] == [text for text in texts if said and text.startswith(said)]
+    assert any(text.startswith(said) for text in texts)
+    dialog.cancel.click()
+
+
+def test_a_group_whose_members_cannot_be_asked_stops_no_resend(view, source):
+    source.list_members = lambda _group: FakePending(error=RemoteError("the broker is busy"))
+    select(view, 3)
+    dialog = view.ask_resend()
+    assert any("the broker is busy" in one.text for one in dialog.findChildren(Notice))
+    assert dialog.go.isEnabled()
+    dialog.cancel.click()

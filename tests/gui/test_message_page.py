@@ -60,6 +60,18 @@ def test_events_say_what_happened_and_from_what_it_is_known():
     assert told["Passed by bi-export"].at_ms == -1
 
 
+def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
+    event = replace(life_events(fake_lifeline())[0], kind="resent", physical_offset=4_096, topic="again")
+    assert event.is_other_life
+    assert "opens the life line of that message" in event.evidence_words
+    assert not replace(event, kind="retry").is_other_life
+    places = []
+    view.place_changed.connect(places.append)
+    view.event_grid.activated.emit(event)
+    assert places == [{"physical_offset": 4_096}]
+    assert ("read_lifeline", (4_096,)) in view.context.source.asked
+
+
 def test_the_state_of_the_message_is_told_in_chips():
     events = life_events(fake_lifeline())
 

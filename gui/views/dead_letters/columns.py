@@ -46,6 +46,10 @@ class GroupRow:
     recent: int
     oldest_ms: int
     waiting: int
+    origins: tuple[tuple[str, int], ...] = ()
+    """Topics that most of its newest dead letters came from, with their numbers."""
+    first_due_ms: int = -1
+    """When the next of its waiting retries comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +86,28 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
                sort=lambda row: row.waiting if row.waiting >= 0 else None,
                state=lambda row: State.RETRY if row.waiting > 0 else None, right=True, width=116,
                tip=lambda _row: tr("In delay levels before their next attempt")),
+        Column("next", "Next attempt",
+               lambda row: duration_text(max(0, row.first_due_ms - now_ms())) if row.first_due_ms >= 0 else UNKNOWN,
+               sort=lambda row: row.first_due_ms if row.first_due_ms >= 0 else None, right=True, width=100),
         Column("unread", "Not read yet",
                lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
                sort=lambda row: row.figures.unread_retries if row.figures.unread_retries >= 0 else None, right=True, width=100,
                tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
+        Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=180),
     ]  # fmt: skip
 
 
 def _recent_text(row: GroupRow) -> str:
     return UNKNOWN if row.recent < 0 else f"+{count_text(row.recent)}"
+
+
+def _origins_text(row: GroupRow) -> str:
+    return ", ".join(topic for topic, _count in row.origins) or UNKNOWN
+
+
+def _origins_tip(row: GroupRow) -> str:
+    words = ", ".join(f"{topic} {count_text(count)}" for topic, count in row.origins)
+    return tr("Of its newest dead letters: {topics}", topics=words) if words else ""
 
 
 def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[LetterRow]]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import MessageDetail, OrbitError, SendReceipt
+from broker_core.api import Members, MessageDetail, OrbitError, Rejection, SendReceipt, rejection
 from gui.operations.in_turn import InTurn
+from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.notice import Notice
 from monitoring.dead_letters import DeadLetter, resend_of
+from monitoring.payload.masking import MASK
 from monitoring.sources.base import ClusterSource, Pending
 
 TO_GROUP, TO_TOPIC = "group", "topic"
@@ -93,7 +98,33 @@ def resend_dialog(
 
     target.chosen.connect(check)
     check()
+    notice = Notice(theme)
+    notice.set("")
+    dialog.extra.addWidget(notice)
+    query: LatestQuery[Members] = LatestQuery(dialog)
+
+    def not_known(error: OrbitError) -> None:
+        notice.set(tr("The consumers of the group are not known"), error.message, State.INFO)
+
+    query.ask(source.list_members(letters[0].group), partial(_show_rejected, notice, letters), not_known)
     return dialog
+
+
+def _show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Members) -> None:
+    """Say what the group's subscription of now would reject; it may be another than when they died."""
+    group = letters[0].group
+    if not members.client_id:
+        notice.set(tr("No consumer of {group} is connected: nobody takes them for now.", group=group), state=State.INFO)
+        return
+    wanted = members.subscriptions[0]
+    found = Counter(rejection(wanted, one.origin_topic, one.tag) for one in letters if MASK not in one.tag)
+    count = found[Rejection.TOPIC] + found[Rejection.TAG]
+    if count:
+        notice.set(
+            tr("The subscription of {group} rejects {count} of {total}", group=group, count=count_text(count),
+               total=count_text(len(letters))),
+            tr("Their topics or tags are none that its consumers ask for. Sent to the group alone they arrive all the same."),
+        )  # fmt: skip
 
 
 def _origins(letters: Sequence[DeadLetter]) -> str:

@@ -27,6 +27,7 @@ from gui.views.dead_letters.columns import (
 )
 from gui.views.dead_letters.cuts import CutsButton
 from gui.views.dead_letters.ladder import RetryLadder
+from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -93,6 +94,7 @@ class DeadLettersView(PageView):
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
         self.search = SearchField(theme, " ", "funnel")
         self.cuts = CutsButton(theme, context.settings, lambda: Cut(self._group, self.search.text().strip()))
+        self.origins = OriginReader(context.source, self)
         self.attempts = RetryReader(context.source, self)
         self.ladder = RetryLadder(theme, context.times)
         self.sides = QStackedWidget()
@@ -125,6 +127,7 @@ class DeadLettersView(PageView):
         self._state, self._now_ms = state, state.taken_ms
         figures = group_figures(state)
         self.reader.read_ages(figures, state.taken_ms)
+        self.origins.read(figures)
         if figures and state.taken_ms - self._retries_read_ms >= RETRIES_AGAIN_MS:
             self._retries_read_ms = state.taken_ms
             self.reader.read_retries(state)
@@ -143,6 +146,7 @@ class DeadLettersView(PageView):
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.reader.forget()
         self.attempts.forget()
+        self.origins.forget()
         if self._state is not None:
             self.state_changed(self._state)
 
@@ -273,6 +277,7 @@ class DeadLettersView(PageView):
         self.cuts.refused.connect(self._not_kept)
         self.retry_grid.selected.connect(lambda _retry: self._show_ladder())
         self.attempts.changed.connect(self._show_attempts)
+        self.origins.changed.connect(self._show_groups)
         self.note.editingFinished.connect(self._note_changed)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
@@ -369,12 +374,15 @@ class DeadLettersView(PageView):
             return
         figures = group_figures(self._state)
         waiting = self.reader.retries
+        first_due = dict(reversed([(retry.group, retry.due_ms) for retry in waiting or ()]))  # next first
         self.groups.set_rows(
             GroupRow(
                 figures=one,
                 recent=(self.reader.recent.get(one.group, -1) if one.dead else 0),
                 oldest_ms=self.reader.oldest_ms.get(one.group, -1) if one.dead else -1,
                 waiting=-1 if waiting is None else sum(retry.group == one.group for retry in waiting),
+                origins=tuple(self.origins.of(one.group)),
+                first_due_ms=first_due.get(one.group, -1),
             )
             for one in figures
         )

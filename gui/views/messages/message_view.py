@@ -181,7 +181,8 @@ class MessageView(PageView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if event.physical_offset >= 0:
-            menu.addAction(tr("Show this record"), lambda: self._open_record(event))
+            words = tr("Open its life line") if event.is_other_life else tr("Show this record")
+            menu.addAction(words, lambda: self._open_record(event))
         menu.addAction(tr("Copy row"), self.event_grid.copy)
         menu.popup(at)
 

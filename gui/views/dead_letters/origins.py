@@ -1,0 +1,78 @@
+"""`OriginReader`: which topics the dead letters of each group were first sent to, by their newest ones."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+
+from broker_core.api import FieldValues, MessagePage, OrbitError
+from gui.operations.in_turn import InTurn
+from gui.operations.queries import LatestQuery
+from monitoring.dead_letters import DEAD_PREFIX, GroupFigures
+from monitoring.sources.base import ClusterSource, Pending
+
+logger = logging.getLogger(__name__)
+
+LETTERS_LOOKED_AT = 100
+"""Of each group, its newest."""
+GROUPS_MAX = 100
+ORIGINS_SHOWN = 2
+_FIELDS = ["prop.RETRY_TOPIC", "prop.DLQ_ORIGIN_TOPIC"]
+
+
+class OriginReader(QObject):
+    """Looks at a group again when its dead letters have become more; one question at a time.
+
+    Signals:
+        changed: `of` tells more.
+    """
+
+    changed = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._known: dict[str, list[tuple[str, int]]] = {}
+        self._read_for: dict[str, int] = {}
+        self._heads: LatestQuery[list[MessagePage]] = LatestQuery(self)
+        self._fields: LatestQuery[list[FieldValues]] = LatestQuery(self)
+
+    def of(self, group: str) -> list[tuple[str, int]]:
+        """Topics and how many of the dead letters that were looked at came from them, most first."""
+        return self._known.get(group, [])
+
+    def read(self, groups: Sequence[GroupFigures]) -> None:
+        """Look at what has changed."""
+        if self._heads.waiting or self._fields.waiting:
+            return
+        wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.end_offset]
+        if not wanted:
+            return
+        self._read_for |= {one.group: one.end_offset for one in wanted}
+        asks = [partial(self._source.browse_queue, DEAD_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT) for one in wanted]
+        self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
+
+    def forget(self) -> None:
+        """Look at all groups again."""
+        self._read_for.clear()
+
+    def _ask_fields(self, groups: list[str], pages: list[MessagePage]) -> None:
+        asks: list[Callable[[], Pending[FieldValues]]] = [
+            partial(self._source.read_fields, list(page.physical_offset), _FIELDS) for page in pages
+        ]
+        self._fields.ask(InTurn(asks), partial(self._take, groups), self._failed)
+
+    def _take(self, groups: list[str], answers: list[FieldValues]) -> None:
+        for group, values in zip(groups, answers, strict=True):
+            origins = (first or second for first, second in zip(*values.texts, strict=True))
+            self._known[group] = Counter(filter(None, origins)).most_common(ORIGINS_SHOWN)
+        self.changed.emit()
+
+    def _failed(self, error: OrbitError) -> None:
+        """Leave what is shown; the next turn asks again."""
+        self._read_for.clear()
+        logger.info("where dead letters came from was not read: %s", error.message)
