@@ -103,8 +103,8 @@ def select(view, *offsets: int) -> None:
 
 
 def write(view, text: str) -> None:
-    view.note.setText(text)
-    view.note.editingFinished.emit()
+    view.side.note.setText(text)
+    view.side.note.editingFinished.emit()
 
 
 def sends(source) -> list[SendMessage]:
@@ -132,7 +132,7 @@ def test_the_worst_group_is_shown_with_its_origins(view):
     assert len(view.letters.rows) == 21
     assert view.foot.text() == "21 dead letters · most from inventory-reserve 16, orders 5"
     assert {row.letter.tries for row in view.letters.rows} == {16}
-    assert dict(view.facts.pairs())["Tries"] == "16"
+    assert dict(view.side.facts.pairs())["Tries"] == "16"
 
 
 def test_what_is_known_is_not_read_again(view, source):
@@ -164,6 +164,17 @@ def test_a_note_is_kept_and_opens_what_was_new(view, source, show_page):
     assert "warehouse 7 is closed" in stored.value(NOTES_KEY)
     again = show_page(DeadLettersView, source)
     assert letter(again, 3).note.text == "warehouse 7 is closed"
+
+
+def test_what_is_being_entered_is_not_lost_to_what_arrives(view, qtbot):
+    select(view, 3)
+    view.side.note.setFocus()
+    qtbot.waitUntil(view.side.note.hasFocus)
+    view.side.note.setText("half a sen")
+    view._show_side()
+    assert view.side.note.text() == "half a sen"
+    view.letter_grid.select_key(letter(view, 4).letter.physical_offset)
+    assert view.side.note.text() == ""
 
 
 def test_several_are_marked_at_once(view):
@@ -226,7 +237,7 @@ def test_the_proof_follows_the_offset_of_the_group(view, source):
     target.chosen.emit("topic")
     dialog.go.click()
     assert letter(view, 3).proof == "waiting"
-    assert "Not read yet" in view.proof_line.text()
+    assert "Not read yet" in view.side.proof_line.text()
     state = fake_state(TAKEN_MS + 200)
     view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
     assert letter(view, 3).proof == "consumed"

@@ -114,7 +114,7 @@ def test_dead_letters_and_waiting_retries_follow_the_rules_of_their_topics(show_
     assert MASK in hidden.body
     assert MASK not in (shown.keys, shown.body)
     view.letter_grid.select_key(hidden.physical_offset)
-    assert view.body.toPlainText() == hidden.body
+    assert view.side.body.toPlainText() == hidden.body
     assert {one.keys for one in view.retries.rows} == {MASK}  # a retry does not say here which topic it is of
 
 

@@ -46,6 +46,8 @@ class GroupRow:
     recent: int
     oldest_ms: int
     waiting: int
+    is_cut: bool = False
+    """Whether more may wait than were listed."""
     origins: tuple[tuple[str, int], ...] = ()
     """Topics that most of its newest dead letters came from, with their numbers."""
     first_due_ms: int = -1
@@ -82,7 +84,7 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
         Column("newest", "Newest",
                lambda row: age_text(row.figures.last_died_ms, now_ms()) if row.figures.last_died_ms >= 0 else UNKNOWN,
                sort=lambda row: row.figures.last_died_ms if row.figures.last_died_ms >= 0 else None, right=True, width=96),
-        Column("waiting", "Retries waiting", lambda row: count_text(row.waiting) if row.waiting >= 0 else UNKNOWN,
+        Column("waiting", "Retries waiting", _waiting_text,
                sort=lambda row: row.waiting if row.waiting >= 0 else None,
                state=lambda row: State.RETRY if row.waiting > 0 else None, right=True, width=116,
                tip=lambda _row: tr("In delay levels before their next attempt")),
@@ -99,6 +101,12 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[GroupRow]]:
 
 def _recent_text(row: GroupRow) -> str:
     return UNKNOWN if row.recent < 0 else f"+{count_text(row.recent)}"
+
+
+def _waiting_text(row: GroupRow) -> str:
+    if row.waiting < 0:
+        return UNKNOWN
+    return f"≥ {count_text(row.waiting)}" if row.is_cut else count_text(row.waiting)
 
 
 def _origins_text(row: GroupRow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -50,6 +51,10 @@ class DeadLetterReader(QObject):
         self.letters: list[DeadLetter] = []
         self.retries: list[WaitingRetry] | None = None
         self.retries_are_cut = False
+        self.waiting: Counter[str] = Counter()
+        """Retries of ``retries`` by group."""
+        self.first_due_ms: dict[str, int] = {}
+        """When the next of them comes, by group."""
         self.oldest_ms: dict[str, int] = {}
         self._source = source
         self._book = book
@@ -121,6 +126,8 @@ class DeadLetterReader(QObject):
         self.retries = sorted(
             (one for page in pages for one in waiting_retries(page, self.masks.of)), key=lambda one: one.due_ms
         )
+        self.waiting = Counter(one.group for one in self.retries)
+        self.first_due_ms = {one.group: one.due_ms for one in reversed(self.retries)}  # the next is first
         self.retries_are_cut = any(page.next_offset < page.max_offset for page in pages)
         self.retries_changed.emit()
 

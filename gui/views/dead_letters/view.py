@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
@@ -17,7 +15,6 @@ from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.columns import (
-    MARKS,
     GroupRow,
     LetterRow,
     group_columns,
@@ -30,18 +27,15 @@ from gui.views.dead_letters.ladder import RetryLadder
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
+from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
-from gui.widgets.code_view import CodeView
+from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
-from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from monitoring.dead_letters import (
-    HANDLED,
     NEW,
     OPEN,
-    PARKED,
     RESENT,
     DeadLetter,
     Notes,
@@ -57,7 +51,6 @@ from monitoring.state import ClusterState
 NOTES_KEY = "dead_letters/notes"
 RETRIES_AGAIN_MS = 5_000
 LETTERS, RETRIES = "letters", "retries"
-SIDE_WIDTH = 340
 GROUPS_HEIGHT = 196
 
 
@@ -100,13 +93,7 @@ class DeadLettersView(PageView):
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
         self.foot = label(role="caption")
-        self.side = Panel(" ")
-        self.facts = KeyValueList(mono=True)
-        self.body = CodeView(theme, "json")
-        self.note = QLineEdit()
-        self.marks = {mark: IconButton(theme, "", " ", on_click=partial(self.mark, mark)) for mark in (OPEN, PARKED, HANDLED)}
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._resend_clicked)
-        self.proof_line = label(role="caption", wrap=True)
+        self.side = LetterSide(theme, context.times)
         self._build()
         self._connect()
         self.group_grid.sort_by("dead", descending=True)
@@ -167,11 +154,7 @@ class DeadLettersView(PageView):
         self.parts.set_text(RETRIES, tr("Waiting retries"))
         self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
         self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
-        self.note.setPlaceholderText(tr("A note, kept on this computer"))
-        self.note.setAccessibleName(tr("Note"))
-        self.body.setAccessibleName(tr("Body"))
-        for mark, button in self.marks.items():
-            button.setText(tr(MARKS[mark][0]))
+        self.side.retranslate()
         self.cuts.setText(tr("Cuts"))
         self.ladder.retranslate()
         self.retry_grid.set_empty(tr("No retry waits."))
@@ -200,9 +183,6 @@ class DeadLettersView(PageView):
         dialog.open()
         return dialog
 
-    def _resend_clicked(self) -> None:
-        self.ask_resend()
-
     def _sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
         self.notes.change(
             letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
@@ -213,9 +193,8 @@ class DeadLettersView(PageView):
     def _resent(self, receipts: list[SendReceipt]) -> None:
         self.context.notify(tr("{count} sent again", count=count_text(len(receipts))), state=State.HEALTHY)
 
-    def _note_changed(self) -> None:
+    def _note_changed(self, text: str) -> None:
         one = self.letter_grid.selected_row
-        text = self.note.text().strip()
         if one is None or text == self.notes.of(one.letter.offset_message_id).text:
             return
         mark = self.notes.of(one.letter.offset_message_id).mark
@@ -241,7 +220,6 @@ class DeadLettersView(PageView):
             self.grids.addWidget(grid)
         table.content.addWidget(self.grids, 1)
         table.content.addLayout(row(self.foot, 1, margins=(12, 5, 12, 5)))
-        self._build_side()
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
         for side in (self.side, self.ladder):
@@ -253,24 +231,10 @@ class DeadLettersView(PageView):
         split.setSizes([10 * SIDE_WIDTH, SIDE_WIDTH])
         self.content.addWidget(split, 1)
 
-    def _build_side(self) -> None:
-        self.side.setMinimumWidth(SIDE_WIDTH)
-        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        lines = QVBoxLayout()
-        lines.setSpacing(10)
-        lines.addWidget(self.facts)
-        lines.addWidget(self.body, 1)
-        lines.addWidget(self.note)
-        lines.addWidget(self.proof_line)
-        lines.addLayout(row(*self.marks.values(), 1))
-        lines.addLayout(row(1, self.resend_button))
-        self.side.content.addLayout(lines)
-
     def _connect(self) -> None:
         self.group_grid.selected.connect(lambda _group: self._group_chosen())
         self.letter_grid.selected.connect(lambda _letter: self._show_side())
-        self.letter_grid.view.selectionModel().selectionChanged.connect(lambda *_: self._show_buttons())
+        self.letter_grid.view.selectionModel().selectionChanged.connect(self._show_selected)
         self.parts.chosen.connect(self._show_part)
         self.search.searched.connect(self._filter)
         self.cuts.chosen.connect(self._show_cut)
@@ -278,7 +242,9 @@ class DeadLettersView(PageView):
         self.retry_grid.selected.connect(lambda _retry: self._show_ladder())
         self.attempts.changed.connect(self._show_attempts)
         self.origins.changed.connect(self._show_groups)
-        self.note.editingFinished.connect(self._note_changed)
+        self.side.noted.connect(self._note_changed)
+        self.side.marked.connect(self.mark)
+        self.side.resend_wanted.connect(self.ask_resend)
         self.reader.letters_changed.connect(self._letters_read)
         self.reader.retries_changed.connect(self._retries_read)
         self.reader.ages_changed.connect(self._show_groups)
@@ -374,15 +340,15 @@ class DeadLettersView(PageView):
             return
         figures = group_figures(self._state)
         waiting = self.reader.retries
-        first_due = dict(reversed([(retry.group, retry.due_ms) for retry in waiting or ()]))  # next first
         self.groups.set_rows(
             GroupRow(
                 figures=one,
                 recent=(self.reader.recent.get(one.group, -1) if one.dead else 0),
                 oldest_ms=self.reader.oldest_ms.get(one.group, -1) if one.dead else -1,
-                waiting=-1 if waiting is None else sum(retry.group == one.group for retry in waiting),
+                waiting=-1 if waiting is None else self.reader.waiting[one.group],
+                is_cut=self.reader.retries_are_cut,
                 origins=tuple(self.origins.of(one.group)),
-                first_due_ms=first_due.get(one.group, -1),
+                first_due_ms=self.reader.first_due_ms.get(one.group, -1),
             )
             for one in figures
         )
@@ -420,43 +386,15 @@ class DeadLettersView(PageView):
             parts.append(tr("most from {origins}", origins=origins))
         self.foot.setText(" · ".join(parts))
 
+    def _show_selected(self) -> None:
+        self.side.show_selected(self.letter_grid.selected_count)
+
     def _show_side(self) -> None:
-        one = self.letter_grid.selected_row
-        self.side.set_title(tr("Dead letter"), one.letter.keys if one is not None else "")
-        self.note.setEnabled(one is not None)
-        if one is None:
-            self.facts.set_pairs([])
-            self.body.setPlainText("")
-        else:
-            letter = one.letter
-            self.facts.set_pairs([
-                (tr("Original topic"), letter.origin_topic or "—"), (tr("Died"), self.context.times.full(letter.died_ms)),
-                (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
-                (tr("Message ID"), letter.offset_message_id),
-            ])  # fmt: skip
-            self.body.setPlainText(letter.body)
-        text = self.notes.of(one.letter.offset_message_id).text if one is not None else ""
-        if self.note.text().strip() != text:
-            self.note.setText(text)
-        self._show_buttons()
+        self.side.show_letter(self.letter_grid.selected_row, self.letter_grid.selected_count)
         self._show_proof()
 
-    def _show_buttons(self) -> None:
-        count = len(self.letter_grid.selected_rows)
-        for button in self.marks.values():
-            button.setEnabled(count > 0)
-        self.resend_button.setEnabled(count > 0)
-        self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
-
     def _show_proof(self) -> None:
-        one = self.letter_grid.selected_row
-        if one is None or one.note.queue_offset < 0:
-            self.proof_line.setText("")
-            return
-        note, times = one.note, self.context.times
-        place = tr("Sent again {time} to {topic}, queue {queue}, offset {offset}", time=times.shown(note.at_ms, self._now_ms),
-                   topic=note.topic, queue=note.queue_id, offset=count_text(note.queue_offset))  # fmt: skip
-        self.proof_line.setText(f"{place}: {state_of(one)[0]}")
+        self.side.show_proof(self.letter_grid.selected_row, self._now_ms)
 
     def _filter(self, text: str) -> None:
         self._words = text.casefold().split()

@@ -1,0 +1,112 @@
+"""`LetterSide`: one dead letter: where it came from, its body, a person's note, marks, the resend and what became of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+
+from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.theme.manager import ThemeManager
+from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
+from gui.widgets.basic import IconButton, label, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+from monitoring.dead_letters import HANDLED, OPEN, PARKED
+
+SIDE_WIDTH = 340
+
+
+class LetterSide(Panel):
+    """Shows the letter that is selected; what is entered and clicked is told to the page.
+
+    Signals:
+        noted: A note was entered; carries its text.
+        marked: The selected letters are to be marked; carries the mark.
+        resend_wanted: They are to be sent again.
+    """
+
+    noted = Signal(str)
+    marked = Signal(str)
+    resend_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
+        super().__init__(" ", parent=parent)
+        self._times = times
+        self._shown_id = ""
+        self.facts = KeyValueList(mono=True)
+        self.body = CodeView(theme, "json")
+        self.note = QLineEdit()
+        self.marks = {
+            mark: IconButton(theme, "", " ", on_click=partial(self.marked.emit, mark)) for mark in (OPEN, PARKED, HANDLED)
+        }
+        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
+        self.proof_line = label(role="caption", wrap=True)
+        self._build()
+        self.note.editingFinished.connect(lambda: self.noted.emit(self.note.text().strip()))
+
+    def show_letter(self, one: LetterRow | None, selected: int) -> None:
+        """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
+        self.set_title(tr("Dead letter"), one.letter.keys if one is not None else "")
+        self.note.setEnabled(one is not None)
+        self.facts.set_pairs([] if one is None else self._pairs(one))
+        self.body.setPlainText("" if one is None else one.letter.body)
+        self._show_note(one)
+        self.show_selected(selected)
+
+    def _show_note(self, one: LetterRow | None) -> None:
+        letter_id = one.letter.offset_message_id if one is not None else ""
+        is_entered = letter_id == self._shown_id and self.note.hasFocus()
+        self._shown_id = letter_id
+        text = one.note.text if one is not None else ""
+        if not is_entered and self.note.text().strip() != text:
+            self.note.setText(text)
+
+    def show_selected(self, count: int) -> None:
+        """Know how many letters are selected."""
+        for button in self.marks.values():
+            button.setEnabled(count > 0)
+        self.resend_button.setEnabled(count > 0)
+        self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
+
+    def show_proof(self, one: LetterRow | None, now_ms: int) -> None:
+        """Say what became of the letter, if it was sent again."""
+        if one is None or one.note.queue_offset < 0:
+            self.proof_line.setText("")
+            return
+        note = one.note
+        place = tr("Sent again {time} to {topic}, queue {queue}, offset {offset}", time=self._times.shown(note.at_ms, now_ms),
+                   topic=note.topic, queue=note.queue_id, offset=count_text(note.queue_offset))  # fmt: skip
+        self.proof_line.setText(f"{place}: {state_of(one)[0]}")
+
+    def retranslate(self) -> None:
+        """Write the texts anew that no letter brings."""
+        self.note.setPlaceholderText(tr("A note, kept on this computer"))
+        self.note.setAccessibleName(tr("Note"))
+        self.body.setAccessibleName(tr("Body"))
+        for mark, button in self.marks.items():
+            button.setText(tr(MARKS[mark][0]))
+
+    def _pairs(self, one: LetterRow) -> list[tuple[str, str]]:
+        letter = one.letter
+        return [
+            (tr("Original topic"), letter.origin_topic or UNKNOWN), (tr("Died"), self._times.full(letter.died_ms)),
+            (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
+            (tr("Message ID"), letter.offset_message_id),
+        ]  # fmt: skip
+
+    def _build(self) -> None:
+        self.setMinimumWidth(SIDE_WIDTH)
+        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        lines = QVBoxLayout()
+        lines.setSpacing(10)
+        lines.addWidget(self.facts)
+        lines.addWidget(self.body, 1)
+        lines.addWidget(self.note)
+        lines.addWidget(self.proof_line)
+        lines.addLayout(row(*self.marks.values(), 1))
+        lines.addLayout(row(1, self.resend_button))
+        self.content.addLayout(lines)
