@@ -27,7 +27,7 @@ class RetryLadder(Panel):
         self.model: ColumnTableModel[Rung] = ColumnTableModel(
             [
                 Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
-                Column("wait", "After", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
+                Column("wait", "Waits", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
                 Column("due", "Earliest",
                        lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
                        tip=lambda rung: times.full(rung.due_ms)),
@@ -74,7 +74,7 @@ class RetryLadder(Panel):
         attempt = 0 if self._facts is None else self._facts.attempt
         if rung.attempt < attempt:
             return tr("Failed"), State.CRITICAL
-        return (tr("Next"), State.RETRY) if rung.attempt == attempt else (tr("Later"), State.IDLE)
+        return (tr("Next"), State.RETRY) if rung.attempt == attempt else (tr("To come"), State.IDLE)
 
 
 def _limit_words(group: str, facts: RetryFacts) -> str:

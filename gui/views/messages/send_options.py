@@ -19,7 +19,7 @@ FIELD_PADDING = 6
 _WHEN = (
     (When.NOW, "At once", ""),
     (When.LEVEL, "Delay level", "1 to 18"),
-    (When.AFTER, "After", "30s, 5m, 2h, 1d"),
+    (When.AFTER, "After a time", "30s, 5m, 2h, 1d"),
     (When.AT, "At", "18:30 or 2026-11-22 09:00"),
 )
 
