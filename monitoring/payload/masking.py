@@ -8,6 +8,7 @@ What cannot be judged is masked as well.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -67,7 +68,7 @@ class MaskRules:
         if _hides_all(paths) or depth > _DEEPEST:
             return MASK
         if isinstance(value, Mapping):
-            return {name: self._mask(item, _inside(paths, str(name)), depth + 1) for name, item in value.items()}
+            return self._mask_members(value, paths, depth)
         if isinstance(value, list):
             return [self._mask(item, _inside(paths, str(place)), depth + 1) for place, item in enumerate(value)]
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -75,6 +76,20 @@ class MaskRules:
             shown = self.mask_text(text)
             return value if shown == text else shown
         return self.mask_text(value) if isinstance(value, str) else value
+
+    def _mask_members(self, value: Mapping[Any, Any], paths: Sequence[Sequence[str]], depth: int) -> dict[object, Any]:
+        """Members whose names are masked alike are numbered, so that none is lost."""
+        made: dict[object, Any] = {}
+        alike: Counter[str] = Counter()
+        for name, item in value.items():
+            shown: object = self.mask_text(str(name))
+            if shown == str(name):
+                shown = name
+            else:
+                alike[str(shown)] += 1
+                shown = shown if alike[str(shown)] == 1 else f"{shown} {alike[str(shown)]}"
+            made[shown] = self._mask(item, _inside(paths, str(name)), depth + 1)
+        return made
 
 
 def united(masks: Iterable[MaskRules]) -> MaskRules:

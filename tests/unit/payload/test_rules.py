@@ -27,6 +27,12 @@ def test_rules_are_kept_in_a_file(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["decoders.json"]
 
 
+def test_names_of_members_are_texts_too_and_none_is_lost():
+    mask = MaskRules((), (r"\d{16}",))
+    value = {"4111111111111111": 1, "4222222222222222": 2, "city": {"4333333333333333": 3}, 7: 4}
+    assert mask.mask_value(value) == {MASK: 1, f"{MASK} 2": 2, "city": {MASK: 3}, 7: 4}
+
+
 @pytest.mark.parametrize(
     "text",
     [
