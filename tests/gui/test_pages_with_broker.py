@@ -21,6 +21,7 @@ from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.remoting.json_body import MessageQueue
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.operations.retry_facts import LimitFrom
 from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE
 from gui.views.delay.view import DelayView
@@ -377,6 +378,19 @@ def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(star
     scene.until(lambda: len(view.retries.rows) == 2, "the retries are not listed")
     assert {(row.group, row.attempt) for row in view.retries.rows} == {("slow", 1)}
     assert all(row.due_ms - born_ms >= HOUR_MS for row in view.retries.rows)
+    view.open({"show": "retries"})
+    view.retry_grid.select_first()
+    scene.until(
+        lambda: view.attempts.facts is not None and view.attempts.facts.limit_from is LimitFrom.GROUP,
+        "what the group allows is not known",
+    )
+    assert (view.attempts.facts.attempt, view.attempts.facts.limit) == (1, 16)
+    assert [rung.wait_ms for rung in view.ladder.model.rows[:3]] == [HOUR_MS, 2 * HOUR_MS, 2 * HOUR_MS]
+    view.open({"show": "letters"})
+    scene.until(
+        lambda: {row.figures.group: row.origins for row in view.groups.rows}["stock"] == (("orders", 2),),
+        "where the dead letters came from is not known",
+    )
 
     poisonous.remove(b"bad")
     for key in ("bad", "worse"):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
 
 from broker_core.api import ReadOnlyConnectionError, SendMessage
+from broker_core.search.export import read_rows
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.operations.decoding import RULES_FILE
+from gui.operations.message_job import JobState
 from gui.operations.search import SearchState
 from gui.views.messages.view import MessagesView
+from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.rules import DecoderRule, write_rules
 from monitoring.sources.base import SourceStatus
 from tests.support.golden import contents, golden_store
 
@@ -175,6 +182,30 @@ def test_damaged_places_are_named_and_the_rest_is_found(start, tmp_path):
     assert page.search.run.state is SearchState.PARTIAL
     assert "damaged place" in page.search.progress.reason.text()
     assert set(found) == expected - set(victims)
+
+
+def test_what_is_masked_is_in_no_list_and_in_no_file(start, tmp_path):
+    golden = golden_store("normal")
+    write_rules(tmp_path / RULES_FILE, [DecoderRule("*", mask=MaskRules((), (r"\d+", "退款")))])
+    page = start(WorkerOptions(golden.unpack(tmp_path), files_only=True))
+    found = page.find('body contains "退款"')
+    rows = [page.search.model.row_at(position) for position in range(len(found))]
+    assert any(MASK in row.keys for row in rows)
+    assert not any(re.search(r"\d", row.keys) for row in rows)
+    assert all("退款" not in text for text in page.column("body"))
+    page.search.grid.select_key(found[0])
+    page.until(lambda: page.view.detail.body.body is not None)
+    assert "退款" not in page.view.detail.body.body.content.text
+    dialog = page.search.export()
+    assert dialog is not None
+    dialog.export(tmp_path / "hits.jsonl")
+    page.until(lambda: dialog.job.state is JobState.COMPLETE)
+    exported = [row for _number, row in read_rows(tmp_path / "hits.jsonl")]
+    assert len(exported) == len(found)
+    assert all("退款".encode() not in base64.b64decode(row["body"]) for row in exported)
+    assert not any(re.search(r"\d", row["properties"].get("KEYS", "")) for row in exported)
+    assert any(line.startswith("masked: something is hidden in ") for line in dialog.job.lines)
+    dialog.reject()
 
 
 def test_a_search_is_paused_and_goes_on(qtbot, start, tmp_path):
