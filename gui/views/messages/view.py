@@ -9,38 +9,31 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import FoundOffset, Marks, MessageDetail, MessagePage, OrbitError, SendReceipt
+from broker_core.api import Marks, MessageDetail, OrbitError, SendReceipt
 from gui.models.filter_text import quoted
 from gui.models.message_ids import id_filter, is_message_id
 from gui.models.messages import (
     ALL_QUEUES,
-    PAGE_MESSAGES,
     MessageRow,
-    QueueWindow,
     busiest_topic,
-    end_of_topic,
-    message_rows,
-    queue_bounds,
 )
-from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.operations.queries import LatestQuery
-from gui.text import count_text, tr
+from gui.text import tr
 from gui.theme.tokens import Size
 from gui.views.messages.browse_bar import BrowseBar
-from gui.views.messages.columns import message_columns
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.queue_pages import QueuePages
 from gui.views.messages.search_panel import SearchPanel
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton
 from gui.widgets.containers import PartBar
-from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.panel import Panel
+from gui.widgets.data_grid import CopyFormat
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
@@ -60,35 +53,22 @@ class MessagesView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self._topic = ""
-        self._queue = ALL_QUEUES
-        self._window: QueueWindow | None = None
-        self._read_end = -1
-        self._wanted_offset: int | None = None
         self._read_key: tuple[int, int] | None = None
-        self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
-        self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
         self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
         self.bar.filter.use_names(self.names)
-        self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
-            message_columns(context.times, self._now_ms), lambda message: message.key, parent=self
-        )
-        self.grid = DataGrid(self.model, theme)
-        self.foot = label(role="caption")
-        self._keys = label(role="caption")
         self.detail = MessageDetailPane(context)
         self.masks = ListMasks(self.detail.body.book, self)
-        self._page: MessagePage | None = None
+        self.pages = QueuePages(context, self.masks)
+        self.model, self.grid, self.foot = self.pages.model, self.pages.grid, self.pages.foot
         self.tabs = PartBar()
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self._search: SearchPanel | None = None
         self._narrowed: SearchPanel | None = None
         self._is_narrowed = False
-        self._browse_table = Panel(flush=True)
         self._build()
         self._connect()
         self.retranslate()
@@ -123,8 +103,8 @@ class MessagesView(PageView):
 
     def _queues_shown(self) -> str:
         """What is browsed, as a condition."""
-        topic = f"topic = {quoted(self._topic)}"
-        return topic if self._queue == ALL_QUEUES else f"{topic} and queue = {self._queue}"
+        topic = f"topic = {quoted(self.pages.topic)}"
+        return topic if self.pages.queue == ALL_QUEUES else f"{topic} and queue = {self.pages.queue}"
 
     @property
     def _hits(self) -> SearchPanel | None:
@@ -136,7 +116,7 @@ class MessagesView(PageView):
     def tab_title(self) -> str:
         if self.tabs.currentIndex() == SEARCH and self.search.run.text:
             return tr("Messages: {topic}", topic=_shortened(self.search.run.text))
-        return tr("Messages: {topic}", topic=self._topic) if self._topic else tr(self.title)
+        return tr("Messages: {topic}", topic=self.pages.topic) if self.pages.topic else tr(self.title)
 
     def open(self, arguments: PageArguments) -> None:
         topic, queue, offset = arguments.get("topic"), arguments.get("queue"), arguments.get("offset")
@@ -166,22 +146,22 @@ class MessagesView(PageView):
         for panel in (self._search, self._narrowed):
             if panel is not None:
                 panel.show_time(state)
-        if not self._topic:
+        self.pages.take_state(state)
+        if not self.pages.topic:
             topic = busiest_topic(state)
             if topic:
                 self._show_queue(topic, ALL_QUEUES)
         elif first:
-            self._show_queue(self._topic, self._queue)
-        self._follow(state)
+            self._show_queue(self.pages.topic, self.pages.queue, self.pages.wanted_offset)
         self._show_facts()
 
     def status_changed(self, status: SourceStatus) -> None:
-        if status is SourceStatus.READY and self._topic:
+        if status is SourceStatus.READY and self.pages.topic:
             self.refresh()
 
     def refresh(self) -> None:
-        if self._topic:
-            self._load()
+        if self.pages.topic:
+            self.pages.load()
 
     def focus_filter(self) -> None:
         if self.tabs.currentIndex() == SEARCH:
@@ -194,7 +174,6 @@ class MessagesView(PageView):
 
     def retranslate(self) -> None:
         self.send_button.setText(tr("Send message…"))
-        self._keys.setText(tr("R: resend · Ctrl+C: copy"))
         self.tabs.setTabText(BROWSE, tr("Browse by queue"))
         self.tabs.setTabText(SEARCH, tr("Search"))
         self.bar.retranslate()
@@ -202,9 +181,7 @@ class MessagesView(PageView):
             if panel is not None:
                 panel.retranslate()
         self.detail.retranslate()
-        self.model.all_texts_changed()
-        self._show_empty()
-        self._show_foot()
+        self.pages.retranslate()
         self._show_facts()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -213,7 +190,7 @@ class MessagesView(PageView):
         """Open the dialog that sends a new message."""
         context = self.context
         dialog = ComposeDialog(
-            context.source, context.theme, self._state, topic=self._topic, settings=context.settings, parent=self
+            context.source, context.theme, self._state, topic=self.pages.topic, settings=context.settings, parent=self
         )
         return self._opened(dialog)
 
@@ -260,8 +237,8 @@ class MessagesView(PageView):
         self.ask_send()
 
     def _message_sent(self, topic: str, _sent: SendReceipt | int) -> None:
-        if topic == self._topic and (self._window is None or not self._window.has_newer):
-            self._show_newest()
+        if topic == self.pages.topic and self.pages.follows_end:
+            self.pages.show_newest()
 
     def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
         self._show_place(topic, receipt.queue_id, receipt.queue_offset)
@@ -276,14 +253,8 @@ class MessagesView(PageView):
         self.content.addWidget(self.tabs)
         self._tops.addWidget(self.bar)
         self.content.addWidget(self._tops)
-        self._browse_table.content.setSpacing(0)
-        self._browse_table.content.addWidget(self.grid, 1)
-        foot = QWidget()
-        foot.setFixedHeight(Size.ROW)
-        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
-        self._browse_table.content.addWidget(foot)
         split = QSplitter(Qt.Orientation.Horizontal)
-        self._tables.addWidget(self._browse_table)
+        self._tables.addWidget(self.pages)
         split.addWidget(self._tables)
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
@@ -297,19 +268,22 @@ class MessagesView(PageView):
     def _connect(self) -> None:
         self.tabs.currentChanged.connect(self._show_part)
         self.bar.queue_chosen.connect(self._queue_chosen)
-        self.bar.window_chosen.connect(self._go_to)
-        self.bar.time_chosen.connect(self._go_to_time)
+        self.bar.window_chosen.connect(self.pages.go_to)
+        self.bar.time_chosen.connect(self.pages.go_to_time)
         self.bar.id_chosen.connect(self.open_by_id)
-        self.bar.new_wanted.connect(self._show_newest)
+        self.bar.new_wanted.connect(self.pages.show_newest)
         self.bar.filter.submitted.connect(self._narrow)
         self.bar.filter.plan_wanted.connect(partial(self._narrow, plan_only=True))
         self.bar.filter.edited.connect(self._filter_edited)
-        self.grid.selected.connect(self._row_selected)
+        self.pages.selected.connect(self._row_selected)
+        self.pages.settled.connect(self._page_settled)
+        self.pages.window_changed.connect(self.bar.show_window)
+        self.pages.newer.connect(self.bar.show_new)
+        self.pages.send_wanted.connect(self._send_clicked)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
         self.detail.body.rules_changed.connect(self.masks.refresh)
-        self.masks.changed.connect(self._show_rows)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         resend.activated.connect(self._resend_selected)
         self.context.times.changed.connect(self._zone_changed)
@@ -332,7 +306,7 @@ class MessagesView(PageView):
     def _show_table(self) -> None:
         """Show the rows of the part, and the message that is selected there."""
         hits = self._hits
-        self._tables.setCurrentWidget(self._browse_table if hits is None else hits.table)
+        self._tables.setCurrentWidget(self.pages if hits is None else hits.table)
         self.detail.body.set_marks(Marks() if hits is None else hits.marks)
         self._show_facts()
         self._read_selected(self.grid.selected_row if hits is None else hits.grid.selected_row)
@@ -355,13 +329,9 @@ class MessagesView(PageView):
         else:
             self._row_selected(message)
 
-    def _now_ms(self) -> int:
-        return self._state.taken_ms if self._state is not None else 0
-
     # ---- which part of which queue -------------------------------------------------------------------------------------
 
     def _queue_chosen(self, topic: str, queue_id: int) -> None:
-        self._wanted_offset = None
         self._show_queue(topic, queue_id)
         if self._is_narrowed:
             self.narrowed.search(self.bar.filter.text)
@@ -371,105 +341,20 @@ class MessagesView(PageView):
         """Browse without a filter, so that what lies at the offset is seen."""
         self.bar.filter.set_text("")
         self._narrow("")
-        self._wanted_offset = offset
-        self._show_queue(topic, queue_id)
+        self._show_queue(topic, queue_id, offset)
 
-    def _show_queue(self, topic: str, queue_id: int) -> None:
-        if (topic, queue_id) != (self._topic, self._queue):
-            self._page = None
-            self._show_rows()
+    def _show_queue(self, topic: str, queue_id: int, offset: int | None = None) -> None:
+        if (topic, queue_id) != (self.pages.topic, self.pages.queue):
             self._read_key = None
-            self.grid.select_key(None)
             self.detail.show_nothing()
-        self._topic, self._queue, self._window = topic, queue_id, None
         self.bar.choose(self._state, topic, queue_id)
+        self.pages.show_queue(topic, queue_id, offset)
         self.title_changed.emit(self.tab_title())
-        self._window = self._first_window()
         self._show_facts()
-        if self._state is not None:
-            self._load()
 
-    def _first_window(self) -> QueueWindow | None:
-        if self._queue == ALL_QUEUES or self._state is None:
-            return None
-        low, high = queue_bounds(self._state, self._topic, self._queue) or (0, 0)
-        window = QueueWindow(low, max(high, (self._wanted_offset or 0) + 1 if self._wanted_offset is not None else high), low)
-        return window.at(self._wanted_offset) if self._wanted_offset is not None else window.newest()
-
-    def _go_to(self, window: QueueWindow) -> None:
-        self._window = window
-        self._load()
-
-    def _show_newest(self) -> None:
-        if self._window is not None:
-            self._window = self._window.newest()
-        self._load()
-
-    def _go_to_time(self, at_ms: int) -> None:
-        self.grid.set_loading(True)
-        pending = self.context.source.find_offset(self._topic, self._queue, at_ms)
-        self._offset_query.ask(pending, self._offset_found, self._page_failed)
-
-    def _offset_found(self, found: FoundOffset) -> None:
-        if self._window is not None:
-            self._wanted_offset = found.offset
-            self._go_to(self._window.at(found.offset))
-
-    # ---- the page of messages ------------------------------------------------------------------------------------------
-
-    def _load(self) -> None:
-        self.grid.set_loading(True)
-        window = self._window
-        start = window.start if window is not None else 0
-        pending = self.context.source.browse_queue(self._topic, self._queue, start, PAGE_MESSAGES)
-        self._page_query.ask(pending, self._show_page, self._page_failed)
-
-    def _show_page(self, page: MessagePage) -> None:
-        self.grid.set_loading(False)
-        self.grid.set_error("")
-        if self._window is not None and page.min_offset >= 0 and page.max_offset >= 0:
-            self._window = self._window.grown(page.min_offset, page.max_offset)
-        self._read_end = end_of_topic(self._state, self._topic, self._queue) if self._state is not None else -1
-        self._page = page
-        self.masks.refresh()
-        self._show_rows()
-        self.bar.show_window(self._window)
-        self.bar.show_new(0)
-        self._show_empty()
-        self._show_foot(page.notice)
-        self._select_wanted()
-
-    def _show_rows(self) -> None:
-        page = self._page
-        self.model.set_rows(message_rows(page, self.masks.of(page.topic)) if page is not None else [])
-
-    def _select_wanted(self) -> None:
-        wanted, self._wanted_offset = self._wanted_offset, None
-        if wanted is not None:
-            hit = next((message for message in self.model.rows if message.queue_offset == wanted), None)
-            if hit is not None:
-                self.grid.select_key(hit.key)
-                return
+    def _page_settled(self) -> None:
         if self._read_key is None and self.detail.detail is None:
             self.grid.select_first()
-
-    def _page_failed(self, error: OrbitError) -> None:
-        self.grid.set_loading(False)
-        self._page = None
-        self._show_rows()
-        self._show_foot()
-        text = tr("The messages of {topic} were not read.", topic=self._topic)
-        self.grid.set_error(text, error.message, tr("Retry"), self.refresh)
-
-    def _follow(self, state: ClusterState) -> None:
-        """Show how much is new since the page was read, and the present bounds of the queue."""
-        end = end_of_topic(state, self._topic, self._queue)
-        if self._read_end >= 0 and end >= 0 and not self._page_query.waiting:
-            self.bar.show_new(max(0, end - self._read_end))
-        bounds = queue_bounds(state, self._topic, self._queue) if self._window is not None else None
-        if self._window is not None and bounds is not None and not self._page_query.waiting:
-            self._window = self._window.grown(*bounds)
-            self.bar.show_window(self._window)
 
     # ---- one message ---------------------------------------------------------------------------------------------------
 
@@ -544,14 +429,13 @@ class MessagesView(PageView):
         self.context.navigate("message", physical_offset=message.physical_offset)
 
     def _browse_from(self, message: MessageRow) -> None:
-        self._wanted_offset = message.queue_offset
-        self._show_queue(self._topic, message.queue_id)
+        self._show_queue(self.pages.topic, message.queue_id, message.queue_offset)
 
     # ---- filter and texts ----------------------------------------------------------------------------------------------
 
     def _narrow(self, text: str, *, plan_only: bool = False) -> None:
         """Browse only what passes a filter; empty: page by page again."""
-        if text and not self._topic:
+        if text and not self.pages.topic:
             return
         was_narrowed, self._is_narrowed = self._is_narrowed, bool(text)
         if text:
@@ -571,26 +455,15 @@ class MessagesView(PageView):
         if self.detail.detail is not None:
             self.detail.show_message(self.detail.detail)
 
-    def _show_empty(self) -> None:
-        if self._topic:
-            text = tr("Nothing is stored in {topic}.", topic=self._topic)
-            self.grid.set_empty(text, tr("Send message…"), self._send_clicked)
-        else:
-            self.grid.set_empty(tr("No topics yet. Send a message or play the demo."), tr("Send message…"), self._send_clicked)
-
-    def _show_foot(self, notice: str = "") -> None:
-        count = count_text(len(self.model.rows))
-        self.foot.setText(notice or tr("{count} messages, newest first", count=count))
-
     def _show_facts(self) -> None:
         if self.tabs.currentIndex() == SEARCH:
             self.header.set_facts(tr("everything that is stored"))
-        elif not self._topic:
+        elif not self.pages.topic:
             self.header.set_facts("")
-        elif self._queue == ALL_QUEUES:
-            self.header.set_facts(tr("{topic}, newest of all queues", topic=self._topic))
+        elif self.pages.queue == ALL_QUEUES:
+            self.header.set_facts(tr("{topic}, newest of all queues", topic=self.pages.topic))
         else:
-            self.header.set_facts(tr("{topic}, queue {queue}", topic=self._topic, queue=self._queue))
+            self.header.set_facts(tr("{topic}, queue {queue}", topic=self.pages.topic, queue=self.pages.queue))
 
 
 def _shortened(text: str) -> str:

@@ -1,0 +1,211 @@
+"""`QueuePages`: the messages of one queue page by page, or the newest of all queues of a topic."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from broker_core.api import FoundOffset, MessagePage, OrbitError
+from gui.models.messages import (
+    ALL_QUEUES,
+    PAGE_MESSAGES,
+    MessageRow,
+    QueueWindow,
+    end_of_topic,
+    message_rows,
+    queue_bounds,
+)
+from gui.models.table import ColumnTableModel
+from gui.operations.decoding import ListMasks
+from gui.operations.queries import LatestQuery
+from gui.text import count_text, tr
+from gui.theme.tokens import Size
+from gui.views.messages.columns import message_columns
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+
+class QueuePages(Panel):
+    """Knows which part of which queue is shown, reads it, and how much has come since.
+
+    Signals:
+        selected: Another message is selected; carries its row, or None.
+        settled: A page was read and nothing of it was wanted in particular.
+        window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
+        newer: So many messages have come since the page was read.
+        send_wanted: A message is to be sent, as there is none.
+    """
+
+    selected = Signal(object)
+    settled = Signal()
+    window_changed = Signal(object)
+    newer = Signal(int)
+    send_wanted = Signal()
+
+    def __init__(self, context: PageContext, masks: ListMasks, parent: QWidget | None = None) -> None:
+        super().__init__(flush=True, parent=parent)
+        self._source = context.source
+        self._masks = masks
+        self._state: ClusterState | None = None
+        self.topic = ""
+        self.queue = ALL_QUEUES
+        self._window: QueueWindow | None = None
+        self._read_end = -1
+        self._wanted_offset: int | None = None
+        self._page: MessagePage | None = None
+        self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
+        self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
+        self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
+            message_columns(context.times, self._now_ms), lambda message: message.key, parent=self
+        )
+        self.grid = DataGrid(self.model, context.theme)
+        self.foot = label(role="caption")
+        self._keys = label(role="caption")
+        self._build()
+        self.grid.selected.connect(self.selected)
+        masks.changed.connect(self._show_rows)
+
+    # ---- what the page calls -------------------------------------------------------------------------------------------
+
+    @property
+    def wanted_offset(self) -> int | None:
+        """Offset that is to be selected when it is read."""
+        return self._wanted_offset
+
+    @property
+    def follows_end(self) -> bool:
+        """Whether what is sent now would be on the page that is shown."""
+        return self._window is None or not self._window.has_newer
+
+    def take_state(self, state: ClusterState) -> None:
+        """Know what the broker has; the page itself stays as it was read."""
+        self._state = state
+        end = end_of_topic(state, self.topic, self.queue)
+        if self._page_query.waiting:
+            return
+        if self._read_end >= 0 and end >= 0:
+            self.newer.emit(max(0, end - self._read_end))
+        bounds = queue_bounds(state, self.topic, self.queue) if self._window is not None else None
+        if self._window is not None and bounds is not None:
+            self._window = self._window.grown(*bounds)
+            self.window_changed.emit(self._window)
+
+    def show_queue(self, topic: str, queue_id: int, offset: int | None = None) -> None:
+        """Show a queue from an offset on, which is selected, or its newest messages."""
+        if (topic, queue_id) != (self.topic, self.queue):
+            self._page = None
+            self._show_rows()
+            self.grid.select_key(None)
+        self.topic, self.queue, self._wanted_offset = topic, queue_id, offset
+        self._window = self._first_window()
+        if self._state is not None:
+            self.load()
+
+    def go_to(self, window: QueueWindow) -> None:
+        """Show another part of the queue."""
+        self._window = window
+        self.load()
+
+    def show_newest(self) -> None:
+        """Show the end of the queue."""
+        if self._window is not None:
+            self._window = self._window.newest()
+        self.load()
+
+    def go_to_time(self, at_ms: int) -> None:
+        """Show the queue from the first message on that was stored at a time or later."""
+        self.grid.set_loading(True)
+        pending = self._source.find_offset(self.topic, self.queue, at_ms)
+        self._offset_query.ask(pending, self._offset_found, self._failed)
+
+    def load(self) -> None:
+        """Read what is shown anew."""
+        self.grid.set_loading(True)
+        start = self._window.start if self._window is not None else 0
+        pending = self._source.browse_queue(self.topic, self.queue, start, PAGE_MESSAGES)
+        self._page_query.ask(pending, self._show_page, self._failed)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._keys.setText(tr("R: resend · Ctrl+C: copy"))
+        self.model.all_texts_changed()
+        self._show_empty()
+        self._show_foot()
+
+    # ---- which part ----------------------------------------------------------------------------------------------------
+
+    def _first_window(self) -> QueueWindow | None:
+        if self.queue == ALL_QUEUES or self._state is None:
+            return None
+        wanted = self._wanted_offset
+        low, high = queue_bounds(self._state, self.topic, self.queue) or (0, 0)
+        window = QueueWindow(low, high if wanted is None else max(high, wanted + 1), low)
+        return window.newest() if wanted is None else window.at(wanted)
+
+    def _offset_found(self, found: FoundOffset) -> None:
+        if self._window is not None:
+            self._wanted_offset = found.offset
+            self.go_to(self._window.at(found.offset))
+
+    def _now_ms(self) -> int:
+        return self._state.taken_ms if self._state is not None else 0
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.content.setSpacing(0)
+        self.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        self.content.addWidget(foot)
+
+    def _show_page(self, page: MessagePage) -> None:
+        self.grid.set_loading(False)
+        self.grid.set_error("")
+        if self._window is not None and page.min_offset >= 0 and page.max_offset >= 0:
+            self._window = self._window.grown(page.min_offset, page.max_offset)
+        self._read_end = end_of_topic(self._state, self.topic, self.queue) if self._state is not None else -1
+        self._page = page
+        self._masks.refresh()
+        self._show_rows()
+        self.window_changed.emit(self._window)
+        self.newer.emit(0)
+        self._show_empty()
+        self._show_foot()
+        self._select_wanted()
+
+    def _show_rows(self) -> None:
+        page = self._page
+        self.model.set_rows(message_rows(page, self._masks.of(page.topic)) if page is not None else [])
+
+    def _select_wanted(self) -> None:
+        wanted, self._wanted_offset = self._wanted_offset, None
+        if wanted is not None:
+            hit = next((message for message in self.model.rows if message.queue_offset == wanted), None)
+            if hit is not None:
+                self.grid.select_key(hit.key)
+                return
+        self.settled.emit()
+
+    def _failed(self, error: OrbitError) -> None:
+        self.grid.set_loading(False)
+        self._page = None
+        self._show_rows()
+        self._show_foot()
+        text = tr("The messages of {topic} were not read.", topic=self.topic)
+        self.grid.set_error(text, error.message, tr("Retry"), self.load)
+
+    def _show_empty(self) -> None:
+        if self.topic:
+            words = tr("Nothing is stored in {topic}.", topic=self.topic)
+        else:
+            words = tr("No topics yet. Send a message or play the demo.")
+        self.grid.set_empty(words, tr("Send message…"), self.send_wanted.emit)
+
+    def _show_foot(self) -> None:
+        notice = self._page.notice if self._page is not None else ""
+        self.foot.setText(notice or tr("{count} messages, newest first", count=count_text(len(self.model.rows))))
