@@ -75,8 +75,8 @@ def test_hits_and_their_further_columns_are_masked(show_page, rules):
     view = show_page(MessagesView, FakeSource())
     view.tabs.setCurrentIndex(SEARCH)
     panel = view.search
-    panel.add_field("prop.region")
-    panel.add_field("body.card")
+    panel.fields.add_field("prop.region")
+    panel.fields.add_field("body.card")
     places = [1, 2, 3]  # topics t1, t2, t0
     hits = hits_of(places, body_bytes=[5] * 3, tag=["A", "B", "C"])
     panel.model.append(hits)

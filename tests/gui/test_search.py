@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QMenu, QPushButton
 
 from broker_core.api import FilterError, SearchHits, SearchStarted, WorkerLostError
 from gui.operations.search import SearchRun, SearchState
@@ -201,12 +201,12 @@ def test_cells_make_conditions_for_and_against(view):
 
 def test_columns_are_added_hidden_and_remembered(show_page, view, source):
     source.hold = False
-    assert view.search.add_field("prop.region")
-    assert view.search.add_field("body.items[0].sku")
-    assert not view.search.add_field("prop.region")
-    assert not view.search.add_field("no field")
-    view.search.show_column("topic", False)
-    view.search.remove_field("prop.region")
+    assert view.search.fields.add_field("prop.region")
+    assert view.search.fields.add_field("body.items[0].sku")
+    assert not view.search.fields.add_field("prop.region")
+    assert not view.search.fields.add_field("no field")
+    view.search.fields.show_column("topic", False)
+    view.search.fields.remove_field("prop.region")
     again = show_page(MessagesView, FakeSource(fake_state()))
     keys = [column.key for column in again.search.model.columns]
     assert keys[-1] == "body.items[0].sku"
@@ -327,3 +327,32 @@ def test_what_is_looked_for_is_marked_in_list_and_body(qtbot, view, source):
     assert panel.reader.around == ""
     view.tabs.setCurrentIndex(BROWSE)
     assert view.detail.body.text.extraSelections() == []
+
+
+def test_the_columns_are_offered_in_a_menu(view):
+    fields = view.search.fields
+    assert fields.add_field("prop.region")
+    fields.open_columns()
+    (menu,) = fields.button.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    titles = [action.text() for action in menu.actions()]
+    assert {"Stored", "Body", "prop.region", "Add a property or a JSON path…", "Remove"} <= set(titles)
+    menu.actions()[titles.index("Tag")].trigger()
+    hidden = [
+        column.key for place, column in enumerate(view.search.model.columns) if view.search.grid.view.isColumnHidden(place)
+    ]
+    assert hidden == ["tag"]
+    menu.close()
+    dialog = fields.ask_field()
+    dialog.textValueSelected.emit("body.city")
+    dialog.close()
+    assert view.search.model.fields == ["prop.region", "body.city"]
+
+
+def test_columns_that_were_kept_and_are_none_any_more_are_left_out(view, show_page, source):
+    settings = view.context.settings
+    settings.setValue("messages/search/fields", '["no field", "prop.region", 7]')
+    again = show_page(MessagesView, source)
+    assert again.search.model.fields == ["prop.region"]
+    for broken in ("{", "7", "[" * 100_000):
+        settings.setValue("messages/search/fields", broken)
+        assert show_page(MessagesView, source).search.model.fields == []

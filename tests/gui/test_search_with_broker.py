@@ -102,8 +102,8 @@ def test_messages_of_a_running_broker_are_found_read_and_sorted(qtbot, start, tm
     assert len(found) == 9  # 9, 15, …, 57
     assert page.search.run.state is SearchState.COMPLETE
     assert page.search.progress.verdict.text == "Complete"
-    assert page.search.add_field("body.amount")
-    assert page.search.add_field("prop.region")
+    assert page.search.fields.add_field("body.amount")
+    assert page.search.fields.add_field("prop.region")
     assert page.column("body.amount") == ["9", "15", "21", "27", "33"]
     page.search.grid.sort_by("body.amount", descending=True)
     page.until(lambda: page.places() == found[::-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,13 +9,12 @@ from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QInputDialog, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
-from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_field, parse_filter
+from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
 from gui.models.filter_text import quoted, within_times
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
-from gui.models.table import CellKind, Column
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.hit_reader import HitReader
@@ -28,6 +26,7 @@ from gui.theme.tokens import Size
 from gui.views.messages.columns import hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
+from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.search_progress import SearchProgress
@@ -40,13 +39,9 @@ from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100
 """Hits are shown this often, however many come."""
-FIELD_WIDTH = 150
-FIELDS_MAX = 20
 SELECTED_MAX = 1_000
 """More rows than this cannot be named in a filter: then the whole result is meant."""
 AnyDialog = TypeVar("AnyDialog", ExportDialog, ReplayDialog)
-_FIELDS = "messages/search/fields"
-_HIDDEN = "messages/search/hidden"
 
 
 class SearchPanel(QWidget):
@@ -101,7 +96,7 @@ class SearchPanel(QWidget):
         self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
         self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
         self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self._replay_clicked)
-        self.columns_button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
+        self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
         self.foot = label(role="caption")
         self._hint = label(role="caption")
         self._state_ms = 0
@@ -115,7 +110,7 @@ class SearchPanel(QWidget):
         self._show_timer.timeout.connect(self._show_waiting)
         self.table = self._build()
         self._connect()
-        self._restore_columns()
+        self.fields.restore()
         self.retranslate()
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
@@ -151,7 +146,7 @@ class SearchPanel(QWidget):
         self.search_button.setText(tr("Search"))
         self.export_button.setText(tr("Export…"))
         self.replay_button.setText(tr("Replay…"))
-        self.columns_button.setText(tr("Columns"))
+        self.fields.button.setText(tr("Columns"))
         self._hint.setText(tr("Right-click a cell to filter for or against it"))
         if self._has_own_bar:
             self.bar.retranslate()
@@ -178,7 +173,7 @@ class SearchPanel(QWidget):
         panel.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)
-        buttons = (self.export_button, self.replay_button, self.columns_button)
+        buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
         return panel
@@ -188,6 +183,7 @@ class SearchPanel(QWidget):
             self.bar.submitted.connect(self._submitted)
             self.bar.plan_wanted.connect(partial(self._submitted, plan_only=True))
         self.hit_times.span_chosen.connect(self._narrow_time)
+        self.fields.refused.connect(self._refused)
         self.run.found.connect(self._found)
         self.run.changed.connect(self._run_changed)
         self.progress.run_wanted.connect(self.run.resume)
@@ -200,10 +196,13 @@ class SearchPanel(QWidget):
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(lambda _at: self.open_columns())
+        header.customContextMenuRequested.connect(lambda _at: self.fields.open_columns())
 
     def _now_ms(self) -> int:
         return self._state_ms
+
+    def _refused(self, why: str) -> None:
+        self._context.notify(why)
 
     # ---- the search ----------------------------------------------------------------------------------------------------
 
@@ -384,100 +383,3 @@ class SearchPanel(QWidget):
         if column in self.model.fields:
             return column, "=", quoted(self.model.field_of(hit, column))
         return None
-
-    # ---- columns -------------------------------------------------------------------------------------------------------
-
-    def open_columns(self) -> None:
-        """Offer the columns, and further ones."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for place, column in enumerate(self.model.columns):
-            action = menu.addAction(tr(column.title))
-            action.setCheckable(True)
-            action.setChecked(not self.grid.view.isColumnHidden(place))
-            action.toggled.connect(partial(self.show_column, column.key))
-        menu.addSeparator()
-        menu.addAction(tr("Add a property or a JSON path…"), self.ask_field)
-        if self.model.fields:
-            drop = menu.addMenu(tr("Remove"))
-            for field in self.model.fields:
-                drop.addAction(field.replace("&", "&&"), partial(self.remove_field, field))
-        menu.popup(self.columns_button.mapToGlobal(self.columns_button.rect().bottomLeft()))
-
-    def show_column(self, key: str, shown: bool) -> None:
-        """Show or hide a column."""
-        for place, column in enumerate(self.model.columns):
-            if column.key == key:
-                self.grid.view.setColumnHidden(place, not shown)
-        self.grid.share_width()
-        self._keep_columns()
-
-    def ask_field(self) -> QInputDialog:
-        """Ask for the field of a further column."""
-        dialog = QInputDialog(self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle(tr("Add a property or a JSON path…"))
-        dialog.setLabelText(tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state"))
-        dialog.textValueSelected.connect(self.add_field)
-        dialog.open()
-        return dialog
-
-    def add_field(self, field: str) -> bool:
-        """Show a field of the filter language as a further column; False where it cannot be one, which is said."""
-        field = field.strip()
-        try:
-            parse_field(field)
-        except FilterError as error:
-            self._context.notify(error.message)
-            return False
-        if field in self.model.fields or len(self.model.fields) >= FIELDS_MAX:
-            return False
-        self._set_fields([*self.model.fields, field])
-        return True
-
-    def remove_field(self, field: str) -> None:
-        """Show a field no longer."""
-        self._set_fields([one for one in self.model.fields if one != field])
-
-    def _set_fields(self, fields: list[str]) -> None:
-        hidden, selected = self._hidden(), self.grid.selected_key
-        further = [self._field_column(field) for field in fields]
-        self.model.set_columns([*self._columns, *further], fields)
-        for place, column in enumerate(self.model.columns):
-            self.grid.view.setColumnHidden(place, column.key in hidden)
-            if column.width:
-                self.grid.view.setColumnWidth(place, column.width)
-        self.grid.share_width()
-        self.grid.select_key(selected)
-        self._keep_columns()
-
-    def _field_column(self, field: str) -> Column[MessageRow]:
-        # The heading is the field itself, in every language.
-        return Column(field, field, partial(self._field_text, field), kind=CellKind.MONO, dim=True, width=FIELD_WIDTH)
-
-    def _field_text(self, field: str, hit: MessageRow) -> str:
-        return self.model.field_of(hit, field)
-
-    def _hidden(self) -> set[str]:
-        columns = self.model.columns
-        return {column.key for place, column in enumerate(columns) if self.grid.view.isColumnHidden(place)}
-
-    def _keep_columns(self) -> None:
-        self._context.settings.setValue(_FIELDS, json.dumps(self.model.fields))
-        self._context.settings.setValue(_HIDDEN, json.dumps(sorted(self._hidden())))
-
-    def _restore_columns(self) -> None:
-        fields, hidden = (_kept(str(self._context.settings.value(key, "[]"))) for key in (_FIELDS, _HIDDEN))
-        if fields:
-            self._set_fields(fields[:FIELDS_MAX])
-        for key in hidden:
-            self.show_column(key, shown=False)
-
-
-def _kept(text: str) -> list[str]:
-    """A list of texts from the settings; empty where they were edited into something else."""
-    try:
-        found: object = json.loads(text)
-    except ValueError:
-        return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

@@ -1,0 +1,156 @@
+"""`HitFields`: which columns a list of hits has: those of every list, and any property or place in a body's JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, QSettings, Qt, Signal
+from PySide6.QtWidgets import QInputDialog, QMenu
+
+from broker_core.api import FilterError, parse_field
+from gui.models.hit_table import HitTableModel
+from gui.models.messages import MessageRow
+from gui.models.table import CellKind, Column
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.widgets.basic import IconButton
+from gui.widgets.data_grid import DataGrid
+
+FIELD_WIDTH = 150
+FIELDS_MAX = 20
+_FIELDS = "messages/search/fields"
+_HIDDEN = "messages/search/hidden"
+
+
+class HitFields(QObject):
+    """Keeps the choice in the window's settings.
+
+    Signals:
+        refused: A field cannot be a column; carries why.
+    """
+
+    refused = Signal(str)
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        settings: QSettings,
+        model: HitTableModel,
+        grid: DataGrid[MessageRow],
+        columns: Sequence[Column[MessageRow]],
+    ) -> None:
+        """Create it; ``columns`` are those of every list. What was chosen last is shown by `restore`."""
+        super().__init__(grid)
+        self._settings = settings
+        self._model = model
+        self._grid = grid
+        self._columns = columns
+        self.button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
+
+    def open_columns(self) -> None:
+        """Offer the columns, and further ones."""
+        menu = QMenu(self.button)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for place, column in enumerate(self._model.columns):
+            action = menu.addAction(tr(column.title))
+            action.setCheckable(True)
+            action.setChecked(not self._grid.view.isColumnHidden(place))
+            action.toggled.connect(partial(self.show_column, column.key))
+        menu.addSeparator()
+        menu.addAction(tr("Add a property or a JSON path…"), self.ask_field)
+        if self._model.fields:
+            drop = menu.addMenu(tr("Remove"))
+            for field in self._model.fields:
+                drop.addAction(field.replace("&", "&&"), partial(self.remove_field, field))
+        menu.popup(self.button.mapToGlobal(self.button.rect().bottomLeft()))
+
+    def show_column(self, key: str, shown: bool) -> None:
+        """Show or hide a column."""
+        for place, column in enumerate(self._model.columns):
+            if column.key == key:
+                self._grid.view.setColumnHidden(place, not shown)
+        self._grid.share_width()
+        self._keep_columns()
+
+    def ask_field(self) -> QInputDialog:
+        """Ask for the field of a further column."""
+        dialog = QInputDialog(self.button)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(tr("Add a property or a JSON path…"))
+        dialog.setLabelText(tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state"))
+        dialog.textValueSelected.connect(self.add_field)
+        dialog.open()
+        return dialog
+
+    def add_field(self, field: str) -> bool:
+        """Show a field of the filter language as a further column; False where it cannot be one, which is said."""
+        field = field.strip()
+        try:
+            parse_field(field)
+        except FilterError as error:
+            self.refused.emit(error.message)
+            return False
+        if field in self._model.fields or len(self._model.fields) >= FIELDS_MAX:
+            return False
+        self._set_fields([*self._model.fields, field])
+        return True
+
+    def remove_field(self, field: str) -> None:
+        """Show a field no longer."""
+        self._set_fields([one for one in self._model.fields if one != field])
+
+    def _set_fields(self, fields: list[str]) -> None:
+        hidden, selected = self._hidden(), self._grid.selected_key
+        further = [self._field_column(field) for field in fields]
+        self._model.set_columns([*self._columns, *further], fields)
+        for place, column in enumerate(self._model.columns):
+            self._grid.view.setColumnHidden(place, column.key in hidden)
+            if column.width:
+                self._grid.view.setColumnWidth(place, column.width)
+        self._grid.share_width()
+        self._grid.select_key(selected)
+        self._keep_columns()
+
+    def _field_column(self, field: str) -> Column[MessageRow]:
+        # The heading is the field itself, in every language.
+        return Column(field, field, partial(self._field_text, field), kind=CellKind.MONO, dim=True, width=FIELD_WIDTH)
+
+    def _field_text(self, field: str, hit: MessageRow) -> str:
+        return self._model.field_of(hit, field)
+
+    def _hidden(self) -> set[str]:
+        columns = self._model.columns
+        return {column.key for place, column in enumerate(columns) if self._grid.view.isColumnHidden(place)}
+
+    def _keep_columns(self) -> None:
+        self._settings.setValue(_FIELDS, json.dumps(self._model.fields))
+        self._settings.setValue(_HIDDEN, json.dumps(sorted(self._hidden())))
+
+    def restore(self) -> None:
+        """Show the columns that were chosen last."""
+        fields, hidden = (_kept(str(self._settings.value(key, "[]"))) for key in (_FIELDS, _HIDDEN))
+        fields = [field for field in fields if _can_be_read(field)]
+        if fields:
+            self._set_fields(fields[:FIELDS_MAX])
+        for key in hidden:
+            self.show_column(key, shown=False)
+
+
+def _can_be_read(field: str) -> bool:
+    """Whether a field that was kept is one of the language of now."""
+    try:
+        parse_field(field)
+    except FilterError:
+        return False
+    return True
+
+
+def _kept(text: str) -> list[str]:
+    """A list of texts from the settings; empty where they were edited into something else."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
