@@ -24,6 +24,7 @@ from gui.models.lifeline import MISSING, life_chips, life_events
 from gui.plots.life_line import HEAD, LANE, TimeScale
 from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
+from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.messages.message_view import RECORD, TRUE, MessageView
 from monitoring.sources.base import SourceStatus
@@ -70,6 +71,14 @@ def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
     view.event_grid.activated.emit(event)
     assert places == [{"physical_offset": 4_096}]
     assert ("read_lifeline", (4_096,)) in view.context.source.asked
+
+
+def test_the_message_can_be_given_to_one_consumer(view, make_view):
+    view.hand_button.click()
+    (dialog,) = view.findChildren(HandDialog)
+    assert dialog.isVisible()
+    dialog.reject()
+    assert make_view(FakeSource()).ask_hand() is None
 
 
 def test_the_state_of_the_message_is_told_in_chips():

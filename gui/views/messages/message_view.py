@@ -19,6 +19,7 @@ from gui.views.messages.columns import life_columns, property_columns
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.copies import add_copies
+from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label
@@ -54,6 +55,7 @@ class MessageView(PageView):
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._resend_clicked)
+        self.hand_button = IconButton(theme, "users-three", " ", on_click=self._hand_clicked)
         self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
         self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
         self.picture = LifeLinePicture(theme, context.times)
@@ -112,6 +114,7 @@ class MessageView(PageView):
 
     def retranslate(self) -> None:
         self.resend_button.setText(tr("Resend…"))
+        self.hand_button.setText(tr("Give to one consumer…"))
         self.compare_button.setText(tr("Compare"))
         self.copy_button.setText(tr("Copy as"))
         self.scale.set_text(COMPRESSED, tr("Compressed time"))
@@ -159,6 +162,18 @@ class MessageView(PageView):
         dialog.open()
         return dialog
 
+    def ask_hand(self) -> HandDialog | None:
+        """Open the dialog that gives the message to one consumer."""
+        if self._detail is None:
+            return None
+        dialog = HandDialog(self.context.source, self.context.theme, self._state, self._detail, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _hand_clicked(self) -> None:
+        self.ask_hand()
+
     def _resend_clicked(self) -> None:
         self.ask_resend()
 
@@ -196,7 +211,7 @@ class MessageView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.resend_button, self.compare_button, self.copy_button):
+        for button in (self.resend_button, self.hand_button, self.compare_button, self.copy_button):
             self.header.add_action(button)
         self.life_panel = Panel(" ", flush=True)
         self.life_panel.add_action(self.scale)
@@ -247,7 +262,7 @@ class MessageView(PageView):
         self.placeholder.setVisible(not story)
         self.life_panel.setVisible(story)
         self._below.setVisible(story)
-        for button in (self.resend_button, self.compare_button, self.copy_button):
+        for button in (self.resend_button, self.hand_button, self.compare_button, self.copy_button):
             button.setEnabled(story)
 
     def _show_nothing(self) -> None:
