@@ -337,6 +337,24 @@ def test_over_a_read_only_connection_everything_is_shown_and_nothing_is_done(sta
 # ---- dead letters ----
 
 
+def see_attempts_and_origins(scene):
+    """A waiting retry of slow, and two dead letters of stock."""
+    view = scene.view
+    view.open({"show": "retries"})
+    view.retry_grid.select_first()
+    scene.until(
+        lambda: view.attempts.facts is not None and view.attempts.facts.limit_from is LimitFrom.GROUP,
+        "what the group allows is not known",
+    )
+    assert (view.attempts.facts.attempt, view.attempts.facts.limit) == (1, 16)
+    assert [rung.wait_ms for rung in view.ladder.model.rows[:3]] == [HOUR_MS, 2 * HOUR_MS, 2 * HOUR_MS]
+    view.open({"show": "letters"})
+    scene.until(
+        lambda: {row.figures.group: row.origins for row in view.groups.rows}["stock"] == (("orders", 2),),
+        "where the dead letters came from is not known",
+    )
+
+
 def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients):
     # A retry takes the third level first: none comes back while the test looks at it.
     scene = start(messageDelayLevel="1s 5s 1h 2h")
@@ -378,19 +396,7 @@ def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(star
     scene.until(lambda: len(view.retries.rows) == 2, "the retries are not listed")
     assert {(row.group, row.attempt) for row in view.retries.rows} == {("slow", 1)}
     assert all(row.due_ms - born_ms >= HOUR_MS for row in view.retries.rows)
-    view.open({"show": "retries"})
-    view.retry_grid.select_first()
-    scene.until(
-        lambda: view.attempts.facts is not None and view.attempts.facts.limit_from is LimitFrom.GROUP,
-        "what the group allows is not known",
-    )
-    assert (view.attempts.facts.attempt, view.attempts.facts.limit) == (1, 16)
-    assert [rung.wait_ms for rung in view.ladder.model.rows[:3]] == [HOUR_MS, 2 * HOUR_MS, 2 * HOUR_MS]
-    view.open({"show": "letters"})
-    scene.until(
-        lambda: {row.figures.group: row.origins for row in view.groups.rows}["stock"] == (("orders", 2),),
-        "where the dead letters came from is not known",
-    )
+    see_attempts_and_origins(scene)
 
     poisonous.remove(b"bad")
     for key in ("bad", "worse"):
