@@ -7,16 +7,19 @@ What cannot be judged is masked as well.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import regex
+
 from broker_core.api import UsageError
 
 MASK: Final = "•••"
 _DEEPEST = 64
+JUDGE_SECONDS: Final = 0.2
+"""For one text and one expression: a window that asks for more does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,12 @@ class MaskRules:
                 raise UsageError(f"“{path}” is no path: write names with dots between them, as in customer.card", path=path)
         for expression in self.expressions:
             try:
-                re.compile(expression)
-            except re.error as error:
+                regex.compile(expression)
+            except (regex.error, ValueError, OverflowError, RecursionError) as error:
                 raise UsageError(
-                    f"the expression {expression} cannot be read: {error}", position=error.pos, expression=expression
+                    f"the expression {expression} cannot be read: {error}",
+                    position=getattr(error, "pos", None),
+                    expression=expression,
                 ) from error
 
     def __bool__(self) -> bool:
@@ -55,9 +60,12 @@ class MaskRules:
         return None if _hides_all(paths) else MaskRules(tuple(dict.fromkeys(map(".".join, paths))), self.expressions)
 
     def mask_text(self, text: str) -> str:
-        """Text without what the expressions find."""
+        """Text without what the expressions find; one that takes longer than `JUDGE_SECONDS` to tell leaves nothing of it."""
         for expression in self.expressions:
-            text = re.sub(expression, _masked, text)
+            try:
+                text = regex.sub(expression, _masked, text, timeout=JUDGE_SECONDS)
+            except TimeoutError:
+                return MASK
         return text
 
     def mask_value(self, value: Any) -> Any:  # noqa: ANN401  what JSON can hold
@@ -121,7 +129,7 @@ def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
     return left
 
 
-def _masked(found: re.Match[str]) -> str:
+def _masked(found: regex.Match[str]) -> str:
     if not found.re.groups or found.group(1) is None:
         return MASK
     whole, start = found.group(0), found.start(0)

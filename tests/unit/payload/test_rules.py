@@ -111,3 +111,10 @@ def test_what_is_nested_too_deep_to_be_judged_is_masked():
 def test_a_mask_that_cannot_be_read_is_refused(wrong):
     with pytest.raises(UsageError):
         MaskRules(**wrong)
+
+
+def test_a_text_that_an_expression_takes_for_ever_to_judge_is_masked_as_a_whole(monkeypatch):
+    monkeypatch.setattr("monitoring.payload.masking.JUDGE_SECONDS", 0.02)
+    mask = MaskRules(expressions=("(?:a|aa)+$",))
+    assert mask.mask_text("xaaa") == f"x{MASK}"
+    assert mask.mask_text("a" * 5_000 + " 4111") == MASK
