@@ -23,10 +23,8 @@ from broker_core.search.expression import And, Comparison, Expression, Not, Oper
 from broker_core.search.facts import ORDERS, compare
 from broker_core.search.fields import group_of_topic, state_of_topic
 from broker_core.search.needles import needles_of
-from broker_core.store.layout import Bytes, Int64s, RecordHeads
-from broker_core.store.record_columns import queue_groups
-
-Bools = npt.NDArray[np.bool_]
+from broker_core.store.layout import Bools, Bytes, Int64s, RecordHeads
+from broker_core.store.record_columns import topic_groups
 
 _WHOLE_SEARCH_SHARE = 0.25
 """With at least this share of the window's bytes still open, the window is searched as a whole, else record by record."""
@@ -98,7 +96,7 @@ class WindowFilter:
         self._data = data
         self._heads = heads
         self._topics = topics
-        self._by_topic: list[tuple[bytes, Int64s]] | None = None
+        self._by_topic: list[tuple[bytes, Bools]] | None = None
         self._is_plain: Bools | None = None
         self._look_at_bytes = False
 
@@ -181,14 +179,14 @@ class WindowFilter:
 
     def _topic(self, comparison: Comparison) -> Verdicts:
         if self._by_topic is None:
-            self._by_topic = [(group.topic, group.rows) for group in queue_groups(self._data, self._heads)]
+            self._by_topic = list(topic_groups(self._data, self._heads))
         sure, possible = np.zeros(len(self._heads), dtype=np.bool_), np.zeros(len(self._heads), dtype=np.bool_)
         for topic, rows in self._by_topic:
             verdict = self._topics.of(comparison, topic)
             if verdict is not False:
-                possible[rows] = True
+                possible |= rows
             if verdict:
-                sure[rows] = True
+                sure |= rows
         return Verdicts(sure, possible)
 
     # ---- bytes ---------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from broker_core.store.file_map import map_file as map_file  # noqa: PLC0414  re
 from broker_core.store.log_places import LogPlaces
 from broker_core.store.paths import StorePaths
 from broker_core.store.record_chain import follow, next_start
+from broker_core.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import Damage, HeadRows, read_rows
 from broker_core.store.record_heads import Int32s as Int32s  # noqa: PLC0414  likewise
@@ -85,10 +86,7 @@ def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordH
 
 def _unbroken(data: Bytes, base_offset: int, start: int, stop: int) -> HeadRows:
     """Consecutive records from a position on, up to the first place where there is none."""
-    rows, whole = read_rows(data, base_offset, follow(data, base_offset, start, stop))
-    if not len(whole):
-        return rows
-    whole[1:] &= rows.position[1:] == rows.position[:-1] + rows.field("size")[:-1]
+    rows, whole = read_rows(data, base_offset, follow(data, base_offset, start, stop), in_a_row=True)
     return rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
 
 
@@ -121,7 +119,7 @@ class _Taken:
     """
 
     def __init__(self) -> None:
-        self._rows = HeadRows.none()
+        self._rows = HeadRows.empty()
         self._count = 0
 
     def add(self, found: HeadRows, *, share: float) -> None:
@@ -132,11 +130,11 @@ class _Taken:
             self._rows = found
             return
         if end > len(self._rows.position):
-            larger = HeadRows.none(start + int((end - start) / share * 1.02))
-            for column, room in zip(self._rows, larger, strict=True):
+            larger = HeadRows.empty(start + int((end - start) / share * 1.02))
+            for column, room in zip(self._rows.columns(), larger.columns(), strict=True):
                 room[:start] = column[:start]
             self._rows = larger
-        for column, room in zip(found, self._rows, strict=True):
+        for column, room in zip(found.columns(), self._rows.columns(), strict=True):
             room[start:end] = column
 
     def rows(self) -> HeadRows:

@@ -21,7 +21,7 @@ from broker_core.message.properties import TAGS, find_property_bytes, property_m
 from broker_core.message.record import CRC_MASK
 from broker_core.message.tags import tags_code
 from broker_core.store.dispatch import SCHEDULE_TOPIC, DelayLevels, unit_tags_code
-from broker_core.store.layout import Bytes, Int64s, RecordHeads, at_every_byte
+from broker_core.store.record_heads import Bools, Bytes, Int64s, RecordHeads, at_every_byte
 
 UNIT_TYPE = np.dtype([("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tags_code", ">i8")])
 """Consume queue unit."""
@@ -43,6 +43,7 @@ _SEARCH_BYTES = 1 << 20
 _TAGS_MARKER = property_marker(TAGS)
 _LAST_TAGS = bytes((_ITEM_END,)) + _TAGS_MARKER
 _CUT_TOGETHER = 64
+_COMPARED_TOPICS_MAX = 32
 _BODY_CUT_OUT_MAX = 4096
 """Larger bodies are not copied for their checksums."""
 
@@ -79,21 +80,56 @@ def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
     order = np.argsort(group.astype(np.uint16) if len(first) < 1 << 16 else group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(len(first) + 1))
     for number, row in enumerate(first.tolist()):
-        start = int(heads.topic_position[row])
-        topic = data[start : start + int(heads.topic_bytes[row])].tobytes()
-        yield QueueGroup(topic, int(heads.queue_id[row]), order[bounds[number] : bounds[number + 1]])
+        yield QueueGroup(_topic_of(data, heads, row), int(heads.queue_id[row]), order[bounds[number] : bounds[number + 1]])
+
+
+def topic_groups(data: Bytes, heads: RecordHeads) -> Iterator[tuple[bytes, Bools]]:
+    """Records by topic: each topic as stored, and which records have it.
+
+    A few topics are told apart by comparing all records with one of them at a time, which takes no sorting.
+    """
+    if not len(heads):
+        return
+    columns: list[npt.NDArray[Any]] = [heads.topic_bytes, *_topic_words(data, heads)]
+    left = np.ones(len(heads), dtype=np.bool_)
+    for _ in range(_COMPARED_TOPICS_MAX):
+        row = int(left.argmax())
+        same = np.ones(len(heads), dtype=np.bool_)
+        for column in columns:
+            same &= column == column[row]
+        yield _topic_of(data, heads, row), same
+        left &= ~same
+        if not left.any():
+            return
+    rows = np.flatnonzero(left)
+    for group in queue_groups(data, heads.only(rows)):
+        same = np.zeros(len(heads), dtype=np.bool_)
+        same[rows[group.rows]] = True
+        yield group.topic, same
+
+
+def _topic_of(data: Bytes, heads: RecordHeads, row: int) -> bytes:
+    start = int(heads.topic_position[row])
+    return data[start : start + int(heads.topic_bytes[row])].tobytes()
 
 
 def _topic_words(data: Bytes, heads: RecordHeads) -> list[npt.NDArray[np.uint64]]:
     """Topics as words of 8 bytes, zeros behind their ends."""
     every_word = at_every_byte(data, ">u8")
     last = len(data) - _WORD_BYTES
+    shortest, longest = int(heads.topic_bytes.min()), int(heads.topic_bytes.max())
     words = []
-    for start in range(0, int(heads.topic_bytes.max()), _WORD_BYTES):
+    for start in range(0, longest, _WORD_BYTES):
         position = heads.topic_position + start
-        over = np.clip(position - last, 0, _WORD_BYTES - 1)  # at the end of the buffer, a word is read earlier and shifted
-        word = every_word[np.minimum(position, last)].astype(np.uint64) << (over * 8).astype(np.uint64)
-        words.append(word & _WORD_MASKS[np.clip(heads.topic_bytes - start, 0, _WORD_BYTES)])
+        if position.max() <= last:
+            word = every_word[position].astype(np.uint64)
+        else:  # at the end of the buffer, a word is read earlier and shifted
+            over = np.clip(position - last, 0, _WORD_BYTES - 1)
+            word = every_word[np.minimum(position, last)].astype(np.uint64) << (over * 8).astype(np.uint64)
+        if shortest < start + _WORD_BYTES:
+            kept = longest - start if shortest == longest else heads.topic_bytes - start
+            word &= _WORD_MASKS[np.clip(kept, 0, _WORD_BYTES)]
+        words.append(word)
     return words
 
 

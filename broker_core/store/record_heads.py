@@ -77,15 +77,19 @@ class HeadRows(NamedTuple):
         column: npt.NDArray[Any] = self.head.view(_HEAD_V4)[name]
         return column
 
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """All of them."""
+        return self.position, self.head, self.topic_bytes, self.properties_bytes
+
     def of(self, rows: slice | Int64s | Bools) -> HeadRows:
         """Some of them."""
-        return HeadRows(*(column[rows] for column in self))
+        return HeadRows(self.position[rows], self.head[rows], self.topic_bytes[rows], self.properties_bytes[rows])
 
     @classmethod
-    def none(cls, room: int = 0) -> HeadRows:
+    def empty(cls, room: int = 0) -> HeadRows:
         """Room for rows that are not set."""
-        types = (np.dtype(np.int64), _HEAD_BYTES_V4, np.dtype(np.int32), np.dtype(np.int32))
-        return cls(*(np.empty(room, dtype=one) for one in types))
+        lengths = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+        return cls(np.empty(room, dtype=np.int64), np.empty(room, dtype=_HEAD_BYTES_V4), *lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +124,11 @@ class RecordHeads:
 
     def without(self, rows: Int64s) -> RecordHeads:
         """The same heads but for some rows; ``end`` and ``damage`` stay."""
-        kept = np.delete(np.arange(len(self)), rows)
-        return RecordHeads(self.rows.of(kept), self.end, self.ended_by_filler, self.damage)
+        return self.only(np.delete(np.arange(len(self)), rows))
+
+    def only(self, rows: Int64s) -> RecordHeads:
+        """Some of the rows; ``end`` and ``damage`` stay."""
+        return RecordHeads(self.rows.of(rows), self.end, self.ended_by_filler, self.damage)
 
     @property
     def position(self) -> Int64s:
@@ -201,24 +208,29 @@ class RecordHeads:
     @cached_property
     def body_position(self) -> Int64s:
         """Where the stored body starts."""
-        return self.position + HEAD_BYTES[0] + _v6_bytes(self.rows.field("sys_flag"))
+        start: Int64s = self.position + HEAD_BYTES[0] + _v6_bytes(self.rows.field("sys_flag"))
+        return start
 
     @cached_property
     def topic_position(self) -> Int64s:
         """Where the topic starts."""
         is_wide = self.rows.field("magic") == MAGIC_V2
-        return self.body_position + self.body_bytes + 1 + is_wide
+        start: Int64s = self.body_position + self.body_bytes + 1 + is_wide
+        return start
 
     @cached_property
     def properties_position(self) -> Int64s:
         """Where the properties start."""
-        return self.topic_position + self.topic_bytes + 2
+        start: Int64s = self.topic_position + self.topic_bytes + 2
+        return start
 
     def _int32(self, name: str) -> Int32s:
-        return self.rows.field(name).astype(np.int32)
+        column: Int32s = self.rows.field(name).astype(np.int32)
+        return column
 
     def _int64(self, name: str) -> Int64s:
-        return self.rows.field(name).astype(np.int64)
+        column: Int64s = self.rows.field(name).astype(np.int64)
+        return column
 
 
 def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
@@ -228,16 +240,17 @@ def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
 
 
-def read_rows(data: Bytes, base_offset: int, position: Int64s) -> tuple[HeadRows, Bools]:
+def read_rows(data: Bytes, base_offset: int, position: Int64s, *, in_a_row: bool = False) -> tuple[HeadRows, Bools]:
     """Rows of some positions, and which of them are records: by magic code, own offset, and lengths that add up.
 
     Args:
         data: The file up to where records may reach.
         base_offset: Physical offset of its first byte.
         position: At most ``len(data) - FIXED_BYTES``.
+        in_a_row: A record that does not start where the one before it ends is none.
     """
     if not len(position):
-        return HeadRows.none(), np.empty(0, dtype=np.bool_)
+        return HeadRows.empty(), np.empty(0, dtype=np.bool_)
     end = len(data)
     head_bytes = at_every_byte(data, _HEAD_BYTES_V4)[position]
     head = head_bytes.view(_HEAD_V4)
@@ -251,6 +264,8 @@ def read_rows(data: Bytes, base_offset: int, position: Int64s) -> tuple[HeadRows
     topic_position = position + (HEAD_BYTES[0] + 1) + extra + body_bytes
     whole: Bools = head["physical_offset"] == position + base_offset
     whole &= is_narrow if is_wide is None else is_narrow | is_wide
+    if in_a_row:
+        whole[1:] &= position[1:] == record_end[:-1]
     whole &= (body_bytes >= 0) & (record_end <= end) & (topic_position + _LENGTHS_BYTES - 1 <= record_end)
     topic_position = _kept_inside(topic_position, whole)
     topic_bytes = data[topic_position - 1].astype(np.int64)
@@ -275,7 +290,8 @@ def _v6_bytes(sys_flag: npt.NDArray[Any]) -> Int64s | int:
     """By how much hosts make heads longer than those with IPv4; 0 where no record has a longer one."""
     if not (sys_flag & HOST_V6_MASK).any():
         return 0
-    return V6_EXTRA_BYTES * (((sys_flag & BORN_HOST_V6) != 0).astype(np.int64) + ((sys_flag & STORE_HOST_V6) != 0))
+    both: Int64s = ((sys_flag & BORN_HOST_V6) != 0).astype(np.int64) + ((sys_flag & STORE_HOST_V6) != 0)
+    return both * V6_EXTRA_BYTES
 
 
 def _set_right(data: Bytes, position: Int64s, extra: Int64s, head: npt.NDArray[Any]) -> None:
