@@ -22,11 +22,15 @@ from broker_core.message.record import (
 )
 from broker_core.store.record_heads import Bytes, Int64s, at_every_byte
 
-_LANE_BYTES = 8192
+_LANE_RECORDS = 26
+_LANE_BYTES_MIN = 8192
+"""A lane is as long as so many records like the part's first one, but at least so long."""
 _LANES_MIN = 16
 """With fewer, one record after the other takes less time than numpy's calls."""
-_FIRST_SEARCHED_BYTES = (512, 2048)
-"""How much of a lane is searched for its first record, at least and at most: twice the length of the part's first record."""
+_SEARCHED_RECORDS = 2
+_SEARCHED_BYTES_MIN = 512
+_SEARCHED_SHARE_MAX = 4
+"""How much of a lane is searched for its first record, by the same measure; a fourth of it at most."""
 _STEPS_BETWEEN_LOOKS = 4
 _SEARCH_BYTES = 1 << 20
 _MAGICS = tuple(struct.pack(">i", magic) for magic in (MAGIC_V1, MAGIC_V2))
@@ -49,7 +53,7 @@ def follow(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
         out, and behind each of them there is room for the smallest one.
     """
     stop = min(stop, len(data) - FIXED_BYTES + 1)
-    if stop - start < _LANES_MIN * _LANE_BYTES:
+    if stop - start < _LANES_MIN * _LANE_BYTES_MIN:
         return _one_by_one(data, start, stop)
     found = _in_lanes(data, _lane_starts(data, base_offset, start, stop), stop)
     last = int(found[-1])
@@ -95,17 +99,17 @@ def _one_by_one(data: Bytes, start: int, stop: int) -> Int64s:
 
 def _lane_starts(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
     """First record of each lane that has one near its beginning; what has none is part of the lane before it."""
-    least, most = _FIRST_SEARCHED_BYTES
     (first_bytes,) = _U32.unpack_from(data.data, start)
-    searched_bytes = min(max(2 * first_bytes, least), most)
-    begins = np.arange(start + _LANE_BYTES, stop - searched_bytes, _LANE_BYTES)
+    lane_bytes = min(max(_LANE_RECORDS * first_bytes, _LANE_BYTES_MIN), (stop - start) // _LANES_MIN)
+    searched_bytes = min(max(_SEARCHED_RECORDS * first_bytes, _SEARCHED_BYTES_MIN), lane_bytes // _SEARCHED_SHARE_MAX)
+    begins = np.arange(start + lane_bytes, stop - searched_bytes, lane_bytes)
     if not len(begins):
         return np.array([start], dtype=np.int64)
-    shape, strides = (len(begins), searched_bytes), (_LANE_BYTES, 1)
+    shape, strides = (len(begins), searched_bytes), (lane_bytes, 1)
     looked_at: Bytes = np.ndarray(shape, dtype=np.uint8, buffer=data, offset=int(begins[0]) + MAGIC_POSITION, strides=strides)
     lane, within = np.divmod(np.flatnonzero(looked_at == _MAGIC_FIRST_BYTE), searched_bytes)
     positions = _of_records(data, base_offset, begins[lane] + within)
-    lane = (positions - start) // _LANE_BYTES
+    lane = (positions - start) // lane_bytes
     is_first = np.ones(len(lane), dtype=np.bool_)
     np.not_equal(lane[1:], lane[:-1], out=is_first[1:])
     return np.concatenate((np.array([start], dtype=np.int64), positions[is_first]))
