@@ -65,8 +65,8 @@ def fill(root: Path, log_bytes: int) -> None:
             os.close(descriptor)
 
 
-async def produce(address: str, seconds: float) -> RoundTrips:
-    """Round trips of paced sends."""
+async def round_trips_ms(address: str, seconds: float) -> list[float]:
+    """Round trips of paced sends, one in flight."""
     client = ConnectionPool()
     taken: list[float] = []
     end = time.perf_counter() + seconds
@@ -84,8 +84,18 @@ async def produce(address: str, seconds: float) -> RoundTrips:
         assert answer.code == ResponseCode.SUCCESS, answer.remark
         await asyncio.sleep(_GAP_S)
     await client.close()
-    taken.sort()
-    return RoundTrips(taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1], len(taken))
+    return taken
+
+
+def summed_up(taken: list[float]) -> RoundTrips:
+    """What many round trips were like."""
+    ordered = sorted(taken)
+    return RoundTrips(ordered[len(taken) // 2], ordered[len(taken) * 99 // 100], ordered[-1], len(taken))
+
+
+async def produce(address: str, seconds: float) -> RoundTrips:
+    """Round trips of paced sends."""
+    return summed_up(await round_trips_ms(address, seconds))
 
 
 async def _catch_up(address: str, stop: Event) -> tuple[int, float]:
