@@ -36,6 +36,10 @@ WINDOW_BYTES = 8 * 1024 * 1024
 _SPAN_BYTES = 32 * 1024 * 1024
 """Part of the log from which messages of queues are taken in one go."""
 _DECODED_BETWEEN_BREATHS = 16
+_STRETCH_NS = 1_000_000
+_SLEEP_NS_MAX = 50_000_000
+_CROWD_MAX = 4.0
+"""A search sleeps at most so many times as long as it took."""
 
 
 @dataclass(slots=True)
@@ -253,27 +257,42 @@ class StoreSearch:
 
 
 class Breather:
-    """Gives others their turn: after a stretch of work it sleeps as long as the work took.
+    """Gives others their turn: after a stretch of work it sleeps as long as the work took, or longer.
 
     The broker's loop shares the interpreter with a search in its process; so it is free for half of the time, in stretches
-    of a millisecond or two.
+    of a millisecond or two. A stretch that takes longer than the processor worked on it met others, who wanted the interpreter
+    or the processor; a thread that is kept from the processor may hold the interpreter all the while. The sleep is longer
+    then by the same measure, so that the search asks for less than its share and is let finish what it begins.
 
     Args:
         clock_ns: A clock that only rises, in nanoseconds.
+        worked_ns: The time that the processor has worked for this thread, in nanoseconds.
         sleep: Sleeps for some seconds.
     """
 
-    def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        worked_ns: Callable[[], int] = time.thread_time_ns,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._clock_ns = clock_ns
+        self._worked_ns = worked_ns
         self._sleep = sleep
-        self._since_ns = clock_ns()
+        self.begin()
+
+    def begin(self) -> None:
+        """Work begins: what was waited for before it is no work. To be called by the thread that works."""
+        self._since_ns, self._worked_before_ns = self._clock_ns(), self._worked_ns()
 
     def __call__(self) -> None:
         """Sleep if there was work for a millisecond since the last time."""
-        worked_ns = self._clock_ns() - self._since_ns
-        if worked_ns >= 1_000_000:
-            self._sleep(min(worked_ns, 20_000_000) / 1e9)
-            self._since_ns = self._clock_ns()
+        took_ns = self._clock_ns() - self._since_ns
+        if took_ns >= _STRETCH_NS:
+            worked_ns = max(self._worked_ns() - self._worked_before_ns, 1)
+            crowd = min(max(took_ns / worked_ns, 1.0), _CROWD_MAX)
+            self._sleep(min(took_ns * crowd, _SLEEP_NS_MAX) / 1e9)
+            self.begin()
 
 
 def _no_breath() -> None:

@@ -198,6 +198,7 @@ class Follows:
         """What has arrived since the last look."""
         from broker_core.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
 
+        opened.breathe.begin()
         batch = _Batch()
         end = self._store.commit_log_max_offset
         if end - opened.position > BEHIND_BYTES_MAX:

@@ -23,7 +23,7 @@ from broker_core.worker.message_views import MessageHead, head_of
 if TYPE_CHECKING:
     # Brings numpy, which a worker that is not asked for a search does without.
     from broker_core.search.results import Outcome, Step
-    from broker_core.search.scan import StoreSearch
+    from broker_core.search.scan import Breather, StoreSearch
 
 _T = TypeVar("_T")
 
@@ -65,6 +65,8 @@ class _Open:
     last: tuple[int, int, int]
     """Scanned, total and found of the last step."""
     body_starts: bool
+    breathe: Breather | None
+    """None where no broker waits."""
 
 
 class Searches:
@@ -118,14 +120,13 @@ class Searches:
 
         root, limit = self._store.config.root, None if query.limit < 0 else query.limit
         expression = parse_filter(query.filter, now_ms=self._clock())
-        if self._store.read_only:
-            # The files, with what no queue knows; and no broker waits.
+        # A store that is only looked at: the files, with what no queue knows; and no broker waits.
+        breathe = None if self._store.read_only else Breather()
+        if breathe is None:
             search = StoreSearch(root, expression, limit=limit)
         else:
-            search = StoreSearch(
-                root, expression, store=self._store, limit=limit, breathe=Breather(), window_bytes=WINDOW_BYTES
-            )
-        return _Open(search, search.steps(), (0, search.plan.total_messages, 0), query.body_starts)
+            search = StoreSearch(root, expression, store=self._store, limit=limit, breathe=breathe, window_bytes=WINDOW_BYTES)
+        return _Open(search, search.steps(), (0, search.plan.total_messages, 0), query.body_starts, breathe)
 
     async def _continue(self, search_id: int) -> SearchHits:
         opened = self._open.get(search_id)
@@ -155,6 +156,8 @@ class Searches:
 
 def _turn(opened: _Open) -> list[tuple[str, MessageHead]]:
     """Topics and heads that a moment of search finds."""
+    if opened.breathe is not None:
+        opened.breathe.begin()
     until = time.monotonic() + TURN_SECONDS
     found: list[tuple[str, MessageHead]] = []
     for step in opened.steps:

@@ -404,15 +404,43 @@ def test_a_chain_of_the_index_that_leads_nowhere_is_made_up_for_by_a_scan(tmp_pa
         assert outcome.startswith("complete")
 
 
+class Processor:
+    """A clock, and how much of its time was worked."""
+
+    def __init__(self) -> None:
+        self.now_ns = self.worked_ns = 0
+        self.slept: list[float] = []
+        self.breathe = Breather(lambda: self.now_ns, lambda: self.worked_ns, self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_ns += round(seconds * 1e9)
+
+    def work(self, ns: int, *, kept_from_it_ns: int = 0) -> None:
+        self.now_ns += ns + kept_from_it_ns
+        self.worked_ns += ns
+
+
 def test_a_breather_sleeps_as_long_as_was_worked() -> None:
-    now, slept = [0], []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += round(seconds * 1e9)
-
-    breathe = Breather(lambda: now[0], sleep)
+    processor = Processor()
     for worked_ns in (400_000, 700_000, 3_000_000, 900_000_000):
-        now[0] += worked_ns
-        breathe()
-    assert slept == pytest.approx([0.0011, 0.003, 0.02])
+        processor.work(worked_ns)
+        processor.breathe()
+    assert processor.slept == pytest.approx([0.0011, 0.003, 0.05])
+
+
+def test_a_breather_sleeps_longer_where_others_want_the_processor() -> None:
+    processor = Processor()
+    for kept_ns in (0, 1_000_000, 2_000_000, 7_000_000, 90_000_000):
+        processor.work(1_000_000, kept_from_it_ns=kept_ns)
+        processor.breathe()
+    assert processor.slept == pytest.approx([0.001, 0.004, 0.009, 0.032, 0.05])
+
+
+def test_a_breather_does_not_take_a_wait_for_work() -> None:
+    processor = Processor()
+    processor.now_ns += 500_000_000
+    processor.breathe.begin()
+    processor.work(999_999)
+    processor.breathe()
+    assert processor.slept == []
