@@ -57,6 +57,11 @@ def fill(root: Path, log_bytes: int) -> None:
     with MessageStore.open(StoreConfig(root=root, message_index=False)) as store:
         while store.commit_log_max_offset < log_bytes:
             store.put_batch(message)
+    drop_pages(root)
+
+
+def drop_pages(root: Path) -> None:
+    """Have the system forget what it has in memory of a directory's files."""
     for path in root.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.cold_reader import round_trips_ms, summed_up
+from benchmarks.cold_reader import drop_pages, round_trips_ms, summed_up
 from benchmarks.large_store import fill
 from broker_core.api import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.client.message import Message
@@ -101,12 +101,15 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=2_000_000, help="in the store (default: %(default)s)")
     parser.add_argument("--store", type=Path, help="directory of the store; made if it is not there, and kept")
     parser.add_argument("--seconds", type=float, default=2, help="of each stretch (default: %(default)s)")
+    parser.add_argument("--cold", action="store_true", help="begin with a store whose pages are not in memory")
     parser.add_argument("--rounds", type=int, default=8, help="of both kinds of stretches (default: %(default)s)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = arguments.store or Path(folder) / "store"
         if not root.exists():
             fill(root, arguments.messages)
+        if arguments.cold:
+            drop_pages(root)
         with WorkerDriver(root) as worker:
             ready = worker.wait_ready()
             broker, name_server = ready.broker, ready.name_server

@@ -26,6 +26,8 @@ from broker_core.store.record_columns import record_checksums, torn_tails, wrong
 _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
 _ZERO_SEARCH_BYTES = 1 << 20
+_TOUCHED_BYTES = 1024
+"""No more than a page of the system's, and so little that a window of one mebibyte has many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class LogReader:
         limit = data_end = end_of_data(path) if is_whole else limit
         while True:
             stop = min(start + reach, limit)
+            _bring_to_memory(data, start, stop)
             if stop < limit and not data[start : start + FILLER.size].any() and _first_not_zero(mapped, start, limit) == limit:
                 stop = limit = start  # nothing follows
             heads = scan_records(mapped, base, start, stop)
@@ -228,6 +231,15 @@ class LogReader:
         if len(self._mapped) > _MAPPED_FILES_MAX:
             self._mapped.popitem(last=False)  # not closed: views that are still in use keep it
         return mapped
+
+
+def _bring_to_memory(data: Bytes, start: int, stop: int) -> None:
+    """Touch a part of a file, so that who reads it waits for no disk.
+
+    numpy lets other threads run while it works through more than 500 items; a search of bytes does not. Beside a look through a
+    log that was not in memory, another thread's longest hundredth of waits was 14 to 21 ms so, and 16 to 29 without.
+    """
+    data[start:stop:_TOUCHED_BYTES].max(initial=0)
 
 
 def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
