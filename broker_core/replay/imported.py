@@ -58,7 +58,8 @@ def _messages(path: Path, template: SendMessage) -> Iterator[SendMessage]:
         now_ms = wall_clock_ms()
         for number, row in read_rows(path):
             where = f"message {number:,} of {path.name}"
-            item = item_of_row({"topic": template.topic} | row, where, now_ms)
+            # A table has a cell for the topic in every row, also where it was left empty.
+            item = item_of_row(row if row.get("topic") else row | {"topic": template.topic}, where, now_ms)
             if not item.body:
                 raise CodecError(f"{where} has an empty body, which brokers refuse")
             properties = resent_properties(item.properties, item.origin_id, without_delay=False)

@@ -256,7 +256,7 @@ def body_bytes(row: Row, where: str) -> bytes:
     """
     text = row.get("body")
     plain = row.get("bodyText")
-    if text is None and isinstance(plain, str):
+    if not text and isinstance(plain, str):
         return plain.encode("utf-8", "surrogatepass")
     if not isinstance(text, str):
         raise CodecError(f"{where} has no body")

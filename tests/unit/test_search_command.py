@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from broker_core import search_command
+from broker_core.message.sys_flag import COMPRESSED
 from broker_core.search_command import main
 from tests.support.broker_process import CHECKOUT
+from tests.support.remoting_peer import eventually
 from tests.support.store_writer import StoreWriter
 
 
@@ -128,3 +131,48 @@ def test_an_interrupt_ends_with_partial(tmp_path):
     process.stderr.close()
     assert errors[-1].startswith("partial: ")
     assert "it was cancelled" in errors[-1]
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory):
+    """A store of bodies that do not decompress: an export says so of each, and stands still while nobody listens."""
+    writer = StoreWriter(tmp_path_factory.mktemp("talkative") / "store")
+    for _ in range(3_000):
+        writer.append("orders", b"no zlib stream", sys_flag=COMPRESSED)
+    writer.flush()
+    return writer.root
+
+
+@pytest.mark.parametrize("end", ["by a signal", "with the one who asked"])
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_an_export_that_is_given_up_leaves_no_file(talkative, tmp_path, form, end):
+    command = [
+        "main.py",
+        "search",
+        "--store",
+        str(talkative),
+        "--out",
+        str(tmp_path / "hits"),
+        "--format",
+        form,
+        "--parent-pipe",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, *command, "size > 0"], cwd=CHECKOUT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.readline().startswith("plan: ")
+        assert process.stderr.readline()  # of the first message: it writes now, and will stand still
+        assert [entry.name for entry in tmp_path.iterdir()] == ["hits.part"]
+        if end == "by a signal":
+            process.send_signal(signal.SIGTERM)
+        else:
+            process.stdin.close()
+        asyncio.run(eventually(lambda: not any(tmp_path.iterdir())))
+        said = process.stderr.read()
+    assert process.wait(60) == 143
+    process.stdin.close()
+    assert "complete" not in said
+    assert list(tmp_path.iterdir()) == []
