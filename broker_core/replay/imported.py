@@ -63,7 +63,13 @@ def _messages(path: Path, template: SendMessage) -> Iterator[SendMessage]:
             if not item.body:
                 raise CodecError(f"{where} has an empty body, which brokers refuse")
             properties = resent_properties(item.properties, item.origin_id, without_delay=False)
-            yield SendMessage(item.topic, -1, decompress_body(item.sys_flag, item.body), properties, item.flag)
+            try:
+                body = decompress_body(item.sys_flag, item.body)
+            except CodecError as error:
+                raise CodecError(
+                    f"{where}: {error.message}. Replay the file instead, which sends it as it was stored"
+                ) from error
+            yield SendMessage(item.topic, -1, body, properties, item.flag)
         return
     try:
         size = path.stat().st_size

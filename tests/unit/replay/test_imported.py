@@ -67,6 +67,15 @@ def test_an_export_of_any_format_brings_all_that_a_producer_can_set(tmp_path, fo
         assert message.properties == {**original.properties, "ORBIT_ORIGIN_ID": origin}
 
 
+def test_a_body_that_does_not_decompress_is_for_a_replay(tmp_path):
+    path = tmp_path / "hits.jsonl"
+    message = stored(b"no zlib stream", 0, {}, sys_flag=with_compression(0, Compression.ZLIB))
+    with exported(path, "jsonl") as write:
+        write(message_row(Hit(message, b""), 0)[0])
+    with pytest.raises(CodecError, match=r"message 1 of hits\.jsonl: .*does not decompress as ZLIB.* Replay the file"):
+        read_imports([path], TEMPLATE)
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_empty_cells_of_a_table_stand_for_what_was_entered(tmp_path, form):
     path = tmp_path / f"hits.{form}"
