@@ -44,6 +44,7 @@ _TAGS_MARKER = property_marker(TAGS)
 _LAST_TAGS = bytes((_ITEM_END,)) + _TAGS_MARKER
 _CUT_TOGETHER = 64
 _COMPARED_TOPICS_MAX = 32
+"""With more topics in a window, sorting takes less time than comparing."""
 _BODY_CUT_OUT_MAX = 4096
 """Larger bodies are not copied for their checksums."""
 
@@ -84,9 +85,10 @@ def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
 
 
 def topic_groups(data: Bytes, heads: RecordHeads) -> Iterator[tuple[bytes, Bools]]:
-    """Records by topic: each topic as stored, and which records have it.
+    """Records by topic: a topic as stored, and which records have it. Together they are all records, each once.
 
-    A few topics are told apart by comparing all records with one of them at a time, which takes no sorting.
+    A few topics are told apart by comparing all records with one of them at a time, which takes no sorting. Of many, those of
+    the rest may come once for each of their queues.
     """
     if not len(heads):
         return

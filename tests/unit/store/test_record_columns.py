@@ -19,6 +19,7 @@ from broker_core.store.record_columns import (
     queue_groups,
     queue_units,
     record_checksums,
+    topic_groups,
     torn_tails,
     unit_codes,
     wrong_checksums,
@@ -222,3 +223,18 @@ def test_verify_names_a_record_whose_checksum_is_wrong(tmp_path):
     with_record_crc(tmp_path, break_it=True)
     run = Verification(tmp_path, DelayLevels("1s"))
     assert any("__CRC32#" in finding.text for finding in run.findings())
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_records_are_told_apart_by_topic_however_many_there_are(count):
+    topics = [["T", "Topic", "TopicOfShop", "t" * 130][number % 4] + str(number) * (number > 3) for number in range(count)]
+    data, expected = bytearray(), {}
+    for number in range(3 * count):
+        topic = topics[number % count]
+        expected.setdefault(topic.encode(), []).append(number)
+        data += encode_record(
+            message(b"x", topic=topic), queue_offset=number, physical_offset=len(data), store_timestamp_ms=number
+        )
+    heads = scan_records(bytes(data), 0, 0, len(data))
+    groups = topic_groups(np.frombuffer(bytes(data), dtype=np.uint8), heads)
+    assert {topic: np.flatnonzero(rows).tolist() for topic, rows in groups} == expected
