@@ -129,14 +129,16 @@ def _open_mask(rules: Path) -> RowMask:
     return exported.RowMask(rules)
 
 
-def _open_history(store: Path, started_ms: int, *, mebibytes: int = 0) -> HistoryKeeper:
+def _open_history(store: Path, started_ms: int, *, cluster: str = "", mebibytes: int = 0) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_history
     from monitoring.history.upkeep import BYTES_MAX
 
     bytes_max = mebibytes << 20 if mebibytes else BYTES_MAX
-    return open_history(store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms, bytes_max=bytes_max)
+    return open_history(
+        store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms, bytes_max=bytes_max, cluster=cluster
+    )
 
 
 def _demo(arguments: argparse.Namespace) -> int:

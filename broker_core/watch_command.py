@@ -65,7 +65,7 @@ async def _watch(name_servers: str, folder: Path, seconds: float | None, open_hi
     loop = asyncio.get_running_loop()
     on_stop_signals(loop, lambda _signal: stop.set())
     cluster = AttachedCluster(AttachOptions(name_servers))
-    recording = open_recording(folder, open_history)
+    recording = open_recording(folder, open_history, cluster=name_servers)
     if recording.history is None:
         await cluster.close()
         raise StoreError(recording.notice)

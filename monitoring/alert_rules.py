@@ -1,8 +1,7 @@
-"""Alert rules over any series, and what they say of one state after another. Pure: no clock, no file, no words.
+"""Alert rules over any series, and their text form. Pure; `monitoring.alert_watch` judges by them.
 
 A rule names a series as `monitoring.series.History` does (``totals.lag_messages``, ``group:billing.behind_ms``); ``*`` in the
-subject stands for any characters, so ``group:*.lag_messages`` watches every group. Each subject is judged by itself: it is
-pending while the condition holds and fires once it has held for the rule's time.
+subject stands for any characters, so ``group:*.lag_messages`` watches every group but those of the broker itself.
 """
 
 from __future__ import annotations
@@ -10,41 +9,41 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import Enum
+from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from broker_core.api import UsageError
-from monitoring.alerts import Severity
-from monitoring.series import Floats
+from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState
 
 RULES_MAX = 200
 NAME_MAX = 200
+MUTES_MAX = 1_000
+"""Subjects of one rule that may be muted at the same time."""
 FOR_MS_MAX = 24 * 3_600_000
 FOREVER = -1
 """``muted_until_ms`` of a rule that is muted until somebody unmutes it."""
 TOTALS = "totals"
 KINDS: Mapping[str, tuple[str, ...]] = {
     "topic": ("put_rate", "got_rate", "kept_messages"),
-    "group": ("lag_messages", "behind_ms", "got_rate", "members"),
+    "group": ("lag_messages", "behind_ms", "got_rate", "members", "unattended_messages"),
     "level": ("pending", "overdue_ms", "late_p50_ms", "late_p99_ms", "delivered_rate"),
 }
-"""What is known of each kind of subject; of ``totals``, whatever `ClusterState.totals` has."""
+"""What is known of each kind of subject; of ``totals``, whatever `ClusterState.totals` has. ``unattended_messages`` is the lag
+of a group without members, 0 of one that has some; it is not recorded, as the lag and the members are."""
 FORMAT_VERSION = 1
 
 
-class AlertState(Enum):
-    """Where a rule, or a subject of one, stands."""
+class Severity(IntEnum):
+    """How bad it is; the worst is the smallest."""
 
-    OK = "ok"
-    PENDING = "pending"
-    FIRING = "firing"
-    MUTED = "muted"
-    OFF = "off"
+    CRITICAL = 0
+    WARNING = 1
+    NOTICE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,7 @@ class AlertRule:
         desktop: Whether it tells through the desktop.
         webhook: Whether it tells the web hook.
         muted_until_ms: Tells nobody until then (ms since the epoch); 0 not muted, `FOREVER`.
+        mutes: The same for single subjects: (subject, until ms).
     """
 
     rule_id: str
@@ -76,9 +76,30 @@ class AlertRule:
     desktop: bool = True
     webhook: bool = True
     muted_until_ms: int = 0
+    mutes: tuple[tuple[str, int], ...] = ()
 
-    def is_muted(self, now_ms: int) -> bool:
-        return self.muted_until_ms == FOREVER or now_ms < self.muted_until_ms
+    def is_muted(self, now_ms: int, subject: str = "") -> bool:
+        """Whether it tells nobody, of all subjects or of one."""
+        if _is_ahead(self.muted_until_ms, now_ms):
+            return True
+        return bool(subject) and any(of == subject and _is_ahead(until_ms, now_ms) for of, until_ms in self.mutes)
+
+    def with_mutes(self, muted_until_ms: int, mutes: tuple[tuple[str, int], ...]) -> AlertRule:
+        """This rule with the mutes of another one."""
+        return replace(self, muted_until_ms=muted_until_ms, mutes=mutes)
+
+    def muted(self, subject: str, until_ms: int, now_ms: int) -> AlertRule:
+        """This rule with a mute set, or ended with ``until_ms`` 0; without a subject that of the whole rule.
+
+        Raises:
+            UsageError: Too many subjects are muted.
+        """
+        kept = [mute for mute in self.mutes if mute[0] != subject and _is_ahead(mute[1], now_ms)]
+        if not subject:
+            return replace(self, muted_until_ms=until_ms, mutes=tuple(kept) if until_ms else ())
+        if len(kept) >= MUTES_MAX:
+            raise UsageError(f"{MUTES_MAX:,} subjects of the rule “{self.name}” are muted; mute the whole rule instead")
+        return replace(self, mutes=(*kept, (subject, until_ms)) if until_ms else tuple(kept))
 
     def holds(self, value: float) -> bool:
         """Whether the condition holds for a value; never for an unknown one."""
@@ -88,36 +109,17 @@ class AlertRule:
 DEFAULT_RULES = (
     AlertRule("lag", "Lag of a group", "group:*.lag_messages", True, 15_000, 60_000, Severity.CRITICAL),
     AlertRule("behind", "A group is far behind", "group:*.behind_ms", True, 600_000, 60_000),
+    AlertRule("nobody", "Nobody consumes", "group:*.unattended_messages", True, 0, 60_000),
     AlertRule("dead-letters", "Dead letters", "topic:%DLQ%*.kept_messages", True, 0, 0),
     AlertRule("given-up", "Transactions given up", "totals.transactions_given_up", True, 0, 0),
     AlertRule("late", "Delayed messages are late", "level:*.late_p99_ms", True, 1_000, 30_000),
-    AlertRule("disk", "The disk fills up", "totals.disk_used_percent", True, 70, 60_000, Severity.CRITICAL),
+    AlertRule("disk", "The disk fills up", "totals.disk_used_percent", True, 70, 60_000),
+    AlertRule("disk-full", "The disk is nearly full", "totals.disk_used_percent", True, 85, 0, Severity.CRITICAL),
     AlertRule("put", "Puts are slow", "totals.put_p99_ms", True, 500, 60_000),
 )
-"""What a new window watches."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlertChange:
-    """A subject of a rule began to fire, or ceased to."""
-
-    rule: AlertRule
-    subject: str
-    """Topic, group or level; empty for the broker."""
-    value: float
-    """At this moment; NaN when it is not known any more."""
-    is_firing: bool
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A subject for which the condition of a rule holds."""
-
-    subject: str
-    value: float
-    since_ms: int
-    is_firing: bool
+"""What is watched where nobody has changed anything. They may be changed, muted, switched off and deleted."""
+FIRST_RULE_IDS = frozenset({"lag", "behind", "dead-letters", "given-up", "late", "disk", "put"})
+"""Of `DEFAULT_RULES`, those that windows knew which kept rules themselves."""
 
 
 def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
@@ -129,11 +131,23 @@ def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
     kind, pattern, figure = split_series(series)
     if kind == TOTALS:
         return [""], np.array([state.totals.get(figure, math.nan)])
-    names, values = _columns(state, kind, figure)
-    if pattern == "*":
-        return names, values
-    rows = [row for row, name in enumerate(names) if fnmatchcase(name, pattern)]
-    return [names[row] for row in rows], values[rows]
+    names, rows = subjects_of(state, kind, pattern)
+    return names, figures_of(state, kind, figure)[rows]
+
+
+def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str], Ints]:
+    """Names that a pattern means, and their rows (int64). A pattern of many groups leaves out those of the broker itself."""
+    if kind == "level":
+        names: Sequence[str] = [str(level) for level in state.delays.level.tolist()]
+    else:
+        names = state.catalog.topics if kind == "topic" else state.catalog.groups
+    left_out = state.catalog.group_is_system if kind == "group" and "*" in pattern else []
+    wanted = [
+        row
+        for row, name in enumerate(names)
+        if (pattern == "*" or fnmatchcase(name, pattern)) and not (left_out and left_out[row])
+    ]
+    return [names[row] for row in wanted], np.array(wanted, np.int64)
 
 
 def split_series(series: str) -> tuple[str, str, str]:
@@ -166,24 +180,20 @@ def _is_about(rule: AlertRule, kind: str, subject: str, figure: str) -> bool:
     return (of_kind, of_figure) == (kind, figure) and (kind == TOTALS or fnmatchcase(subject, pattern))
 
 
-def _columns(state: ClusterState, kind: str, figure: str) -> tuple[Sequence[str], Floats]:
+def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
+    """A figure of all subjects of a kind (float64, NaN unknown)."""
     if kind == "topic":
-        column = {
-            "put_rate": state.topic_put_rate,
-            "got_rate": state.topic_got_rate,
-            "kept_messages": state.topic_kept_messages,
-        }[figure]
-        return state.catalog.topics, _known(column)
-    if kind == "group":
-        members = np.maximum(state.group_members, 0)
-        column = {
-            "lag_messages": state.group_lag_messages,
-            "behind_ms": state.group_behind_ms,
-            "got_rate": state.group_got_rate,
-            "members": members,
-        }[figure]
-        return state.catalog.groups, _known(column)
-    return [str(level) for level in state.delays.level.tolist()], _known(getattr(state.delays, figure))
+        return _known({"put_rate": state.topic_put_rate, "got_rate": state.topic_got_rate,
+                       "kept_messages": state.topic_kept_messages}[figure])  # fmt: skip
+    if kind == "level":
+        return _known(getattr(state.delays, figure))
+    match figure:
+        case "members":
+            return _known(np.maximum(state.group_members, 0))
+        case "unattended_messages":
+            return np.where(state.group_members <= 0, state.group_lag_messages, 0.0)
+        case _:
+            return _known(getattr(state, f"group_{figure}"))
 
 
 def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, or float64
@@ -191,82 +201,6 @@ def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, o
         return np.where(column < 0, np.nan, column).astype(np.float64)
     values: Floats = column
     return values
-
-
-class AlertWatch:
-    """Applies rules to one state after another; bounded by the subjects for which a condition holds."""
-
-    def __init__(self, rules: Iterable[AlertRule] = ()) -> None:
-        self._rules: tuple[AlertRule, ...] = ()
-        self._holding: dict[str, dict[str, Finding]] = {}
-        self.set_rules(rules)
-
-    @property
-    def rules(self) -> tuple[AlertRule, ...]:
-        return self._rules
-
-    def set_rules(self, rules: Iterable[AlertRule]) -> None:
-        """Go on with other rules; one whose condition is another begins anew."""
-        before = {rule.rule_id: rule for rule in self._rules}
-        self._rules = tuple(rules)
-        kept = {
-            rule.rule_id for rule in self._rules if rule.enabled and _condition(before.get(rule.rule_id)) == _condition(rule)
-        }
-        self._holding = {rule_id: found for rule_id, found in self._holding.items() if rule_id in kept}
-
-    def look(self, state: ClusterState) -> list[AlertChange]:
-        """What began and what ceased to fire since the state before, muted rules included."""
-        changes: list[AlertChange] = []
-        for rule in self._rules:
-            if rule.enabled:
-                changes += self._look_at(rule, state)
-        return changes
-
-    def findings(self, rule_id: str) -> list[Finding]:
-        """Subjects for which the condition of a rule holds, those that fire first, then the worst."""
-        found = list(self._holding.get(rule_id, {}).values())
-        return sorted(found, key=lambda one: (not one.is_firing, one.since_ms, one.subject))
-
-    def state_of(self, rule: AlertRule, now_ms: int) -> AlertState:
-        """Where a rule stands."""
-        if not rule.enabled:
-            return AlertState.OFF
-        if rule.is_muted(now_ms):
-            return AlertState.MUTED
-        found = self._holding.get(rule.rule_id, {}).values()
-        if any(one.is_firing for one in found):
-            return AlertState.FIRING
-        return AlertState.PENDING if found else AlertState.OK
-
-    def _look_at(self, rule: AlertRule, state: ClusterState) -> list[AlertChange]:
-        names, values = readings(state, rule.series)
-        now_ms = state.taken_ms
-        with np.errstate(invalid="ignore"):
-            over = np.flatnonzero(values > rule.threshold if rule.above else values < rule.threshold).tolist()
-        before = self._holding.get(rule.rule_id, {})
-        # A value that is not known for a moment changes nothing; a subject that is gone has ceased to fire.
-        unknown = {names[row]: before[names[row]] for row in np.flatnonzero(np.isnan(values)).tolist() if names[row] in before}
-        holding, changes = dict(unknown), []
-        for row in over:
-            subject, value = names[row], float(values[row])
-            known = before.get(subject)
-            # A clock set back must not make an alert begin in the future.
-            since_ms = now_ms if known is None else min(known.since_ms, now_ms)
-            firing = now_ms - since_ms >= rule.for_ms
-            holding[subject] = Finding(subject, value, since_ms, firing)
-            if firing and (known is None or not known.is_firing):
-                changes.append(AlertChange(rule, subject, value, True, now_ms))
-        at = {name: row for row, name in enumerate(names)} if before else {}
-        for subject, found in before.items():
-            if found.is_firing and subject not in holding:
-                value = float(values[at[subject]]) if subject in at else math.nan
-                changes.append(AlertChange(rule, subject, value, False, now_ms))
-        self._holding[rule.rule_id] = holding
-        return changes
-
-
-def _condition(rule: AlertRule | None) -> tuple[object, ...] | None:
-    return None if rule is None else (rule.series, rule.above, rule.threshold, rule.for_ms, rule.enabled)
 
 
 def check_rule(rule: AlertRule) -> None:
@@ -284,26 +218,32 @@ def check_rule(rule: AlertRule) -> None:
         raise UsageError(f"a condition holds for 0 to {FOR_MS_MAX // 1_000:,} s, not {rule.for_ms / 1_000:,.0f} s")
 
 
-# ---- the file ----------------------------------------------------------------------------------------------------------
+def _is_ahead(until_ms: int, now_ms: int) -> bool:
+    return until_ms == FOREVER or now_ms < until_ms
+
+
+# ---- as text -----------------------------------------------------------------------------------------------------------
 
 
 def rules_to_json(rules: Iterable[AlertRule]) -> str:
-    """Rules as a file keeps them."""
+    """Rules as the worker channel carries and the database keeps them."""
     entries = [{**asdict(rule), "severity": rule.severity.name} for rule in rules]
-    return json.dumps({"version": FORMAT_VERSION, "rules": entries}, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps({"version": FORMAT_VERSION, "rules": entries}, ensure_ascii=False)
 
 
 def rules_from_json(text: str) -> list[AlertRule]:
-    """Rules of a file.
+    """Rules of such a text, or of the file ``alerts.json`` of windows that kept rules themselves.
 
     Raises:
-        UsageError: It is no such file, or a rule in it makes no sense.
+        UsageError: It is no such text, or a rule in it makes no sense.
     """
     try:
         document = json.loads(text)
+        if document.get("version", FORMAT_VERSION) > FORMAT_VERSION:
+            raise UsageError(f"these alert rules have format {document['version']}; this Orbit knows {FORMAT_VERSION}")
         rules = [_rule(entry) for entry in document["rules"][:RULES_MAX]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"this is no file of alert rules: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"these are no alert rules: {error}") from error
     for rule in rules:
         check_rule(rule)
     if len({rule.rule_id for rule in rules}) != len(rules):
@@ -324,4 +264,5 @@ def _rule(entry: Mapping[str, Any]) -> AlertRule:
         desktop=bool(entry.get("desktop", True)),
         webhook=bool(entry.get("webhook", True)),
         muted_until_ms=int(entry.get("muted_until_ms", 0)),
+        mutes=tuple((str(subject), int(until_ms)) for subject, until_ms in entry.get("mutes", ())),
     )

@@ -5,16 +5,18 @@ It blocks, so it does not belong on a GUI thread.
 
 from __future__ import annotations
 
-import http.client
 import json
 import math
-import ssl
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from broker_core.api import UsageError
-from monitoring.alert_rules import AlertChange
+from monitoring.alert_watch import AlertChange
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 TIMEOUT_S = 5.0
 ATTEMPTS_MAX = 3
@@ -99,6 +101,8 @@ def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResul
     Raises:
         UsageError: The address cannot be used.
     """
+    from http.client import HTTPException  # noqa: PLC0415  most processes tell nobody, and it brings the whole of mail
+
     parts = check_url(url)
     began = time.monotonic()
 
@@ -112,14 +116,18 @@ def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResul
         answer = connection.getresponse()
         answer.read(ANSWER_BYTES_MAX)
         return WebhookResult(answer.status, answer.reason, took_ms())
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, HTTPException) as error:
         return WebhookResult(-1, str(error) or type(error).__name__, took_ms())
     finally:
         connection.close()
 
 
-def _connect(parts: SplitResult, timeout_s: float) -> http.client.HTTPConnection:
+def _connect(parts: SplitResult, timeout_s: float) -> HTTPConnection:
+    from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415  as above
+
     host = parts.hostname or ""
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=ssl.create_default_context())
-    return http.client.HTTPConnection(host, parts.port, timeout=timeout_s)
+        import ssl  # noqa: PLC0415  as above
+
+        return HTTPSConnection(host, parts.port, timeout=timeout_s, context=ssl.create_default_context())
+    return HTTPConnection(host, parts.port, timeout=timeout_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker_core.errors import ReadOnlyConnectionError
 from broker_core.ipc.schema import (
+    AdoptAlerts,
     AskBroker,
     BrowseQueue,
     ContinueFollow,
@@ -18,8 +19,12 @@ from broker_core.ipc.schema import (
     ListMembers,
     ListTimers,
     ListTransactions,
+    MarkAlertsTold,
     MeasureTopics,
+    MuteAlert,
+    PutAlertRules,
     Query,
+    ReadAlerts,
     ReadEvents,
     ReadFields,
     ReadHistory,
@@ -29,9 +34,12 @@ from broker_core.ipc.schema import (
     ReadOwnership,
     ReadStore,
     ReadTransactionHistory,
+    RemoveAlertRule,
+    SetAlertWebhook,
     Shutdown,
     StartFollow,
     StartSearch,
+    TryAlertWebhook,
 )
 from broker_core.remoting.administration import READING
 
@@ -40,8 +48,10 @@ _LOOKING = (
     ListConnections, ListDelayed, ListMembers, ListTimers, ListTransactions, MeasureTopics, ReadEvents, ReadFields, ReadHistory,
     ReadLifeline, ReadMessage, ReadMessageById, ReadOwnership, ReadStore, ReadTransactionHistory, Shutdown, StartFollow,
     StartSearch,
+    ReadAlerts, PutAlertRules, RemoveAlertRule, MuteAlert, SetAlertWebhook, TryAlertWebhook, AdoptAlerts, MarkAlertsTold,
 )  # fmt: skip
-"""Requests that leave the cluster as it is. What is not named here counts as acting, so that nothing is forgotten."""
+"""Requests that leave the cluster as it is; alert rules are Orbit's own, and who only looks needs them as much. What is not
+named here counts as acting, so that nothing is forgotten."""
 
 
 def acts(query: Query) -> bool:

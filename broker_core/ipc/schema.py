@@ -32,6 +32,17 @@ from broker_core.ipc.messages.administration import (
     StorePicture,
     TopicMeasures,
 )
+from broker_core.ipc.messages.alerts import (
+    AdoptAlerts,
+    AlertPage,
+    MarkAlertsTold,
+    MuteAlert,
+    PutAlertRules,
+    ReadAlerts,
+    RemoveAlertRule,
+    SetAlertWebhook,
+    TryAlertWebhook,
+)
 from broker_core.ipc.messages.delays import (
     ActOnDelayed,
     ActOnTimers,
@@ -100,6 +111,8 @@ __all__ = [
     "AbortAtomic",
     "ActOnDelayed",
     "ActOnTimers",
+    "AdoptAlerts",
+    "AlertPage",
     "Answer",
     "AskBroker",
     "AtomicPage",
@@ -139,15 +152,19 @@ __all__ = [
     "ListMembers",
     "ListTimers",
     "ListTransactions",
+    "MarkAlertsTold",
     "MeasureTopics",
     "Members",
     "MessageDetail",
     "MessagePage",
+    "MuteAlert",
     "NoteEvent",
     "Occurred",
     "Ownership",
     "PendingTimers",
+    "PutAlertRules",
     "Query",
+    "ReadAlerts",
     "ReadEvents",
     "ReadFields",
     "ReadHistory",
@@ -158,6 +175,7 @@ __all__ = [
     "ReadStore",
     "ReadTransactionHistory",
     "Ready",
+    "RemoveAlertRule",
     "Reply",
     "Request",
     "ResumeTransaction",
@@ -165,6 +183,7 @@ __all__ = [
     "SearchStarted",
     "SendMessage",
     "SendReceipt",
+    "SetAlertWebhook",
     "Shutdown",
     "Snapshot",
     "Stage",
@@ -176,6 +195,7 @@ __all__ = [
     "TopicMeasures",
     "TransactionHistory",
     "TransactionPage",
+    "TryAlertWebhook",
     "WindowMessage",
     "WorkerMessage",
 ]
@@ -252,6 +272,14 @@ Query = (
     | ReadStore
     | NoteEvent
     | ReadLifeline
+    | ReadAlerts
+    | PutAlertRules
+    | RemoveAlertRule
+    | MuteAlert
+    | SetAlertWebhook
+    | TryAlertWebhook
+    | AdoptAlerts
+    | MarkAlertsTold
 )
 Answer = (
     MessagePage
@@ -281,6 +309,7 @@ Answer = (
     | ConnectionPage
     | StorePicture
     | Lifeline
+    | AlertPage
 )
 WorkerMessage = Hello | Stage | Ready | Catalog | Snapshot | Occurred | Fatal | Reply | Failure
 WindowMessage = Request | Cancel

@@ -72,7 +72,9 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
         return
     from broker_core.worker.history import LateHistory, record  # noqa: PLC0415  clients are served before
 
-    history = LateHistory(open_history, broker.config.store.root, started_ms=wall_clock_ms())
+    config = broker.config
+    cluster = f"{config.cluster_name}/{config.broker_name}"
+    history = LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
     recording = asyncio.create_task(record(broker, history, stop))
     recording.add_done_callback(_tell_failure)
     try:

@@ -19,16 +19,26 @@ from typing import TYPE_CHECKING, Protocol
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.ipc.schema import (
+    AdoptAlerts,
+    AlertPage,
     Catalog,
+    Done,
     EventPage,
     HistoryLines,
     HistorySample,
+    MarkAlertsTold,
+    MuteAlert,
     Occurred,
     Ownership,
+    PutAlertRules,
+    ReadAlerts,
     ReadEvents,
     ReadHistory,
     ReadOwnership,
+    RemoveAlertRule,
+    SetAlertWebhook,
     Snapshot,
+    TryAlertWebhook,
     WorkerMessage,
 )
 
@@ -50,8 +60,12 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
-HistoryQuery = ReadHistory | ReadEvents | ReadOwnership
-HistoryAnswer = HistoryLines | EventPage | Ownership
+AlertQuery = (
+    ReadAlerts | PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+)
+"""Alerts are judged where the history is kept, by the same samples."""
+HistoryQuery = ReadHistory | ReadEvents | ReadOwnership | AlertQuery
+HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | Done
 
 
 class HistoryKeeper(Protocol):
@@ -67,8 +81,17 @@ class HistoryKeeper(Protocol):
         """Write everything down; may block for seconds."""
 
 
-OpenHistory = Callable[[Path, int], HistoryKeeper]
-"""Opens the history of the store in a directory; told since when the broker runs, ms since the epoch."""
+class OpenHistory(Protocol):
+    """Opens the history of the store in a directory, and its alerts."""
+
+    def __call__(self, store: Path, started_ms: int, *, cluster: str = "") -> HistoryKeeper:
+        """Open it.
+
+        Args:
+            store: The directory.
+            started_ms: Since when the broker runs, ms since the epoch.
+            cluster: What is recorded, for those that are told of alerts.
+        """
 
 
 class Figures(Protocol):
@@ -151,13 +174,21 @@ class LateHistory:
         open_history: Opens it; may take long.
         store: Directory of the store.
         started_ms: Since when the broker runs.
+        cluster: What is recorded.
         delay_seconds: How long to wait before that.
     """
 
     def __init__(
-        self, open_history: OpenHistory, store: Path, *, started_ms: int, delay_seconds: float = OPEN_DELAY_SECONDS
+        self,
+        open_history: OpenHistory,
+        store: Path,
+        *,
+        started_ms: int,
+        cluster: str = "",
+        delay_seconds: float = OPEN_DELAY_SECONDS,
     ) -> None:
         self._open_history = open_history
+        self._cluster = cluster
         self._store = store
         self._started_ms = started_ms
         self._delay_seconds = delay_seconds
@@ -180,7 +211,7 @@ class LateHistory:
         if self._settled.is_set():
             self._pass_on()
 
-    def answer(self, query: HistoryQuery) -> HistoryLines | EventPage | Ownership:
+    def answer(self, query: HistoryQuery) -> HistoryAnswer:
         """As `HistoryKeeper.answer`; opens the history now if it is not open yet.
 
         Raises:
@@ -209,7 +240,7 @@ class LateHistory:
     def _open(self) -> None:
         self._hurried.wait(self._delay_seconds)
         try:
-            self._keeper = self._open_history(self._store, self._started_ms)
+            self._keeper = self._open_history(self._store, self._started_ms, cluster=self._cluster)
         except OrbitError as error:
             self._refusal = error
             logger.error("no history is kept: %s", error)  # noqa: TRY400  the message says all

@@ -215,7 +215,8 @@ class _Worker:
         open_history = self._options.open_history
         if open_history is None or not config.keep_history or self._options.files_only:
             return None
-        return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms())
+        cluster = f"{config.cluster_name}/{config.broker_name}"
+        return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
 
     async def _run_attached(self, attach: AttachOptions) -> int:
         """As `_run_engine`, for a cluster that runs elsewhere."""
@@ -231,7 +232,7 @@ class _Worker:
         try:
             if not await self._connected(cluster):
                 return 0
-            recording = open_recording(folder, self._options.open_history)
+            recording = open_recording(folder, self._options.open_history, cluster=attach.name_servers)
             self._queries = queries = ClusterQueries(
                 cluster.link,
                 cluster.figures,

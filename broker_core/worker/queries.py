@@ -47,13 +47,10 @@ from broker_core.ipc.schema import (
     MessagePage,
     NoteEvent,
     Query,
-    ReadEvents,
     ReadFields,
-    ReadHistory,
     ReadLifeline,
     ReadMessage,
     ReadMessageById,
-    ReadOwnership,
     ReadStore,
     ReadTransactionHistory,
     ResumeTransaction,
@@ -75,7 +72,7 @@ from broker_core.worker.delay_views import act_on_delayed, delayed_messages
 from broker_core.worker.engine import EngineView, StoreFigures
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.follows import Follows
-from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.history import HistoryKeeper, HistoryQuery
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
@@ -167,7 +164,7 @@ class Queries:
         """
         if self._read_only and acts(query):
             raise refusal(query)
-        if isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
+        if isinstance(query, HistoryQuery):
             if self._history is None:
                 raise UsageError("no history is kept by this broker process")
             return await self._run(partial(self._history.answer, query))

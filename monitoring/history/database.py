@@ -107,20 +107,20 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def set_aside(path: Path) -> None:
-    """Rename a damaged history, so that a new one can begin.
+def set_aside(path: Path, name: str = "history") -> None:
+    """Rename a damaged database, so that a new one can begin.
 
     Raises:
         StoreError: It cannot be renamed.
     """
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
-    logger.warning("the history %s is kept as %s and a new one begins", path, aside.name)
+    logger.warning("the %s %s is kept as %s and a new one begins", name, path, aside.name)
     try:
         path.replace(aside)
         for end in ("-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"the damaged history {path} cannot be renamed: {error}", path=str(path)) from error
+        raise StoreError(f"the damaged {name} {path} cannot be renamed: {error}", path=str(path)) from error
 
 
 class Numbers:

@@ -17,8 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker_core.api import (
+    AlertPage,
     Catalog,
     CodecError,
+    Done,
     EventPage,
     HistoryLines,
     HistorySample,
@@ -31,12 +33,15 @@ from broker_core.api import (
     StoreError,
     WorkerError,
 )
+from monitoring.alert_keeper import AlertKeeper, AlertQuery
+from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.collector import Collector
 from monitoring.history.changes import OffsetWatch
 from monitoring.history.database import FILE_NAME, meta, open_database, set_aside, set_meta, transaction
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
+from monitoring.state import ClusterState
 
 logger = logging.getLogger(__name__)
 
@@ -48,20 +53,28 @@ TURNS_MAX = 20
 WORK_SECONDS, REST_SECONDS = 0.002, 0.018
 """A tenth of one processor at most, in pieces that no request notices."""
 CLOSE_SECONDS = 5.0
+EVENTS_UNWRITTEN_MAX = 1_000
+"""Events that wait for a disk that is full."""
 
 
 def open_history(
-    store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None
+    store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None, cluster: str = ""
 ) -> HistoryKeeper:
-    """The history of the broker on a store; it is kept in ``orbit/history.db`` there.
+    """The history of the broker on a store; it is kept in ``orbit/history.db`` there, and the alerts in ``orbit/alerts.db``.
 
     Args:
         store: Directory of the store; the caller owns it.
         clock: ms since the epoch, as snapshots have it.
         bytes_max: What the history may take on the disk.
         started_ms: Since when the broker runs; None: since now.
+        cluster: What is recorded, for those that are told of alerts.
     """
-    return HistoryKeeper(store / FOLDER / FILE_NAME, clock=clock, bytes_max=bytes_max, started_ms=started_ms)
+    folder = store / FOLDER
+
+    def open_alerts() -> AlertKeeper:
+        return AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster)
+
+    return HistoryKeeper(folder / FILE_NAME, clock=clock, bytes_max=bytes_max, started_ms=started_ms, open_alerts=open_alerts)
 
 
 class HistoryKeeper:
@@ -72,10 +85,17 @@ class HistoryKeeper:
         clock: ms since the epoch.
         bytes_max: What it may take.
         started_ms: Since when the broker runs; None: since now.
+        open_alerts: Opens the alerts, which judge what is recorded.
     """
 
     def __init__(
-        self, path: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], int],
+        bytes_max: int = BYTES_MAX,
+        started_ms: int | None = None,
+        open_alerts: Callable[[], AlertKeeper],
     ) -> None:
         self._path = path
         self._clock = clock
@@ -87,6 +107,9 @@ class HistoryKeeper:
         self._opened = threading.Event()
         self._queries: HistoryQueries | None = None
         self._refusal: OrbitError | None = None
+        self._open_alerts = open_alerts
+        self._alerts: AlertKeeper | None = None
+        self._alerts_refusal: OrbitError | None = None
         self._left_out = 0
         self._unsent: Catalog | None = None
         self._unsent_events: list[Occurred] = []
@@ -108,7 +131,9 @@ class HistoryKeeper:
             return
         self._unsent, self._unsent_events = None, []
 
-    def answer(self, query: ReadHistory | ReadEvents | ReadOwnership) -> HistoryLines | EventPage | Ownership:
+    def answer(
+        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery
+    ) -> HistoryLines | EventPage | Ownership | AlertPage | Done:
         """Answer a question; may block for as long as a read of the disk takes.
 
         Raises:
@@ -117,6 +142,8 @@ class HistoryKeeper:
             WorkerError: It is not open, or not any more.
         """
         self._opened.wait(CLOSE_SECONDS)
+        if not isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
+            return self._answer_alerts(query)
         queries = self._queries
         if queries is None:
             raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
@@ -128,6 +155,12 @@ class HistoryKeeper:
             raise WorkerError("the history was closed meanwhile; try again in a moment") from error
         except (sqlite3.Error, ValueError) as error:
             raise StoreError(f"the history {self._path} cannot be read: {error}", path=str(self._path)) from error
+
+    def _answer_alerts(self, query: AlertQuery) -> AlertPage | Done:
+        alerts = self._alerts
+        if alerts is None:
+            raise self._alerts_refusal or WorkerError("the alerts are not open yet, or not any more; try again in a moment")
+        return alerts.answer(query)
 
     def close(self) -> None:
         """Write everything down and end the thread."""
@@ -143,6 +176,11 @@ class HistoryKeeper:
 
     def _run(self) -> None:
         try:
+            self._alerts = self._open_alerts()
+        except OrbitError as error:
+            self._alerts_refusal = error
+            logger.error("nothing is judged by alert rules: %s", error)  # noqa: TRY400  the message says all
+        try:
             self._keep()
         except OrbitError as error:
             self._refusal = error
@@ -155,6 +193,9 @@ class HistoryKeeper:
             queries, self._queries = self._queries, None
             if queries is not None:
                 queries.close()
+            alerts, self._alerts = self._alerts, None
+            if alerts is not None:
+                alerts.close()
 
     def _keep(self) -> None:
         catalog: Catalog | None = None
@@ -162,7 +203,7 @@ class HistoryKeeper:
             connection = open_database(self._path)
             session = None
             try:
-                session = _Session(connection, self._clock, self._bytes_max, self._pacer, catalog)
+                session = _Session(connection, self._clock, self._bytes_max, self._pacer, alerts=self._alerts, catalog=catalog)
                 session.begin(self._started_ms)
                 self._queries = HistoryQueries(self._path, session.recorder)
                 self._opened.set()
@@ -200,6 +241,8 @@ class _Session:
         clock: Callable[[], int],
         bytes_max: int,
         pacer: _Pacer,
+        *,
+        alerts: AlertKeeper | None,
         catalog: Catalog | None,
     ) -> None:
         self._connection = connection
@@ -209,6 +252,8 @@ class _Session:
         self._upkeep = Upkeep(connection, bytes_max=bytes_max, pace=pacer)
         self._collector = Collector(None)
         self._offsets = OffsetWatch()
+        self._alerts = alerts
+        self._unwritten: list[Occurred] = []
         self._told = ""
         if catalog is not None:
             self._follow(catalog)
@@ -224,9 +269,10 @@ class _Session:
             self._follow(sample.catalog)
         try:
             state = self._collector.snapshot_taken(sample.snapshot)
-            found = self._offsets.look(state) if state is not None else []
-            if sample.events or found:
-                self._write_events([*sample.events, *found], still_open=1)
+            self._unwritten = [*self._unwritten, *sample.events, *self._found(state)][-EVENTS_UNWRITTEN_MAX:]
+            if self._unwritten:
+                self._write_events(self._unwritten, still_open=1)
+                self._unwritten = []
             if state is not None:
                 self.recorder.add(state)
         except sqlite3.OperationalError as error:
@@ -236,6 +282,12 @@ class _Session:
             self._tell(error.message)
         else:
             self._told = ""
+
+    def _found(self, state: ClusterState | None) -> list[Occurred]:
+        """What the figures say has happened."""
+        if state is None:
+            return []
+        return [*self._offsets.look(state), *(self._alerts.look(state) if self._alerts is not None else [])]
 
     def tidy(self) -> bool:
         """Do a piece of upkeep; returns whether there may be more."""
@@ -248,7 +300,9 @@ class _Session:
     def end(self) -> None:
         try:
             self.recorder.end_run()
-            self._write_events([Occurred("broker_stopped", "The broker stopped", self._clock())], still_open=0)
+            last = self._alerts.events() if self._alerts is not None else []
+            stopped = Occurred("broker_stopped", "The broker stopped", self._clock())
+            self._write_events([*self._unwritten, *last, stopped], still_open=0)
         except sqlite3.OperationalError as error:
             self._tell(str(error))
 

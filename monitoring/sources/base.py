@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from broker_core.api import (
         ActOnDelayed,
         ActOnTimers,
+        AdoptAlerts,
+        AlertPage,
         AskBroker,
         AtomicPage,
         BrokerAnswer,
@@ -36,23 +38,29 @@ if TYPE_CHECKING:
         Lifeline,
         ListTimers,
         ListTransactions,
+        MarkAlertsTold,
         Members,
         MessageDetail,
         MessagePage,
+        MuteAlert,
         NoteEvent,
         Occurred,
         OrbitError,
         Ownership,
         PendingTimers,
+        PutAlertRules,
+        ReadAlerts,
         ReadEvents,
         ReadHistory,
         ReadOwnership,
         Ready,
+        RemoveAlertRule,
         ResumeTransaction,
         SearchHits,
         SearchStarted,
         SendMessage,
         SendReceipt,
+        SetAlertWebhook,
         StartFollow,
         StorePicture,
         TimerForecast,
@@ -60,10 +68,14 @@ if TYPE_CHECKING:
         TopicMeasures,
         TransactionHistory,
         TransactionPage,
+        TryAlertWebhook,
     )
     from monitoring.state import ClusterState
 
     TransactionAction = EndTransaction | CheckTransaction | ResumeTransaction
+    AlertCommand = (
+        PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+    )
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -152,6 +164,12 @@ class ClusterSource(Protocol):
 
     def note_event(self, note: NoteEvent) -> Pending[Done]:
         """Write an alert or a person's note into the history of events."""
+
+    def read_alerts(self, query: ReadAlerts) -> Pending[AlertPage]:
+        """Alert rules and what they found; they are judged where the history is kept, with or without a window."""
+
+    def change_alerts(self, command: AlertCommand) -> Pending[Done]:
+        """Change a rule, a mute or the web hook; what a person changes becomes an event."""
 
     def read_store(self) -> Pending[StorePicture]:
         """The store from inside; only of a broker that Orbit runs itself."""

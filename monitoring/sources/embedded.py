@@ -12,6 +12,8 @@ from broker_core.api import (
     AbortAtomic,
     ActOnDelayed,
     ActOnTimers,
+    AdoptAlerts,
+    AlertPage,
     Answer,
     AskBroker,
     AtomicPage,
@@ -48,16 +50,20 @@ from broker_core.api import (
     ListMembers,
     ListTimers,
     ListTransactions,
+    MarkAlertsTold,
     MeasureTopics,
     Members,
     MessageDetail,
     MessagePage,
+    MuteAlert,
     NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
     PendingTimers,
+    PutAlertRules,
     Query,
+    ReadAlerts,
     ReadEvents,
     ReadFields,
     ReadHistory,
@@ -68,12 +74,14 @@ from broker_core.api import (
     ReadStore,
     ReadTransactionHistory,
     Ready,
+    RemoveAlertRule,
     Reply,
     ResumeTransaction,
     SearchHits,
     SearchStarted,
     SendMessage,
     SendReceipt,
+    SetAlertWebhook,
     Snapshot,
     Stage,
     StartFollow,
@@ -84,6 +92,7 @@ from broker_core.api import (
     TopicMeasures,
     TransactionHistory,
     TransactionPage,
+    TryAlertWebhook,
     WorkerClient,
     WorkerError,
     WorkerLostError,
@@ -200,6 +209,17 @@ class EmbeddedSource:
 
     def note_event(self, note: NoteEvent) -> Pending[Done]:
         return self._ask(note, Done)
+
+    def read_alerts(self, query: ReadAlerts) -> Pending[AlertPage]:
+        return self._ask(query, AlertPage)
+
+    def change_alerts(
+        self,
+        command: (
+            PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+        ),
+    ) -> Pending[Done]:
+        return self._ask(command, Done)
 
     def read_store(self) -> Pending[StorePicture]:
         return self._ask(ReadStore(), StorePicture)

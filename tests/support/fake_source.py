@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 from broker_core.api import (
     ActOnDelayed,
     ActOnTimers,
+    AdoptAlerts,
+    AlertPage,
     AskBroker,
     AtomicPage,
     BrokerAnswer,
@@ -33,23 +35,29 @@ from broker_core.api import (
     Lifeline,
     ListTimers,
     ListTransactions,
+    MarkAlertsTold,
     Members,
     MessageDetail,
     MessagePage,
+    MuteAlert,
     NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
     PendingTimers,
+    PutAlertRules,
+    ReadAlerts,
     ReadEvents,
     ReadHistory,
     ReadOwnership,
     Ready,
+    RemoveAlertRule,
     ResumeTransaction,
     SearchHits,
     SearchStarted,
     SendMessage,
     SendReceipt,
+    SetAlertWebhook,
     StartFollow,
     StorePicture,
     TimerForecast,
@@ -57,10 +65,13 @@ from broker_core.api import (
     TopicMeasures,
     TransactionHistory,
     TransactionPage,
+    TryAlertWebhook,
     WorkerError,
 )
+from monitoring.alert_keeper import AlertQuery
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
+from tests.support.fake_alerts import fake_alerts
 from tests.support.fake_broker import fake_broker_answer
 from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, fake_forecast, fake_timers
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
@@ -152,12 +163,15 @@ class FakeSource:
         self.broker_answers: dict[int, BrokerAnswer] = fake_broker_answers()
         """By request code."""
         self.follow: FakePending[Followed] | None = None
+        self.alerts = fake_alerts(lambda: self.state.taken_ms if self.state is not None else TAKEN_MS)
+        """A real keeper of alerts, in memory."""
 
     # ---- what a test does ----
 
     def push(self, state: ClusterState | None = None) -> None:
         """Report figures."""
         self.state = state if state is not None else self.state or fake_state()
+        self.alerts.look(self.state)
         for listener in tuple(self.listeners):
             listener.state_changed(self.state)
 
@@ -229,6 +243,24 @@ class FakeSource:
 
     def note_event(self, note: NoteEvent) -> FakePending[Done]:
         return self._answer("note_event", (note,), Done())
+
+    def read_alerts(self, query: ReadAlerts) -> FakePending[AlertPage]:
+        return self._ask_alerts("read_alerts", query)
+
+    def change_alerts(
+        self,
+        command: (
+            PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+        ),
+    ) -> FakePending[Done]:
+        return self._ask_alerts("change_alerts", command)
+
+    def _ask_alerts(self, method: str, query: AlertQuery) -> FakePending[Any]:
+        try:
+            return self._answer(method, (query,), self.alerts.answer(query))
+        except OrbitError as error:
+            self.asked.append((method, (query,)))
+            return FakePending(error=error)
 
     def read_store(self) -> FakePending[StorePicture]:
         return self._answer("read_store", (), fake_store())

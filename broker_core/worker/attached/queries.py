@@ -32,12 +32,9 @@ from broker_core.ipc.schema import (
     MessageDetail,
     MessagePage,
     Query,
-    ReadEvents,
     ReadFields,
-    ReadHistory,
     ReadMessage,
     ReadMessageById,
-    ReadOwnership,
     ResumeTransaction,
     SendMessage,
     SendReceipt,
@@ -61,7 +58,7 @@ from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.attached.waiting import list_delayed
 from broker_core.worker.field_views import FieldReader, joined
-from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.history import HistoryKeeper, HistoryQuery
 from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of
 
 PRODUCER_GROUP = "orbit-console"
@@ -119,6 +116,10 @@ class ClusterQueries:
         """
         if self._read_only and acts(query):
             raise refusal(query)
+        if isinstance(query, HistoryQuery):
+            if self._history is None:
+                raise UsageError("no history is kept of this connection")
+            return await asyncio.to_thread(partial(self._history.answer, query))
         match query:
             case BrowseQueue():
                 return await self._browse(query)
@@ -151,10 +152,6 @@ class ClusterQueries:
             case CreateTopic():
                 await create_topic(self._link, query)
                 return Done()
-            case ReadHistory() | ReadEvents() | ReadOwnership():
-                if self._history is None:
-                    raise UsageError("no history is kept of this connection")
-                return await asyncio.to_thread(partial(self._history.answer, query))
             case Shutdown():
                 self._shut_down()
                 return Done()

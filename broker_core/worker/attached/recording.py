@@ -39,7 +39,7 @@ def folder_of(name_servers: str) -> Path:
     return platformdirs.user_data_path("orbit", appauthor=False) / "clusters" / f"{name}-{digest}"
 
 
-def open_recording(folder: Path, open_history: OpenHistory | None) -> Recording:
+def open_recording(folder: Path, open_history: OpenHistory | None, *, cluster: str = "") -> Recording:
     """Begin to record in a folder; where that is not possible, a notice says why."""
     if open_history is None:
         return Recording()
@@ -53,4 +53,4 @@ def open_recording(folder: Path, open_history: OpenHistory | None) -> Recording:
         return Recording(notice="No history is kept here: another Orbit process records this connection already")
     except StoreError as error:
         return Recording(notice=f"No history is kept: {error.message}")
-    return Recording(LateHistory(open_history, folder, started_ms=wall_clock_ms()), "", ownership)
+    return Recording(LateHistory(open_history, folder, started_ms=wall_clock_ms(), cluster=cluster), "", ownership)

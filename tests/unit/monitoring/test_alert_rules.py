@@ -10,16 +10,15 @@ from broker_core.api import UsageError
 from monitoring.alert_rules import (
     DEFAULT_RULES,
     FOREVER,
+    MUTES_MAX,
     AlertRule,
-    AlertState,
-    AlertWatch,
+    Severity,
     check_rule,
     readings,
     rule_about,
     rules_from_json,
     rules_to_json,
 )
-from monitoring.alerts import Severity
 from tests.support.fake_source import TAKEN_MS, fake_state
 
 STATE = fake_state()
@@ -28,100 +27,6 @@ PUT_RATE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000
 
 def at(milliseconds: int, **totals: float):
     return replace(STATE, taken_ms=TAKEN_MS + milliseconds, totals={**STATE.totals, **totals})
-
-
-def told(watch: AlertWatch, state) -> list[tuple[str, bool]]:
-    return [(change.subject, change.is_firing) for change in watch.look(state)]
-
-
-def test_a_condition_is_pending_until_it_has_held_for_its_time():
-    watch = AlertWatch([PUT_RATE])
-    assert watch.state_of(PUT_RATE, TAKEN_MS) is AlertState.OK
-    assert told(watch, at(0)) == []
-    assert watch.state_of(PUT_RATE, TAKEN_MS) is AlertState.PENDING
-    assert told(watch, at(1_999)) == []
-    assert told(watch, at(2_000)) == [("", True)]
-    assert watch.state_of(PUT_RATE, TAKEN_MS) is AlertState.FIRING
-    assert told(watch, at(3_000)) == []
-    assert told(watch, at(4_000, put_rate=900.0)) == [("", False)]
-    assert watch.state_of(PUT_RATE, TAKEN_MS) is AlertState.OK
-
-
-def test_a_condition_that_ceases_in_time_begins_anew():
-    watch = AlertWatch([PUT_RATE])
-    watch.look(at(0))
-    watch.look(at(1_000, put_rate=0.0))
-    watch.look(at(1_500))
-    assert told(watch, at(3_000)) == []
-    assert told(watch, at(3_500)) == [("", True)]
-
-
-def test_an_unknown_value_changes_nothing():
-    watch = AlertWatch([PUT_RATE])
-    watch.look(at(0))
-    watch.look(at(2_000))
-    assert told(watch, at(3_000, put_rate=math.nan)) == []
-    assert watch.state_of(PUT_RATE, TAKEN_MS) is AlertState.FIRING
-    quiet = AlertWatch([replace(PUT_RATE, above=False, for_ms=0)])
-    assert told(quiet, at(0, put_rate=math.nan)) == []
-
-
-def test_each_subject_of_a_pattern_is_judged_by_itself():
-    rule = AlertRule("lag", "Lag", "group:*-*.lag_messages", above=True, threshold=500, for_ms=0)
-    watch = AlertWatch([rule])
-    assert told(watch, STATE) == [("payment-settle", True), ("stock-worker", True)]
-    gone = replace(STATE, taken_ms=TAKEN_MS + 1, group_lag_messages=np.where(STATE.group_lag_messages == 903, 0.0, 600.0))
-    found = told(watch, gone)
-    assert ("stock-worker", False) in found
-    assert ("payment-settle", False) not in found
-
-
-def test_a_subject_that_is_gone_ceases_to_fire():
-    rule = AlertRule("lag", "Lag", "group:*.lag_messages", above=True, threshold=15_000, for_ms=0)
-    watch = AlertWatch([rule])
-    watch.look(STATE)
-    catalog = replace(STATE.catalog, groups=["renamed", *STATE.catalog.groups[1:]])
-    (change, other) = watch.look(replace(STATE, catalog=catalog, taken_ms=TAKEN_MS + 1))
-    assert (change.subject, change.is_firing) == ("renamed", True)
-    assert (other.subject, other.is_firing, math.isnan(other.value)) == ("payment-settle", False, True)
-
-
-def test_below_fires_below():
-    rule = AlertRule("m", "Nobody", "group:payment-settle.members", above=False, threshold=3, for_ms=0)
-    assert told(AlertWatch([rule]), STATE) == [("payment-settle", True)]
-
-
-def test_dead_letters_are_found_by_the_name_of_their_topic():
-    rule = next(rule for rule in DEFAULT_RULES if rule.rule_id == "dead-letters")
-    assert told(AlertWatch([rule]), STATE) == [("%DLQ%stock-worker", True), ("%DLQ%payment-settle", True)]
-
-
-def test_muted_and_disabled_rules_say_so():
-    muted = replace(PUT_RATE, muted_until_ms=TAKEN_MS + 10)
-    watch = AlertWatch([muted])
-    assert watch.state_of(muted, TAKEN_MS) is AlertState.MUTED
-    assert watch.state_of(muted, TAKEN_MS + 10) is AlertState.OK
-    assert replace(PUT_RATE, muted_until_ms=FOREVER).is_muted(TAKEN_MS * 2)
-    off = replace(PUT_RATE, enabled=False, for_ms=0)
-    assert told(AlertWatch([off]), STATE) == []
-    assert AlertWatch([off]).state_of(off, TAKEN_MS) is AlertState.OFF
-
-
-def test_another_condition_begins_anew_and_another_name_does_not():
-    watch = AlertWatch([PUT_RATE])
-    watch.look(at(0))
-    watch.set_rules([replace(PUT_RATE, name="Very fast")])
-    assert told(watch, at(2_000)) == [("", True)]
-    watch.set_rules([replace(PUT_RATE, threshold=500)])
-    assert watch.findings("r") == []
-    assert told(watch, at(3_000)) == []
-
-
-def test_a_clock_set_back_does_not_hold_an_alert_back():
-    watch = AlertWatch([PUT_RATE])
-    watch.look(at(0))
-    watch.look(at(-3_600_000))
-    assert told(watch, at(-3_600_000 + 2_000)) == [("", True)]
 
 
 @pytest.mark.parametrize("rule", DEFAULT_RULES, ids=lambda rule: rule.rule_id)
@@ -177,3 +82,26 @@ def test_the_rule_about_a_series_is_the_one_that_fires_first():
     assert rule_about(rules, "group:billing.members") is rules[3]
     assert rule_about(rules, "topic:billing.put_rate") is None
     assert rule_about(rules, "totals.lag_messages") is None
+
+
+def test_mutes_are_set_ended_and_dropped_when_they_are_over():
+    rule = PUT_RATE.muted("a", TAKEN_MS + 10, TAKEN_MS).muted("b", FOREVER, TAKEN_MS)
+    assert [rule.is_muted(TAKEN_MS + 10, subject) for subject in ("a", "b", "c", "")] == [False, True, False, False]
+    later = rule.muted("c", FOREVER, TAKEN_MS + 10)
+    assert later.mutes == (("b", FOREVER), ("c", FOREVER))
+    assert later.muted("b", 0, TAKEN_MS).mutes == (("c", FOREVER),)
+    whole = later.muted("", TAKEN_MS + 10, TAKEN_MS)
+    assert whole.is_muted(TAKEN_MS, "anything")
+    assert whole.muted("", 0, TAKEN_MS).mutes == ()
+    assert rules_from_json(rules_to_json([later])) == [later]
+
+
+def test_too_many_mutes_are_refused():
+    rule = replace(PUT_RATE, mutes=tuple((f"s{number}", FOREVER) for number in range(MUTES_MAX)))
+    with pytest.raises(UsageError, match="mute the whole rule"):
+        rule.muted("one more", FOREVER, TAKEN_MS)
+
+
+def test_rules_of_a_newer_format_are_refused():
+    with pytest.raises(UsageError, match="format 2"):
+        rules_from_json('{"version": 2, "rules": []}')

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from broker_core.api import UsageError
-from monitoring.alert_rules import AlertChange, AlertRule
+from monitoring.alert_rules import AlertRule
+from monitoring.alert_watch import AlertChange
 from monitoring.webhook import WebhookResult, check_url, payload, post
 
 RULE = AlertRule("lag", "Lag 积压", "group:*.lag_messages", above=True, threshold=15_000, for_ms=60_000)

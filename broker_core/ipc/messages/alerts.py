@@ -1,0 +1,125 @@
+"""Alert rules and what they found; both are kept beside the history. What a rule is `monitoring.alert_rules` knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# ---- window → worker ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAlerts:
+    """Rules, what they found, and what was not shown yet. Answer: `AlertPage`.
+
+    Attributes:
+        revision: Of the rules that the window has; they are left out of the answer while they are still those.
+        after: The newest change that the window has; -1: what no window has shown yet.
+    """
+
+    revision: int = -1
+    after: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PutAlertRules:
+    """Add rules, or replace those of their ids; what is muted stays as it is. All or none. Answer: `Done`."""
+
+    rules: str
+    """As `monitoring.alert_rules.rules_to_json` writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAlertRule:
+    """Drop a rule. Answer: `Done`."""
+
+    rule_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MuteAlert:
+    """Have a rule tell nobody until a time, of all subjects or of one. Answer: `Done`."""
+
+    rule_id: str
+    until_ms: int
+    """ms since the epoch; 0 ends the mute, -1: until then."""
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAlertWebhook:
+    """Tell another address; empty for none. Answer: `Done`."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class TryAlertWebhook:
+    """Send a made-up alert; how it went is in the pages that follow. Answer: `Done`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptAlerts:
+    """Take over what a window of an earlier Orbit kept; only the first one counts. Answer: `Done`."""
+
+    rules: str
+    """As `PutAlertRules.rules`; empty: there was nothing."""
+    webhook: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkAlertsTold:
+    """The window has shown all changes up to this one. Answer: `Done`."""
+
+    change_id: int
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AlertPage:
+    """What the rules say, as of the newest sample. Parallel lists; unknown values are NaN.
+
+    Attributes:
+        revision: Of the rules.
+        rules: As `PutAlertRules.rules`; empty when the window has them.
+        wants_adoption: Whether no window has told yet what it kept; see `AdoptAlerts`.
+        webhook: The address; empty for none.
+        looked_ms: Time of the sample; -1: there was none.
+        found_rule: One item a subject for which a condition holds, those that fire first, at most 1,000.
+        found_left_out: Subjects beyond those.
+        resolved_rule: Rules whose newest change is that something is over.
+        resolved_ms: When.
+        change_id: Changes after the asked one, oldest first, the newest 100 of them; 0 or more.
+        change_rule: The rule as it was then, as `PutAlertRules.rules`.
+        changes_left_out: Older changes that nobody was shown.
+        posts: Attempts to reach the web hook that ended since the start.
+        post_status: Of the answer to the newest; -1 where none came.
+    """
+
+    revision: int
+    rules: str
+    wants_adoption: bool
+    webhook: str
+    looked_ms: int
+    found_rule: list[str]
+    found_subject: list[str]
+    found_value: list[float]
+    found_since_ms: list[int]
+    found_firing: list[bool]
+    found_left_out: int
+    resolved_rule: list[str]
+    resolved_ms: list[int]
+    change_id: list[int]
+    change_at_ms: list[int]
+    change_rule: list[str]
+    change_subject: list[str]
+    change_value: list[float]
+    change_firing: list[bool]
+    changes_left_out: int
+    posts: int = 0
+    post_status: int = -1
+    post_reason: str = ""
+    post_took_ms: float = 0.0
+    post_given_up: bool = False
+    """Whether the newest was the last attempt, and failed."""

@@ -1,0 +1,352 @@
+"""`AlertKeeper`: keeps the alert rules of one cluster, judges its samples by them, and tells, with or without a window.
+
+It lives in the process that records the history. What fires or ceases becomes an event of the history, goes to the web hook,
+and waits for a window to show it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from broker_core.api import (
+    AdoptAlerts,
+    AlertPage,
+    Done,
+    MarkAlertsTold,
+    MuteAlert,
+    Occurred,
+    PutAlertRules,
+    ReadAlerts,
+    RemoveAlertRule,
+    SetAlertWebhook,
+    StoreError,
+    TryAlertWebhook,
+    UsageError,
+)
+from monitoring.alert_posts import PostOrder, Send, WebhookPoster
+from monitoring.alert_rules import (
+    DEFAULT_RULES,
+    FIRST_RULE_IDS,
+    FOREVER,
+    RULES_MAX,
+    AlertRule,
+    Severity,
+    rules_from_json,
+    rules_to_json,
+)
+from monitoring.alert_store import AlertStore, Post, ids_from_json
+from monitoring.alert_watch import AlertChange, AlertWatch, change_text, number_text
+from monitoring.state import ClusterState
+from monitoring.webhook import WebhookResult, check_url, payload, post
+
+logger = logging.getLogger(__name__)
+
+FOUND_MAX = 1_000
+CHANGES_SHOWN = 100
+UNSAVED_MAX = 1_000
+"""Changes that wait for a disk that is full; of more the oldest are lost."""
+TRIES_MAX = 10
+BEAT_MS = 10_000
+"""How often the time of the newest state is written while something is pending."""
+POST_AGE_MAX_MS = 3_600_000
+"""Changes that are older at the start are not posted any more."""
+
+AlertQuery = (
+    ReadAlerts | PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+)
+
+
+class AlertKeeper:
+    """Judges on one thread and answers on any.
+
+    Args:
+        path: The database (`monitoring.alert_store`).
+        clock: ms since the epoch.
+        cluster: What the web hook is told of where it happened.
+        send: Posts to the web hook once.
+
+    Raises:
+        StoreError: The database cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], int], cluster: str = "", send: Send = post) -> None:
+        self._clock = clock
+        self._cluster = cluster
+        self._lock = threading.Lock()
+        self._store = AlertStore(path)
+        self._is_closed = False
+        self._revision = clock()
+        self._watch = AlertWatch(self._first_rules())
+        self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
+        self._saved_ms = self._watch.looked_ms
+        self._unsaved: deque[AlertChange] = deque(maxlen=UNSAVED_MAX)
+        self._events: list[Occurred] = []
+        self._told_fault = ""
+        self._tries: deque[PostOrder] = deque(maxlen=TRIES_MAX)
+        self._posts, self._last_post, self._given_up = 0, WebhookResult(-1, "", 0.0), False
+        self._poster = WebhookPoster(self._next_post, self._post_ended, send=send)
+        self._store.give_up_posts(clock() - POST_AGE_MAX_MS)
+        if self._store.next_post() is not None:
+            self._poster.wake()
+
+    def _first_rules(self) -> list[AlertRule]:
+        """The rules that are kept, with shipped ones that have come with a newer Orbit."""
+        offered = ids_from_json(self._store.value("offered", "[]"))
+        rules = self._store.rules()
+        new = [rule for rule in DEFAULT_RULES if rule.rule_id not in offered | {known.rule_id for known in rules}]
+        if new:
+            rules = [*rules, *new][:RULES_MAX]
+            self._store.set_rules(rules, offered=_SHIPPED_IDS)
+        return rules
+
+    def close(self) -> None:
+        """Judge no more; what is not posted is posted after the next start."""
+        self._poster.close()
+        with self._lock:
+            if not self._is_closed:
+                self._save(self._watch.looked_ms)
+                self._is_closed = True
+                self._store.close()
+
+    # ---- judging -------------------------------------------------------------------------------------------------------
+
+    def look(self, state: ClusterState) -> list[Occurred]:
+        """Judge a sample; returns events for the history. Never raises for a disk that cannot be written."""
+        with self._lock:
+            if not self._is_closed:
+                self._follow_others()
+                self._tell(self._watch.look(state))
+                self._save(state.taken_ms)
+            return self._taken_events()
+
+    def events(self) -> list[Occurred]:
+        """Events that no sample has taken along."""
+        with self._lock:
+            return self._taken_events()
+
+    def _taken_events(self) -> list[Occurred]:
+        events, self._events = self._events, []
+        return events
+
+    def _follow_others(self) -> None:
+        """Another process may have changed the rules: a window, while this one watches without one."""
+        if self._store.was_changed():
+            rules = self._store.rules()
+            if tuple(rules) != self._watch.rules:
+                self._revision += 1
+                self._tell(self._watch.set_rules(rules))
+
+    def _tell(self, changes: list[AlertChange]) -> None:
+        for change in changes:
+            text = change_text(change)
+            logger.warning("alert: %s", text)
+            self._unsaved.append(change)
+            self._events.append(Occurred("alert", text, change.at_ms, change.subject))
+
+    def _save(self, looked_ms: int) -> None:
+        """Write what is new since the last time; what cannot be written now is written with the next sample."""
+        touched = self._watch.touched
+        if not touched and not self._unsaved and not (self._watch.is_pending and looked_ms - self._saved_ms >= BEAT_MS):
+            return
+        findings = {key: self._watch.finding(*key) for key in touched}
+        posts = bool(self._unsaved) and bool(self._store.value("webhook"))
+        try:
+            self._store.save(findings, self._unsaved, looked_ms, webhook=posts)
+        except sqlite3.Error as error:
+            self._tell_fault(f"what the alert rules found cannot be written now: {error}")
+            return
+        self._told_fault = ""
+        self._saved_ms = looked_ms
+        touched.clear()
+        self._unsaved.clear()
+        if posts:
+            self._poster.wake()
+
+    def _tell_fault(self, text: str) -> None:
+        if text != self._told_fault:
+            self._told_fault = text
+            logger.warning("%s", text)
+
+    # ---- questions and commands ----------------------------------------------------------------------------------------
+
+    def answer(self, query: AlertQuery) -> AlertPage | Done:
+        """Answer a question, or carry out a command; may block for as long as the disk takes.
+
+        Raises:
+            UsageError: It makes no sense.
+            StoreError: The database cannot be read or written.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise StoreError("the alerts are closed; try again in a moment", path=str(self._store.path))
+            try:
+                self._follow_others()
+                if isinstance(query, ReadAlerts):
+                    return self._page(query)
+                self._carry_out(query)
+            except sqlite3.Error as error:
+                path = self._store.path
+                raise StoreError(f"the alerts {path} cannot be read or written: {error}", path=str(path)) from error
+            return Done()
+
+    def _carry_out(self, command: AlertQuery) -> None:
+        match command:
+            case PutAlertRules(text):
+                self._put(rules_from_json(text))
+            case RemoveAlertRule(rule_id):
+                rule = self._rule(rule_id)
+                self._set([one for one in self._watch.rules if one is not rule])
+                self._note("removed", rule)
+            case MuteAlert(rule_id, until_ms, subject):
+                self._mute(self._rule(rule_id), subject, until_ms)
+            case SetAlertWebhook(url):
+                if url.strip():
+                    check_url(url)
+                self._store.set_values(webhook=url.strip())
+                self._events.append(Occurred("action", "alert.webhook: " + (url.strip() or "—"), self._clock()))
+            case TryAlertWebhook():
+                self._try_webhook()
+            case AdoptAlerts(text, webhook):
+                self._adopt(text, webhook)
+            case MarkAlertsTold(change_id):
+                self._store.set_values(told=str(max(change_id, self._told)))
+
+    def _rule(self, rule_id: str) -> AlertRule:
+        for rule in self._watch.rules:
+            if rule.rule_id == rule_id:
+                return rule
+        raise UsageError("there is no such alert rule any more; another window may have deleted it", rule=rule_id)
+
+    def _put(self, rules: list[AlertRule]) -> None:
+        known = {rule.rule_id: rule for rule in self._watch.rules}
+        for rule in rules:
+            before = known.get(rule.rule_id)
+            mutes = (before.muted_until_ms, before.mutes) if before is not None else (rule.muted_until_ms, rule.mutes)
+            known[rule.rule_id] = rule.with_mutes(*mutes)
+        if len(known) > RULES_MAX:
+            raise UsageError(f"there are {len(known)} rules, more than {RULES_MAX}; delete some first")
+        added = known.keys() - {rule.rule_id for rule in self._watch.rules}
+        self._set(list(known.values()))
+        for rule in rules:
+            self._note("added" if rule.rule_id in added else "changed", rule)
+
+    def _mute(self, rule: AlertRule, subject: str, until_ms: int) -> None:
+        muted = rule.muted(subject, until_ms, self._clock())
+        self._set([muted if one is rule else one for one in self._watch.rules])
+        minutes = round((until_ms - self._clock()) / 60_000)
+        until = "until it is unmuted" if until_ms == FOREVER else f"for {minutes:,} min"
+        self._note("muted" if until_ms else "unmuted", rule, subject, until if until_ms else "")
+
+    def _adopt(self, text: str, webhook: str) -> None:
+        if self._is_adopted:
+            return
+        kept = rules_from_json(text) if text else list(self._watch.rules)
+        ids = FIRST_RULE_IDS | {rule.rule_id for rule in kept}
+        rules = [*kept, *(rule for rule in DEFAULT_RULES if rule.rule_id not in ids)][:RULES_MAX] if text else kept
+        if webhook:
+            check_url(webhook)
+        self._set(rules, adopted="1", offered=_SHIPPED_IDS, webhook=webhook or self._store.value("webhook"))
+
+    def _set(self, rules: list[AlertRule], **values: str) -> None:
+        self._store.set_rules(rules, **values)
+        self._revision += 1
+        self._tell(self._watch.set_rules(rules))
+        self._save(self._watch.looked_ms)
+
+    def _note(self, what: str, rule: AlertRule, subject: str = "", detail: str = "") -> None:
+        """Have an act of a person among the events."""
+        name = f"{rule.name}: {subject}" if subject else rule.name
+        limit = f"{rule.series} {'>' if rule.above else '<'} {number_text(rule.threshold)} for {rule.for_ms / 1_000:g} s"
+        if not rule.enabled:
+            limit += ", off"
+        detail = detail or (limit if what in ("added", "changed") else "")
+        text = f"alert.{what}: {name}" + (f" ({detail})" if detail else "")
+        self._events.append(Occurred("action", text, self._clock(), subject))
+
+    # ---- what a window sees --------------------------------------------------------------------------------------------
+
+    @property
+    def _told(self) -> int:
+        return int(self._store.value("told", "0"))
+
+    @property
+    def _is_adopted(self) -> bool:
+        return self._store.value("adopted") == "1"
+
+    def _page(self, query: ReadAlerts) -> AlertPage:
+        found = [(rule.rule_id, one) for rule in self._watch.rules for one in self._watch.findings(rule.rule_id)]
+        found.sort(key=lambda one: not one[1].is_firing)
+        shown = found[:FOUND_MAX]
+        resolved = self._store.resolved_ms()
+        after = query.after if query.after >= 0 else self._told
+        total, changes = self._store.changes(after, CHANGES_SHOWN)
+        return AlertPage(
+            revision=self._revision,
+            rules="" if query.revision == self._revision else rules_to_json(self._watch.rules),
+            wants_adoption=not self._is_adopted,
+            webhook=self._store.value("webhook"),
+            looked_ms=self._watch.looked_ms,
+            found_rule=[rule_id for rule_id, _one in shown],
+            found_subject=[one.subject for _rule_id, one in shown],
+            found_value=[one.value for _rule_id, one in shown],
+            found_since_ms=[one.since_ms for _rule_id, one in shown],
+            found_firing=[one.is_firing for _rule_id, one in shown],
+            found_left_out=len(found) - len(shown),
+            resolved_rule=list(resolved),
+            resolved_ms=list(resolved.values()),
+            change_id=[one.change_id for one in changes],
+            change_at_ms=[one.change.at_ms for one in changes],
+            change_rule=[rules_to_json([one.change.rule]) for one in changes],
+            change_subject=[one.change.subject for one in changes],
+            change_value=[one.change.value for one in changes],
+            change_firing=[one.change.is_firing for one in changes],
+            changes_left_out=total - len(changes),
+            posts=self._posts,
+            post_status=self._last_post.status,
+            post_reason=self._last_post.reason,
+            post_took_ms=self._last_post.took_ms,
+            post_given_up=self._given_up,
+        )
+
+    # ---- web hook ------------------------------------------------------------------------------------------------------
+
+    def _try_webhook(self) -> None:
+        url = self._store.value("webhook")
+        if not url:
+            raise UsageError("there is no address of a web hook; give one first")
+        rule = AlertRule("test", "Test of the web hook", "totals.lag_messages", True, 0, 0, Severity.NOTICE)
+        self._tries.append(PostOrder(url, payload(AlertChange(rule, "", 1.0, True, self._clock()), cluster=self._cluster)))
+        self._poster.wake()
+
+    def _next_post(self) -> PostOrder | None:
+        with self._lock:
+            if self._is_closed:
+                return None
+            if self._tries:
+                return self._tries.popleft()
+            kept = self._store.next_post()
+            url = self._store.value("webhook")
+            if kept is None:
+                return None
+            if not url:
+                self._store.give_up_posts(self._clock() + 1)
+                return None
+            return PostOrder(url, payload(kept.change, cluster=self._cluster), kept.change_id)
+
+    def _post_ended(self, order: PostOrder, result: WebhookResult, is_last: bool) -> None:
+        with self._lock:
+            self._posts += 1
+            self._last_post, self._given_up = result, is_last and not result.succeeded
+            if self._given_up:
+                logger.warning("the web hook was not told: %s %s", result.status, result.reason)
+            if is_last and order.change_id >= 0 and not self._is_closed:
+                self._store.end_post(order.change_id, Post.SENT if result.succeeded else Post.GIVEN_UP)
+
+
+_SHIPPED_IDS = json.dumps([rule.rule_id for rule in DEFAULT_RULES])

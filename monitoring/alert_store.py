@@ -1,0 +1,289 @@
+"""The database of the alerts, ``orbit/alerts.db`` beside the history: rules, what they found, what is to be told.
+
+::
+
+    meta      name, value       ``offered`` (ids of shipped rules that were put in once, a JSON list), ``adopted`` (1: the rules
+                                of a window are in), ``webhook``, ``told`` (the newest change that a window showed),
+                                ``looked_ms`` (time of the newest state that was judged, up to 10 s old)
+    rules     place, rule_id, data                      data: `monitoring.alert_rules.rules_to_json` of the one rule
+    findings  rule_id, subject, value, since_ms, is_firing, is_told
+    changes   id, at_ms, rule_id, rule, subject, value, is_firing, post     the rule as it was then; post: see `Post`
+
+An unknown value is NULL. Each commit is on the disk when it returns, so that a killed process and a power cut lose none.
+Another process may write too, and `AlertStore.was_changed` tells. It is to be used under one lock.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from broker_core.api import StoreError, UsageError
+from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
+from monitoring.alert_watch import AlertChange, Finding
+from monitoring.history.database import set_aside, transaction
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+FILE_NAME = "alerts.db"
+BUSY_SECONDS = 2.0
+CHANGES_MAX = 2_000
+"""Changes that are kept to be shown; their texts stay in the history of events."""
+WAITING_POSTS_MAX = 100
+"""Changes that wait for the web hook; of more the oldest are given up."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rules (rule_id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS findings (
+    rule_id TEXT NOT NULL, subject TEXT NOT NULL, value REAL, since_ms INTEGER NOT NULL,
+    is_firing INTEGER NOT NULL, is_told INTEGER NOT NULL, PRIMARY KEY (rule_id, subject)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, rule_id TEXT NOT NULL, rule TEXT NOT NULL,
+    subject TEXT NOT NULL, value REAL, is_firing INTEGER NOT NULL, post INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS changes_to_post ON changes (id) WHERE post=1;
+"""
+
+
+class Post(IntEnum):
+    """What the web hook was told of a change."""
+
+    NOT_WANTED = 0
+    WAITING = 1
+    SENT = 2
+    GIVEN_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChange:
+    """A change with its number."""
+
+    change_id: int
+    change: AlertChange
+
+
+class AlertStore:
+    """One open database.
+
+    Args:
+        path: Of the database; its folder is made.
+
+    Raises:
+        StoreError: It cannot be opened, or was written by a newer Orbit.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = _open_or_begin_anew(path)
+        self._seen = self._version()
+        self._unreadable: set[str] = set()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def was_changed(self) -> bool:
+        """Whether another process has written since this was asked last."""
+        before, self._seen = self._seen, self._version()
+        return before != self._seen
+
+    def _version(self) -> int:
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    # ---- rules and single values ----
+
+    def rules(self) -> list[AlertRule]:
+        """The rules, in their order. One that cannot be read is left out and stays in the database."""
+        rules: list[AlertRule] = []
+        self._unreadable.clear()
+        for rule_id, data in self._connection.execute("SELECT rule_id, data FROM rules ORDER BY place, rule_id"):
+            try:
+                rules += rules_from_json(data)
+            except UsageError as error:
+                self._unreadable.add(rule_id)
+                logger.warning("the alert rule %s is not used: %s", rule_id, error)
+        return rules
+
+    def set_rules(self, rules: Sequence[AlertRule], **values: str) -> None:
+        """Keep these rules instead of those that `rules` gave, and single values with them."""
+        rows = [(rule.rule_id, place, rules_to_json([rule])) for place, rule in enumerate(rules)]
+        with transaction(self._connection):
+            kept = [(rule_id,) for (rule_id,) in self._connection.execute("SELECT rule_id FROM rules")]
+            self._connection.executemany(
+                "DELETE FROM rules WHERE rule_id=?", [one for one in kept if one[0] not in self._unreadable]
+            )
+            self._connection.executemany("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", rows)
+            self._write_values(values)
+
+    def value(self, name: str, default: str = "") -> str:
+        """A value kept under a name."""
+        row = self._connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
+        return str(row[0]) if row else default
+
+    def set_values(self, **values: str) -> None:
+        """Keep values under names."""
+        with transaction(self._connection):
+            self._write_values(values)
+
+    def _write_values(self, values: Mapping[str, str]) -> None:
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
+
+    # ---- what was found ----
+
+    def findings(self) -> dict[str, list[Finding]]:
+        """What holds, by rule id."""
+        found: dict[str, list[Finding]] = {}
+        rows = self._connection.execute("SELECT rule_id, subject, value, since_ms, is_firing, is_told FROM findings")
+        for rule_id, subject, value, since_ms, is_firing, is_told in rows:
+            one = Finding(subject, _known(value), since_ms, bool(is_firing), bool(is_told))
+            found.setdefault(rule_id, []).append(one)
+        return found
+
+    def save(
+        self,
+        findings: Mapping[tuple[str, str], Finding | None],
+        changes: Iterable[AlertChange],
+        looked_ms: int,
+        *,
+        webhook: bool,
+    ) -> None:
+        """Keep what a look has found, all of it or nothing.
+
+        Args:
+            findings: By rule id and subject; None: it holds no more.
+            changes: To be told.
+            looked_ms: Time of the state.
+            webhook: Whether there is a web hook to tell.
+        """
+        gone = [key for key, found in findings.items() if found is None]
+        held = [
+            (rule_id, found.subject, _value(found.value), found.since_ms, found.is_firing, found.is_told)
+            for (rule_id, _subject), found in findings.items()
+            if found is not None
+        ]
+        rows = [_row(change, posts=webhook and change.rule.webhook) for change in changes]
+        with transaction(self._connection):
+            self._connection.executemany("DELETE FROM findings WHERE rule_id=? AND subject=?", gone)
+            self._connection.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?)", held)
+            self._write_values({"looked_ms": str(looked_ms)})
+            if rows:
+                self._connection.executemany(_INSERT_CHANGE, rows)
+                self._bound()
+
+    def _bound(self) -> None:
+        given_up = "SELECT id FROM changes WHERE post=1 ORDER BY id DESC LIMIT -1 OFFSET ?"
+        self._connection.execute(
+            f"UPDATE changes SET post=? WHERE id IN ({given_up})",  # noqa: S608  no value in it
+            (Post.GIVEN_UP, WAITING_POSTS_MAX),
+        )
+        self._connection.execute("DELETE FROM changes WHERE id <= (SELECT MAX(id) FROM changes) - ?", (CHANGES_MAX,))
+
+    # ---- what is to be told ----
+
+    def changes(self, after: int, count: int) -> tuple[int, list[KeptChange]]:
+        """How many changes came after one, and the newest of them, oldest first."""
+        (total,) = self._connection.execute("SELECT COUNT(*) FROM changes WHERE id>?", (after,)).fetchone()
+        rows = self._connection.execute(f"{_CHANGE} WHERE id>? ORDER BY id DESC LIMIT ?", (after, count)).fetchall()
+        return total, [_change(row) for row in reversed(rows)]
+
+    def last_change(self) -> int:
+        """Number of the newest change; 0 when there is none."""
+        (last,) = self._connection.execute("SELECT COALESCE(MAX(id), 0) FROM changes").fetchone()
+        return int(last)
+
+    def resolved_ms(self) -> dict[str, int]:
+        """When the newest change of each rule, by id, was that it is over."""
+        rows = self._connection.execute(
+            # Beside MAX, SQLite takes the other columns from the row of the largest.
+            "SELECT rule_id, MAX(id), at_ms, is_firing FROM changes GROUP BY rule_id"
+        )
+        return {rule_id: at_ms for rule_id, _id, at_ms, is_firing in rows if not is_firing}
+
+    def next_post(self) -> KeptChange | None:
+        """The oldest change that waits for the web hook."""
+        row = self._connection.execute(f"{_CHANGE} WHERE post=1 ORDER BY id LIMIT 1").fetchone()
+        return _change(row) if row else None
+
+    def end_post(self, change_id: int, post: Post) -> None:
+        """Write down what became of a post."""
+        self._connection.execute("UPDATE changes SET post=? WHERE id=?", (post, change_id))
+
+    def give_up_posts(self, before_ms: int) -> None:
+        """Drop posts of changes that are older; nobody wants to be woken for what is long over."""
+        self._connection.execute("UPDATE changes SET post=? WHERE post=1 AND at_ms<?", (Post.GIVEN_UP, before_ms))
+
+
+_INSERT_CHANGE = "INSERT INTO changes (at_ms, rule_id, rule, subject, value, is_firing, post) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_CHANGE = "SELECT id, at_ms, rule, subject, value, is_firing FROM changes"
+
+
+def _row(change: AlertChange, *, posts: bool) -> tuple[int, str, str, str, float | None, bool, int]:
+    rule = change.rule
+    post = Post.WAITING if posts else Post.NOT_WANTED
+    return change.at_ms, rule.rule_id, rules_to_json([rule]), change.subject, _value(change.value), change.is_firing, post
+
+
+def _change(row: tuple[int, int, str, str, float | None, int]) -> KeptChange:
+    change_id, at_ms, rule, subject, value, is_firing = row
+    (known,) = rules_from_json(rule)
+    return KeptChange(change_id, AlertChange(known, subject, _known(value), bool(is_firing), at_ms))
+
+
+def _value(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def ids_from_json(text: str) -> set[str]:
+    """Ids of a JSON list."""
+    return set(json.loads(text))
+
+
+# ---- opening -----------------------------------------------------------------------------------------------------------
+
+
+def _open_or_begin_anew(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _open(path)
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"the alerts {path} cannot be opened: {error}", path=str(path)) from error
+    except sqlite3.DatabaseError as error:
+        logger.warning("the alerts %s are damaged: %s", path, error)
+        set_aside(path, "alerts")
+    except OSError as error:
+        raise StoreError(f"the alerts {path} cannot be opened: {error}", path=str(path)) from error
+    try:
+        return _open(path)
+    except sqlite3.Error as error:
+        raise StoreError(f"the alerts {path} cannot be made: {error}", path=str(path)) from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found > FORMAT:
+            raise StoreError(
+                f"the alerts {path} have format {found}; this Orbit knows {FORMAT}. Use a newer Orbit, or move the file away",
+                path=str(path),
+            )
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA user_version={FORMAT}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

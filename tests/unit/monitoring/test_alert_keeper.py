@@ -1,0 +1,342 @@
+"""Alerts are kept and judged where the history is, with or without a window."""
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+
+from broker_core.api import (
+    AdoptAlerts,
+    AlertPage,
+    MarkAlertsTold,
+    MuteAlert,
+    PutAlertRules,
+    ReadAlerts,
+    RemoveAlertRule,
+    SetAlertWebhook,
+    StoreError,
+    TryAlertWebhook,
+    UsageError,
+)
+from monitoring.alert_keeper import CHANGES_SHOWN, AlertKeeper
+from monitoring.alert_rules import DEFAULT_RULES, FIRST_RULE_IDS, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
+from monitoring.alert_store import FILE_NAME
+from monitoring.webhook import WebhookResult
+from tests.support.fake_source import TAKEN_MS, fake_state
+
+DEADLINE_S = 30.0
+STATE = fake_state()
+RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
+SLOW = replace(RULE, rule_id="slow", name="Fast for long", for_ms=3_000)
+HOOK = "http://127.0.0.1:9/orbit"
+
+
+def unreachable(_url: str, _body: bytes) -> WebhookResult:
+    raise AssertionError("nobody was to be told")
+
+
+@pytest.fixture
+def start(tmp_path):
+    made = []
+
+    def start(send=unreachable) -> AlertKeeper:
+        made.append(AlertKeeper(tmp_path / FILE_NAME, clock=lambda: TAKEN_MS, cluster="shop", send=send))
+        return made[-1]
+
+    yield start
+    for keeper in made:
+        keeper.close()
+
+
+def at(milliseconds: int, **totals: float):
+    return replace(STATE, taken_ms=TAKEN_MS + milliseconds, totals={**STATE.totals, **totals})
+
+
+def page(keeper: AlertKeeper, **query: int) -> AlertPage:
+    answer = keeper.answer(ReadAlerts(**query))
+    assert isinstance(answer, AlertPage)
+    return answer
+
+
+def rules(keeper: AlertKeeper) -> list[AlertRule]:
+    return rules_from_json(page(keeper).rules)
+
+
+def only(keeper: AlertKeeper, *wanted: AlertRule) -> None:
+    for rule in rules(keeper):
+        keeper.answer(RemoveAlertRule(rule.rule_id))
+    keeper.answer(PutAlertRules(rules_to_json(wanted)))
+    keeper.events()
+
+
+def texts(keeper: AlertKeeper, state) -> list[str]:
+    return [event.text for event in keeper.look(state) if event.kind == "alert"]
+
+
+# ---- rules ----
+
+
+def test_a_new_folder_has_the_shipped_rules(start):
+    assert rules(start()) == list(DEFAULT_RULES)
+
+
+def test_rules_survive_a_restart_and_a_shipped_one_that_was_deleted_stays_away(start):
+    keeper = start()
+    keeper.answer(RemoveAlertRule("put"))
+    keeper.answer(PutAlertRules(rules_to_json([RULE])))
+    before = rules(keeper)
+    keeper.close()
+    assert rules(start()) == before == [*(rule for rule in DEFAULT_RULES if rule.rule_id != "put"), RULE]
+
+
+def test_a_shipped_rule_of_a_newer_orbit_is_added(start, monkeypatch):
+    start().close()
+    monkeypatch.setattr("monitoring.alert_keeper.DEFAULT_RULES", (*DEFAULT_RULES, RULE))
+    assert rules(start())[-1] == RULE
+
+
+def test_rules_are_left_out_while_a_window_has_them(start):
+    keeper = start()
+    first = page(keeper)
+    assert page(keeper, revision=first.revision).rules == ""
+    keeper.answer(MuteAlert("lag", FOREVER))
+    assert page(keeper, revision=first.revision).rules
+
+
+def test_a_saved_rule_keeps_what_is_muted(start):
+    keeper = start()
+    only(keeper, RULE)
+    keeper.answer(MuteAlert("fast", TAKEN_MS + 60_000))
+    keeper.answer(PutAlertRules(rules_to_json([replace(RULE, threshold=2_000)])))
+    assert rules(keeper) == [replace(RULE, threshold=2_000, muted_until_ms=TAKEN_MS + 60_000)]
+
+
+def test_a_rule_that_is_gone_or_one_too_many_is_refused(start):
+    keeper = start()
+    with pytest.raises(UsageError, match="no such alert rule"):
+        keeper.answer(MuteAlert("nobody knows", FOREVER))
+    many = [replace(RULE, rule_id=f"r{number}") for number in range(RULES_MAX)]
+    with pytest.raises(UsageError, match="delete some first"):
+        keeper.answer(PutAlertRules(rules_to_json(many)))
+    assert rules(keeper) == list(DEFAULT_RULES)
+
+
+def test_acts_of_people_are_events(start):
+    keeper = start()
+    only(keeper)
+    keeper.answer(PutAlertRules(rules_to_json([RULE])))
+    keeper.answer(MuteAlert("fast", TAKEN_MS + 3_600_000, "billing"))
+    keeper.answer(MuteAlert("fast", 0))
+    keeper.answer(PutAlertRules(rules_to_json([replace(RULE, enabled=False)])))
+    keeper.answer(SetAlertWebhook(HOOK))
+    keeper.answer(RemoveAlertRule("fast"))
+    assert [event.text for event in keeper.events()] == [
+        "alert.added: Fast (totals.put_rate > 1,000 for 0 s)",
+        "alert.muted: Fast: billing (for 60 min)",
+        "alert.unmuted: Fast",
+        "alert.changed: Fast (totals.put_rate > 1,000 for 0 s, off)",
+        f"alert.webhook: {HOOK}",
+        "alert.removed: Fast",
+    ]
+
+
+# ---- judging ----
+
+
+def test_an_alert_is_an_event_and_waits_for_a_window(start):
+    keeper = start()
+    only(keeper, RULE)
+    assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+    assert texts(keeper, at(1_000)) == []
+    assert texts(keeper, at(2_000, put_rate=10.0)) == ["Fast is over, now 10"]
+    shown = page(keeper)
+    assert (shown.change_firing, shown.change_at_ms) == ([True, False], [TAKEN_MS, TAKEN_MS + 2_000])
+    assert (shown.found_rule, shown.resolved_rule, shown.resolved_ms) == ([], ["fast"], [TAKEN_MS + 2_000])
+    keeper.answer(MarkAlertsTold(shown.change_id[-1]))
+    assert page(keeper).change_id == []
+    assert page(keeper, after=0).change_id == shown.change_id
+
+
+def test_what_fires_stands_in_the_page_before_what_is_pending(start):
+    keeper = start()
+    only(keeper, SLOW, RULE)
+    keeper.look(at(0))
+    shown = page(keeper)
+    assert (shown.found_rule, shown.found_firing, shown.looked_ms) == (["fast", "slow"], [True, False], TAKEN_MS)
+
+
+def test_more_changes_than_a_page_has_are_counted(start):
+    keeper = start()
+    only(keeper, RULE)
+    for second in range(CHANGES_SHOWN + 20):
+        keeper.look(at(second * 1_000, put_rate=5_000.0 if second % 2 == 0 else 0.0))
+    shown = page(keeper)
+    assert (len(shown.change_id), shown.changes_left_out) == (CHANGES_SHOWN, 20)
+
+
+def test_a_killed_process_loses_neither_rule_nor_state(start, tmp_path):
+    killed = start()
+    only(killed, RULE, SLOW)
+    killed.look(at(0))
+    killed.look(at(1_000))
+    # As after a kill: nothing of the first one is closed.
+    again = AlertKeeper(tmp_path / FILE_NAME, clock=lambda: TAKEN_MS, send=unreachable)
+    assert rules(again) == [RULE, SLOW]
+    assert page(again).found_since_ms == [TAKEN_MS, TAKEN_MS]
+    assert texts(again, at(3_000)) == ["Fast for long: 1,284, above 1,000"]
+    assert texts(again, at(4_000, put_rate=0.0)) == ["Fast is over, now 0", "Fast for long is over, now 0"]
+    again.close()
+
+
+def test_another_process_may_change_the_rules(start, tmp_path):
+    judging = start()
+    only(judging, RULE)
+    judging.look(at(0))
+    other = AlertKeeper(tmp_path / FILE_NAME, clock=lambda: TAKEN_MS, send=unreachable)
+    other.answer(PutAlertRules(rules_to_json([replace(RULE, threshold=9_999)])))
+    other.close()
+    assert texts(judging, at(1_000)) == ["Fast is over, now —"]
+    assert rules(judging)[0].threshold == 9_999
+
+
+def test_what_cannot_be_written_is_written_later(start, monkeypatch, caplog):
+    keeper = start()
+    only(keeper, RULE)
+
+    def full(*_arguments: object, **_named: object) -> None:
+        raise OSFull("database or disk is full")
+
+    import sqlite3
+
+    class OSFull(sqlite3.OperationalError):
+        pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr("monitoring.alert_store.AlertStore.save", full)
+        assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+        assert texts(keeper, at(1_000)) == []
+    assert caplog.text.count("cannot be written now") == 1
+    keeper.look(at(2_000))
+    assert page(keeper).change_at_ms == [TAKEN_MS]
+
+
+def test_after_the_end_nothing_is_judged(start):
+    keeper = start()
+    only(keeper, RULE)
+    keeper.close()
+    assert keeper.look(at(0)) == []
+    with pytest.raises(StoreError, match="closed"):
+        page(keeper)
+
+
+# ---- what a window kept ----
+
+
+def test_rules_of_a_window_are_taken_over_once_with_the_new_shipped_ones(start):
+    keeper = start()
+    assert page(keeper).wants_adoption
+    kept = [replace(DEFAULT_RULES[0], threshold=99), RULE]
+    keeper.answer(AdoptAlerts(rules_to_json(kept), HOOK))
+    new = [rule for rule in DEFAULT_RULES if rule.rule_id not in FIRST_RULE_IDS]
+    assert rules(keeper) == [*kept, *new]
+    assert (page(keeper).webhook, page(keeper).wants_adoption) == (HOOK, False)
+    keeper.answer(AdoptAlerts(rules_to_json([SLOW]), ""))
+    assert rules(keeper) == [*kept, *new]
+    keeper.close()
+    assert rules(start()) == [*kept, *new]
+
+
+def test_a_window_that_kept_nothing_leaves_the_rules_as_they_are(start):
+    keeper = start()
+    keeper.answer(AdoptAlerts("", ""))
+    assert rules(keeper) == list(DEFAULT_RULES)
+    assert not page(keeper).wants_adoption
+
+
+# ---- web hook ----
+
+
+class Hook:
+    """Takes posts down."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.bodies: list[dict[str, object]] = []
+        self.told = threading.Event()
+
+    def __call__(self, _url: str, body: bytes) -> WebhookResult:
+        self.bodies.append(json.loads(body))
+        self.told.set()
+        return WebhookResult(self.status, "so it is", 2.0)
+
+    def wait(self) -> None:
+        assert self.told.wait(DEADLINE_S)
+        self.told.clear()
+
+
+def until(condition) -> None:
+    turn = threading.Event()
+    for _turn in range(3_000):
+        if condition():
+            return
+        turn.wait(0.01)
+    raise AssertionError("it did not come")
+
+
+def test_the_web_hook_is_told_of_each_change(start):
+    hook = Hook()
+    keeper = start(hook)
+    only(keeper, RULE, replace(SLOW, for_ms=0, webhook=False))
+    keeper.answer(SetAlertWebhook(HOOK))
+    keeper.look(at(0))
+    hook.wait()
+    keeper.look(at(1_000, put_rate=0.0))
+    until(lambda: page(keeper).posts == 2)
+    assert [(body["cluster"], body["rule"], body["state"]) for body in hook.bodies] == [
+        ("shop", "Fast", "firing"),
+        ("shop", "Fast", "resolved"),
+    ]
+    assert (page(keeper).post_status, page(keeper).post_given_up) == (200, False)
+
+
+def test_a_post_that_a_kill_cut_off_is_made_after_the_restart(start, tmp_path):
+    held, begun = threading.Event(), threading.Event()
+
+    def never(_url: str, _body: bytes) -> WebhookResult:
+        begun.set()
+        held.wait(DEADLINE_S)
+        return WebhookResult(503, "late", 1.0)
+
+    killed = start(never)
+    only(killed, RULE)
+    killed.answer(SetAlertWebhook(HOOK))
+    killed.look(at(0))
+    assert begun.wait(DEADLINE_S)
+    hook = Hook()
+    again = AlertKeeper(tmp_path / FILE_NAME, clock=lambda: TAKEN_MS, send=hook)
+    hook.wait()
+    assert hook.bodies[0]["state"] == "firing"
+    again.close()
+    held.set()
+
+
+def test_an_address_is_tried_and_how_it_went_is_told(start):
+    hook = Hook(404)
+    keeper = start(hook)
+    with pytest.raises(UsageError, match="no address"):
+        keeper.answer(TryAlertWebhook())
+    keeper.answer(SetAlertWebhook(HOOK))
+    keeper.answer(TryAlertWebhook())
+    until(lambda: page(keeper).posts == 1)
+    shown = page(keeper)
+    assert (shown.post_status, shown.post_reason, shown.post_given_up) == (404, "so it is", True)
+    assert hook.bodies[0]["rule"] == "Test of the web hook"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "hooks.example.org", "http://u:p@host/"])
+def test_other_addresses_are_refused(start, url):
+    keeper = start()
+    with pytest.raises(UsageError):
+        keeper.answer(SetAlertWebhook(url))
+    assert page(keeper).webhook == ""
