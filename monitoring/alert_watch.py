@@ -233,7 +233,7 @@ def state_of(rule: AlertRule, findings: Iterable[Finding], now_ms: int, resolved
         return AlertState.PENDING
     if firing:
         return AlertState.MUTED
-    return AlertState.RESOLVED if 0 < now_ms - resolved_ms <= RESOLVED_MS and resolved_ms else AlertState.OK
+    return AlertState.RESOLVED if resolved_ms and 0 <= now_ms - resolved_ms <= RESOLVED_MS else AlertState.OK
 
 
 def _condition(rule: AlertRule | None) -> tuple[object, ...] | None:

@@ -119,7 +119,9 @@ class MainWindow(QMainWindow):
         services = self._services
         if self.broker.alerts is not None:
             self.broker.alerts.close()
-        alerts = self.broker.alerts = AlertCenter(backend.source, services.settings, self.notify, self)
+        alerts = self.broker.alerts = AlertCenter(
+            backend.source, services.settings, self.notify, self, show=lambda: self.navigate("alerts")
+        )
         return PageContext(
             source=backend.source,
             history=backend.history,

@@ -1,72 +1,69 @@
-"""`AlertCenter`: watches the rules for as long as the window lives, and tells of what they find.
+"""`AlertCenter`: what the alert rules of the shown cluster say, asked once a second, and the window's way to change them.
 
-A change goes to the window's toasts, through them to the desktop, to the web hook and into the history of events, as its
-rule says.
+The rules are kept and judged where the history is (`monitoring.alert_keeper`), also while no window is open. The window tells
+of what fired or ceased, through its toasts and the desktop; what did so before it opened, it tells once.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QRunnable, QSettings, QThreadPool, QTimer, Signal
+from PySide6.QtCore import QObject, QSettings, Signal
 
-from broker_core.api import NoteEvent, OrbitError, UsageError
-from gui.operations.files import replace_file
-from gui.text import UNKNOWN, tr
-from gui.theme.tokens import State
-from monitoring.alert_rules import (
-    DEFAULT_RULES,
-    AlertChange,
-    AlertRule,
-    AlertState,
-    AlertWatch,
-    check_rule,
-    rules_from_json,
-    rules_to_json,
+from broker_core.api import (
+    AlertPage,
+    Done,
+    MarkAlertsTold,
+    MuteAlert,
+    OrbitError,
+    PutAlertRules,
+    ReadAlerts,
+    RemoveAlertRule,
+    SetAlertWebhook,
+    TryAlertWebhook,
 )
-from monitoring.alerts import Severity
-from monitoring.sources.base import ClusterSource, SourceStatus
-from monitoring.webhook import ATTEMPTS_MAX, RETRY_MS, WebhookResult, check_url, payload, post
+from gui.operations.alert_adoption import AlertAdoption
+from gui.operations.queries import LatestQuery
+from gui.text import tr
+from gui.theme.tokens import State
+from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
+from monitoring.alert_watch import AlertChange, AlertState, Finding, number_text, state_of
+from monitoring.sources.base import ClusterSource, Pending, SourceStatus
+from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:
     from broker_core.api import Occurred
     from gui.views.page import Notify
+    from monitoring.sources.base import AlertCommand
     from monitoring.state import ClusterState
 
-logger = logging.getLogger(__name__)
-
 LOOK_MS = 1_000
-"""Least time between two looks; states come ten times a second."""
-WAITING_MAX = 100
-"""Posts to the web hook that wait; the oldest is dropped for a newer one."""
-WEBHOOK_KEY = "alerts/webhook"
-_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
+"""Least time between two questions; states come ten times a second."""
+TOLD_SINGLY = 4
+"""Changes of one look that are told one by one; more would bury the window."""
+SEVERITY_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """Something to be told to the web hook."""
+class OpenAlert:
+    """Something that fires and is not muted."""
 
-    url: str
-    body: bytes
-    attempt: int = 1
+    rule: AlertRule
+    finding: Finding
 
 
 class AlertCenter(QObject):
     """Listens to a source (`monitoring.sources.base.ClusterListener`). Belongs to the GUI thread.
 
     Signals:
-        changed: Rules or their states changed.
-        posted: An attempt to reach the web hook is over; carries its `WebhookResult`.
+        changed: Rules or what they found changed, or could not be read.
+        posted: Attempts to reach the web hook are over.
     """
 
     changed = Signal()
-    posted = Signal(object)
+    posted = Signal()
 
     def __init__(
         self,
@@ -75,44 +72,83 @@ class AlertCenter(QObject):
         notify: Notify,
         parent: QObject | None = None,
         *,
-        send: Callable[[str, bytes], WebhookResult] = post,
+        show: Callable[[], None] = lambda: None,
     ) -> None:
+        """Begin to listen.
+
+        Args:
+            source: Whose alerts.
+            settings: Of the window; windows of an earlier Orbit kept rules beside them.
+            notify: Tells the user.
+            parent: Owner.
+            show: Opens the page of the alerts.
+        """
         super().__init__(parent)
         self._source = source
-        self._settings = settings
         self._notify = notify
-        self._send = send
-        self._path = Path(settings.fileName()).with_name("alerts.json")
-        self._looked_ms = -1
-        self._waiting: deque[Post] = deque(maxlen=WAITING_MAX)
-        self._posting = False
-        self.last_post: WebhookResult | None = None
+        self._show = show
+        self._query: LatestQuery[AlertPage] = LatestQuery(self)
+        self._adoption = AlertAdoption(source, settings, self)
+        self._adoption.ended.connect(self._adopted)
+        self.rules: tuple[AlertRule, ...] = ()
+        self.is_read = False
+        """Whether the rules are known."""
         self.problem = ""
-        """Why the rules of the file are not used; empty while they are."""
+        """Why nothing is judged, or not told; empty where all is well."""
+        self.webhook = ""
+        self.last_post: WebhookResult | None = None
         self.now_ms = 0
-        self._watch = AlertWatch(self._read())
+        self._findings: dict[str, list[Finding]] = {}
+        self._resolved: dict[str, int] = {}
+        self._page: AlertPage | None = None
+        self._revision, self._after, self._posts = -1, -1, -1
+        self._asked_ms = -LOOK_MS
+        self._since_ms = -1
         source.add_listener(self)
 
     def close(self) -> None:
-        """Watch no more, e.g. because the window shows another cluster."""
+        """Listen no more, e.g. because the window shows another cluster."""
+        self._query.cancel()
         self._source.remove_listener(self)
         self.deleteLater()
 
-    # ---- rules ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def rules(self) -> tuple[AlertRule, ...]:
-        return self._watch.rules
-
-    @property
-    def watch(self) -> AlertWatch:
-        """What the rules found, to look at."""
-        return self._watch
+    # ---- what is known -------------------------------------------------------------------------------------------------
 
     @property
     def firing(self) -> int:
         """Rules that fire and are not muted."""
-        return sum(self._watch.state_of(rule, self.now_ms) is AlertState.FIRING for rule in self.rules)
+        return sum(self.state_of(rule) is AlertState.FIRING for rule in self.rules)
+
+    def state_of(self, rule: AlertRule) -> AlertState:
+        """Where a rule stands."""
+        return state_of(rule, self.findings(rule.rule_id), self.now_ms, self._resolved.get(rule.rule_id, 0))
+
+    def findings(self, rule_id: str) -> Sequence[Finding]:
+        """Subjects for which the condition of a rule holds, those that fire first."""
+        return self._findings.get(rule_id, ())
+
+    def open_alerts(self) -> list[OpenAlert]:
+        """All that fires and is not muted: worst first, then what has lasted longest."""
+        found = [
+            OpenAlert(rule, one)
+            for rule in self.rules
+            if rule.enabled
+            for one in self.findings(rule.rule_id)
+            if one.is_firing and not rule.is_muted(self.now_ms, one.subject)
+        ]
+        return sorted(found, key=lambda one: (one.rule.severity, one.finding.since_ms, one.finding.subject))
+
+    @property
+    def muted(self) -> int:
+        """Subjects that fire and are muted."""
+        return sum(
+            one.is_firing and rule.is_muted(self.now_ms, one.subject)
+            for rule in self.rules
+            if rule.enabled
+            for one in self.findings(rule.rule_id)
+        )
+
+    # ---- commands ------------------------------------------------------------------------------------------------------
 
     def put(self, rule: AlertRule) -> None:
         """Add a rule, or replace the one of its id.
@@ -121,149 +157,176 @@ class AlertCenter(QObject):
             UsageError: It makes no sense.
         """
         check_rule(rule)
-        known = [one.rule_id for one in self.rules]
-        rules = [rule if one.rule_id == rule.rule_id else one for one in self.rules]
-        self._set(rules if rule.rule_id in known else [*rules, rule])
+        self._order(PutAlertRules(rules_to_json([rule])))
 
-    def remove(self, rule_id: str) -> None:
-        """Drop a rule."""
-        self._set(rule for rule in self.rules if rule.rule_id != rule_id)
+    def remove(self, rule_id: str) -> Pending[Done]:
+        """Drop a rule; the answer comes when it is gone."""
+        return _Followed(self._source.change_alerts(RemoveAlertRule(rule_id)), self.ask)
 
-    def mute(self, rule_id: str, until_ms: int) -> None:
-        """Have a rule tell nobody until a moment; 0 ends that, `FOREVER`."""
-        self._set(replace(rule, muted_until_ms=until_ms) if rule.rule_id == rule_id else rule for rule in self.rules)
-
-    def _set(self, rules: Iterable[AlertRule]) -> None:
-        self._watch.set_rules(rules)
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, rules_to_json(self.rules).encode())
-            self.problem = ""
-        except OSError as error:
-            self.problem = tr("The rules are not kept: {path} cannot be written ({reason}).", path=str(self._path),
-                              reason=error.strerror or str(error))  # fmt: skip
-        self.changed.emit()
-
-    def _read(self) -> Iterable[AlertRule]:
-        try:
-            return rules_from_json(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return DEFAULT_RULES
-        except (OSError, UsageError, UnicodeDecodeError) as error:
-            logger.warning("the alert rules of %s are not used: %s", self._path, error)
-            self._set_aside()
-            self.problem = tr("The rules of {path} cannot be read; the usual ones are used.", path=str(self._path))
-            return DEFAULT_RULES
-
-    def _set_aside(self) -> None:
-        try:
-            self._path.replace(self._path.with_suffix(".json.damaged"))
-        except OSError as error:
-            logger.warning("%s stays where it is: %s", self._path, error)
-
-    # ---- ways to tell --------------------------------------------------------------------------------------------------
-
-    @property
-    def webhook(self) -> str:
-        """Address that is told; empty for none."""
-        return str(self._settings.value(WEBHOOK_KEY, ""))
+    def mute(self, rule_id: str, length_ms: int, subject: str = "") -> None:
+        """Have a rule tell nobody for a time, of all subjects or of one; 0 ends that, `FOREVER`."""
+        until_ms = length_ms if length_ms in (0, FOREVER) else self.now_ms + length_ms
+        self._order(MuteAlert(rule_id, until_ms, subject))
 
     def set_webhook(self, url: str) -> None:
-        """Tell another address; empty for none.
-
-        Raises:
-            UsageError: It cannot be used.
-        """
-        if url.strip():
-            check_url(url)
-        self._settings.setValue(WEBHOOK_KEY, url.strip())
-        self.changed.emit()
+        """Tell another address; empty for none."""
+        self._order(SetAlertWebhook(url.strip()))
 
     def try_webhook(self) -> None:
         """Send a made-up alert, to see whether the address answers."""
-        rule = AlertRule("test", tr("Test of the web hook"), "totals.lag_messages", True, 0, 0, Severity.NOTICE)
-        self._post(Post(self.webhook, payload(AlertChange(rule, "", 1.0, True, self.now_ms), cluster=self._source.name)))
+        self._order(TryAlertWebhook())
+
+    def _order(self, command: AlertCommand) -> None:
+        self._source.change_alerts(command).then(lambda _done: self.ask(), self._refused)
+
+    def _refused(self, error: OrbitError) -> None:
+        self._notify(error.message, state=State.CRITICAL)
+        self.ask()
 
     # ---- what the source says ------------------------------------------------------------------------------------------
 
     def state_changed(self, state: ClusterState) -> None:
-        """Look at new figures, at most once a second."""
-        if 0 <= state.taken_ms - self._looked_ms < LOOK_MS:
-            return
-        self._looked_ms = self.now_ms = state.taken_ms
-        changes = self._watch.look(state)
-        for change in changes:
-            if not change.rule.is_muted(state.taken_ms):
-                self._tell(change)
-        if changes:
-            self.changed.emit()
+        """Ask what the rules say of new figures, at most once a second."""
+        self.now_ms = state.taken_ms
+        if self._since_ms < 0:
+            self._since_ms = state.taken_ms
+        if not 0 <= state.taken_ms - self._asked_ms < LOOK_MS and not self._query.waiting:
+            self.ask()
 
-    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
-        """Nothing fires or ceases while the broker is away."""
+    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:  # noqa: ARG002  as `ClusterListener`
+        """While the broker is away, what was known stays; a new worker is asked for all of it."""
+        if status is not SourceStatus.READY:
+            self._query.cancel()
+            self._adoption.forget()
+            self._revision, self._after, self._posts, self._since_ms = -1, -1, -1, -1
+            self._asked_ms = -LOOK_MS
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
         """Of no interest here."""
 
     def occurred(self, event: Occurred) -> None:
-        """Of no interest here: rules look at figures."""
+        """Of no interest here: what fires is in the answers."""
+
+    # ---- answers -------------------------------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Ask now."""
+        if self._source.status is SourceStatus.READY:
+            self._asked_ms = self.now_ms
+            self._query.ask(self._source.read_alerts(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
+
+    def _not_read(self, error: OrbitError) -> None:
+        problem = tr("The alert rules are not read: {reason}", reason=error.message)
+        if problem != self.problem:
+            self.problem = problem
+            self.changed.emit()
+
+    def _take(self, page: AlertPage) -> None:
+        before, self._page = self._page, page
+        if page.rules:
+            self.rules = tuple(rules_from_json(page.rules))
+        self._revision = page.revision
+        self.is_read, self.problem = True, self._adoption.problem
+        self._take_findings(page)
+        self.webhook = page.webhook
+        self._take_posts(page)
+        if page.change_id:
+            self._after = page.change_id[-1]
+            self._source.change_alerts(MarkAlertsTold(self._after)).then(lambda _done: None, self._refused)
+            self._tell(_changes(page), page.changes_left_out)
+        if page.wants_adoption:
+            self._adoption.begin()
+        if before is None or _shown_of(before) != _shown_of(page):
+            self.changed.emit()
+
+    def _take_findings(self, page: AlertPage) -> None:
+        self._findings = {}
+        columns = (page.found_rule, page.found_subject, page.found_value, page.found_since_ms, page.found_firing)
+        for rule_id, subject, value, since_ms, is_firing in zip(*columns, strict=True):
+            self._findings.setdefault(rule_id, []).append(Finding(subject, value, since_ms, is_firing))
+        self._resolved = dict(zip(page.resolved_rule, page.resolved_ms, strict=True))
+
+    def _take_posts(self, page: AlertPage) -> None:
+        before, self._posts = self._posts, page.posts
+        if not page.posts or page.posts == before:
+            return
+        self.last_post = WebhookResult(page.post_status, page.post_reason, page.post_took_ms)
+        self.posted.emit()
+        if page.post_given_up and before >= 0:
+            self._notify(tr("The web hook was not told: {reason}", reason=post_text(self.last_post)), state=State.WARNING)
+
+    def _adopted(self) -> None:
+        if self._adoption.problem:
+            self.problem = self._adoption.problem
+            self.changed.emit()
+        self.ask()
 
     # ---- telling -------------------------------------------------------------------------------------------------------
 
-    def _tell(self, change: AlertChange) -> None:
-        text = change_text(change)
-        # What alarms is told by the desktop, too, while nobody looks at the window; see `gui.main_window.notices`.
-        alarm = _STATES[change.rule.severity] if change.rule.desktop else State.INFO
-        self._notify(text, state=alarm if change.is_firing else State.HEALTHY)
-        if change.rule.webhook and self.webhook:
-            self._post(Post(self.webhook, payload(change, cluster=self._source.name)))
-        if self._source.status is SourceStatus.READY:
-            pending = self._source.note_event(NoteEvent("alert", change.subject, english_text(change)))
-            pending.then(lambda _done: None, lambda error: logger.warning("an alert is not in the history: %s", error))
+    def _tell(self, changes: Sequence[AlertChange], left_out: int) -> None:
+        meanwhile = [change for change in changes if change.at_ms < self._since_ms]
+        if meanwhile:
+            self._tell_meanwhile(meanwhile, left_out)
+        fresh = sorted(changes[len(meanwhile) :], key=lambda change: (not change.is_firing, change.rule.severity))
+        for change in fresh[:TOLD_SINGLY]:
+            self._notify(change_words(change), state=_state(change))
+        rest = fresh[TOLD_SINGLY:]
+        if rest:
+            self._tell_count(tr("{count} more alerts began or ended", count=len(rest)), rest)
 
-    def _post(self, wanted: Post) -> None:
-        self._waiting.append(wanted)
-        self._post_next()
+    def _tell_meanwhile(self, changes: Sequence[AlertChange], left_out: int) -> None:
+        if len(changes) == 1 and not left_out:
+            text = tr("While no window was open: {alert}", alert=change_words(changes[0]))
+        else:
+            fired = sum(change.is_firing for change in changes)
+            text = tr("While no window was open {fired} alerts fired and {over} ended", fired=fired, over=len(changes) - fired)
+            text += tr("; {count} older changes are in the events", count=left_out) if left_out else ""
+        self._tell_count(text, changes)
 
-    def _post_next(self) -> None:
-        if self._posting or not self._waiting:
-            return
-        self._posting = True
-        wanted = self._waiting.popleft()
-        call = _PostCall(self)
-        call.done.connect(lambda result: self._posted(wanted, result))
-        call.done.connect(lambda _result: call.deleteLater())
-        QThreadPool.globalInstance().start(_PostRunnable(call, self._send, wanted))
-
-    def _posted(self, wanted: Post, result: WebhookResult) -> None:
-        self._posting = False
-        self.last_post = result
-        self.posted.emit(result)
-        if not result.succeeded and result.is_worth_a_retry and wanted.attempt < ATTEMPTS_MAX:
-            again = replace(wanted, attempt=wanted.attempt + 1)
-            QTimer.singleShot(RETRY_MS[wanted.attempt - 1], self, lambda: self._post(again))
-        elif not result.succeeded:
-            text = tr("The web hook was not told: {reason}", reason=post_text(result))
-            self._notify(text, state=State.WARNING)
-        self._post_next()
+    def _tell_count(self, text: str, changes: Sequence[AlertChange]) -> None:
+        worst = min((_state(change) for change in changes if change.is_firing), key=_URGENCY.index, default=State.INFO)
+        self._notify(text, state=worst, action=tr("Show"), on_action=self._show)
 
 
-class _PostCall(QObject):
-    done = Signal(object)
+_URGENCY = [State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY]
 
 
-class _PostRunnable(QRunnable):
-    def __init__(self, call: _PostCall, send: Callable[[str, bytes], WebhookResult], wanted: Post) -> None:
-        super().__init__()
-        self._call = call
-        self._send = send
-        self._wanted = wanted
+class _Followed:
+    """A `Pending` after which something more is done."""
 
-    def run(self) -> None:
-        try:
-            result = self._send(self._wanted.url, self._wanted.body)
-        except OrbitError as error:
-            result = WebhookResult(-1, error.message, 0.0)
-        self._call.done.emit(result)
+    def __init__(self, pending: Pending[Done], more: Callable[[], None]) -> None:
+        self._pending = pending
+        self._more = more
+
+    def then(self, done: Callable[[Done], None], failed: Callable[[OrbitError], None]) -> None:
+        def answered(value: Done) -> None:
+            self._more()
+            done(value)
+
+        self._pending.then(answered, failed)
+
+    def cancel(self) -> None:
+        self._pending.cancel()
+
+
+def _changes(page: AlertPage) -> list[AlertChange]:
+    columns = (page.change_rule, page.change_subject, page.change_value, page.change_firing, page.change_at_ms)
+    return [
+        AlertChange(rules_from_json(rule)[0], subject, value, is_firing, at_ms)
+        for rule, subject, value, is_firing, at_ms in zip(*columns, strict=True)
+    ]
+
+
+def _shown_of(page: AlertPage) -> tuple[object, ...]:
+    """What a person sees of a page; values move all the time and are painted at the live cadence."""
+    return (page.revision, page.webhook, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts)
+
+
+def _state(change: AlertChange) -> State:
+    """How a change is told; what alarms is told by the desktop too, while nobody looks (`gui.main_window.notices`)."""
+    if not change.is_firing:
+        return State.HEALTHY
+    return SEVERITY_STATES[change.rule.severity] if change.rule.desktop else State.INFO
 
 
 def post_text(result: WebhookResult) -> str:
@@ -273,12 +336,7 @@ def post_text(result: WebhookResult) -> str:
     return tr("{status} {reason} in {time} ms", status=result.status, reason=result.reason, time=f"{result.took_ms:.0f}")
 
 
-def number_text(value: float) -> str:
-    """A value or a threshold of any series."""
-    return UNKNOWN if value != value else f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.4g}"  # noqa: PLR0124  NaN
-
-
-def change_text(change: AlertChange) -> str:
+def change_words(change: AlertChange) -> str:
     """What happened, in the language of the window."""
     name = f"{tr(change.rule.name)}: {change.subject}" if change.subject else tr(change.rule.name)
     value, limit = number_text(change.value), number_text(change.rule.threshold)
@@ -287,12 +345,3 @@ def change_text(change: AlertChange) -> str:
     if change.rule.above:
         return tr("{alert}: {value}, above {limit}", alert=name, value=value, limit=limit)
     return tr("{alert}: {value}, below {limit}", alert=name, value=value, limit=limit)
-
-
-def english_text(change: AlertChange) -> str:
-    """As the history keeps it."""
-    rule, value = change.rule, number_text(change.value)
-    name = f"{rule.name}: {change.subject}" if change.subject else rule.name
-    if not change.is_firing:
-        return f"{name} is over, now {value}"
-    return f"{name}: {value}, {'above' if rule.above else 'below'} {number_text(rule.threshold)}"

@@ -6,18 +6,16 @@ from PySide6.QtCore import QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from gui.operations.alert_center import number_text
+from gui.operations.alert_center import SEVERITY_STATES
 from gui.plots.brush import Brush
 from gui.plots.time_chart import TimeChart
 from gui.text import tr
-from gui.theme.tokens import State
 from gui.views.page import PageContext
 from monitoring.alert_rules import AlertRule, rule_about
-from monitoring.alerts import Severity
+from monitoring.alert_watch import number_text
 
 FAR_ABOVE = 4.0
 """A threshold that is higher than so many times the line would press it flat: it is not drawn."""
-SEVERITY_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
 
 
 def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:

@@ -1,4 +1,4 @@
-"""Alerts: the center that watches, and its page; over a fake broker."""
+"""Alerts: what the window knows of them, and their page; over a fake broker with a real keeper of alerts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QSettings, QThreadPool
+from PySide6.QtCore import QSettings
 from PySide6.QtTest import QAbstractItemModelTester
 
-from broker_core.api import NoteEvent, UsageError
-from gui.operations import alert_center
-from gui.operations.alert_center import AlertCenter, number_text, post_text
+from broker_core.api import MarkAlertsTold, PutAlertRules, RemoveAlertRule, StoreError
+from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, change_words, post_text
 from gui.text import load_catalogue
 from gui.theme.tokens import State
-from gui.views.alerts.view import AlertsView, drawn_series
-from gui.views.alerts.words import known_series, unit_of
-from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, AlertState, check_rule
+from gui.views.alerts.rule_table import drawn_series
+from gui.views.alerts.view import AlertsView
+from gui.views.alerts.words import alert_place, alert_texts, known_series, unit_of
+from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json
+from monitoring.alert_watch import AlertChange, AlertState, Finding
+from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 
 RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
-HOOK = "https://hooks.example.org/orbit"
+HOOK = "http://127.0.0.1:9/orbit"
+TIMEOUT_MS = 60_000
 
 
 @pytest.fixture
@@ -30,13 +33,20 @@ def source():
 
 
 @pytest.fixture
-def make_center(qapp, tmp_path, source, window):
+def quiet():
+    """A source whose only rule does not fire yet."""
+    return with_rules(FakeSource(replace(fake_state(), totals={**fake_state().totals, "put_rate": 10.0})), RULE)
+
+
+@pytest.fixture
+def make_center(qapp, tmp_path, window):
     made = []
 
-    def make(send=None) -> AlertCenter:
+    def make(source: FakeSource) -> AlertCenter:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        center = AlertCenter(source, settings, window.notify, send=send or unreachable)
+        center = AlertCenter(source, settings, window.notify, show=lambda: window.navigate("alerts"))
         made.append(center)
+        center.state_changed(source.state)
         return center
 
     yield make
@@ -44,129 +54,207 @@ def make_center(qapp, tmp_path, source, window):
         center.deleteLater()
 
 
-def unreachable(_url: str, _body: bytes) -> WebhookResult:
-    raise AssertionError("nobody was to be told")
+def with_rules(source: FakeSource, *rules: AlertRule) -> FakeSource:
+    """Leave the keeper of a source these rules alone, and nothing to tell."""
+    for rule in source.alerts._watch.rules:
+        source.alerts.answer(RemoveAlertRule(rule.rule_id))
+    source.alerts.answer(PutAlertRules(rules_to_json(rules)))
+    source.alerts.answer(MarkAlertsTold(source.alerts._store.last_change()))
+    return source
 
 
-def only(center: AlertCenter, *rules: AlertRule) -> None:
-    for rule in center.rules:
-        center.remove(rule.rule_id)
-    for rule in rules:
-        center.put(rule)
+def put_rate(source: FakeSource, rate: float, *, later_ms: int = 1_000) -> None:
+    source.push_later(later_ms, totals={**source.state.totals, "put_rate": rate})
 
 
-# ---- the center ----
+# ---- what the window knows ----
 
 
-def test_an_alert_is_told_once_and_again_when_it_is_over(make_center, source, window):
-    only(make_center(), RULE)
-    source.push()
-    source.push_later(1_000)
-    source.push_later(1_000, totals={**source.state.totals, "put_rate": 10.0})
-
+def test_an_alert_is_told_once_and_again_when_it_is_over(make_center, quiet, window):
+    make_center(quiet)
+    put_rate(quiet, 1_284.0)
+    quiet.push_later(1_000)
+    put_rate(quiet, 10.0)
+    quiet.push_later(1_000)
     assert window.notices == [("Fast: 1,284, above 1,000", State.WARNING), ("Fast is over, now 10", State.HEALTHY)]
-    assert [arguments[0] for method, arguments in source.asked if method == "note_event"] == [
-        NoteEvent("alert", "", "Fast: 1,284, above 1,000"),
-        NoteEvent("alert", "", "Fast is over, now 10"),
-    ]
 
 
-def test_rules_are_looked_at_once_a_second(make_center, source, window):
-    only(make_center(), RULE)
-    source.push_later(0, totals={**source.state.totals, "put_rate": 1.0})
-    source.push_later(999, totals={**source.state.totals, "put_rate": 2_000.0})
-    assert window.notices == []
-    source.push_later(1)
+def test_rules_are_asked_about_once_a_second(make_center, quiet):
+    make_center(quiet)
+    asked = len(quiet.asked)
+    for _tenth in range(9):
+        quiet.push_later(100)
+    assert len(quiet.asked) == asked
+    quiet.push_later(100)
+    assert [method for method, _arguments in quiet.asked[asked:]] == ["read_alerts"]
+
+
+def test_a_slow_answer_is_waited_for(make_center, quiet):
+    make_center(quiet)
+    quiet.hold = True
+    asked = len(quiet.asked)
+    for _second in range(3):
+        quiet.push_later(1_000)
+    assert len(quiet.asked) == asked + 1
+
+
+def test_what_fired_while_no_window_was_open_is_told_once(make_center, quiet, window):
+    put_rate(quiet, 2_000.0)
+    put_rate(quiet, 10.0)
+    put_rate(quiet, 3_000.0)
+    quiet.push_later(60_000)
+    make_center(quiet)
+    assert window.notices == [("While no window was open 2 alerts fired and 1 ended", State.WARNING)]
+    (_action, show) = window.offers[0]
+    show()
+    assert window.opened == [("alerts", {})]
+    make_center(quiet)
     assert len(window.notices) == 1
 
 
-def test_a_muted_rule_tells_nobody_and_is_still_watched(make_center, source, window):
-    center = make_center()
-    only(center, RULE)
+def test_the_one_alert_that_fired_meanwhile_is_told_by_its_name(make_center, quiet, window):
+    put_rate(quiet, 2_000.0)
+    quiet.push_later(60_000)
+    make_center(quiet)
+    assert window.notices == [("While no window was open: Fast: 2,000, above 1,000", State.WARNING)]
+
+
+def test_many_alerts_at_once_do_not_bury_the_window(make_center, quiet, window):
+    rules = [replace(RULE, rule_id=f"r{number}", name=f"Fast {number}") for number in range(TOLD_SINGLY + 3)]
+    with_rules(quiet, *rules)
+    make_center(quiet)
+    put_rate(quiet, 2_000.0)
+    assert len(window.notices) == TOLD_SINGLY + 1
+    assert window.notices[-1] == ("3 more alerts began or ended", State.WARNING)
+
+
+def test_a_rule_may_leave_the_desktop_out(make_center, quiet, window):
+    with_rules(quiet, replace(RULE, desktop=False))
+    make_center(quiet)
+    put_rate(quiet, 2_000.0)
+    assert window.notices == [("Fast: 2,000, above 1,000", State.INFO)]
+
+
+def test_a_muted_rule_tells_nobody_until_the_mute_ends(make_center, quiet, window):
+    center = make_center(quiet)
     center.mute("fast", FOREVER)
-    source.push()
-    assert window.notices == []
-    assert center.firing == 0
+    put_rate(quiet, 2_000.0)
+    assert (window.notices, center.firing, center.muted, center.open_alerts()) == ([], 0, 1, [])
     center.mute("fast", 0)
-    assert center.firing == 1
+    quiet.push_later(1_000)
+    assert (center.firing, center.muted, len(window.notices)) == (1, 0, 1)
 
 
-def test_rules_are_kept_beside_the_settings(make_center, tmp_path):
-    only(make_center(), RULE)
-    assert make_center().rules == (RULE,)
-    assert (tmp_path / "alerts.json").exists()
+def test_the_worst_alerts_come_first(make_center, source):
+    source.push_later(60_000)
+    center = make_center(source)
+    alerts = center.open_alerts()
+    assert [one.rule.severity for one in alerts] == sorted(one.rule.severity for one in alerts)
+    assert (alerts[0].rule.rule_id, alerts[0].finding.subject) == ("lag", "payment-settle")
 
 
-def test_a_file_that_cannot_be_read_is_set_aside_and_said(make_center, tmp_path):
+def test_a_refusal_is_told_and_nothing_has_changed(make_center, quiet, window):
+    center = make_center(quiet)
+    quiet.fail_with = StoreError("the alerts cannot be written")
+    center.put(replace(RULE, threshold=5))
+    assert window.notices == [("the alerts cannot be written", State.CRITICAL)]
+    assert center.rules == (RULE,)
+    assert center.problem == "The alert rules are not read: the alerts cannot be written"
+    quiet.fail_with = None
+    quiet.push_later(1_000)
+    assert center.problem == ""
+
+
+def test_another_worker_is_asked_for_everything_again(make_center, quiet):
+    center = make_center(quiet)
+    quiet.set_status(SourceStatus.LOST)
+    quiet.push_later(1_000)
+    assert center.rules == (RULE,)
+    quiet.set_status(SourceStatus.READY)
+    quiet.push_later(1_000)
+    assert [arguments[0].revision for method, arguments in quiet.asked if method == "read_alerts"][-1] == -1
+
+
+def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkeypatch):
+    center = make_center(quiet)
+    center.set_webhook(HOOK)
+    monkeypatch.setattr(quiet.alerts, "_posts", 3)
+    monkeypatch.setattr(quiet.alerts, "_last_post", WebhookResult(503, "Service Unavailable", 1.0))
+    monkeypatch.setattr(quiet.alerts, "_given_up", True)
+    quiet.push_later(1_000)
+    assert window.notices == [("The web hook was not told: 503 Service Unavailable in 1 ms", State.WARNING)]
+    assert center.last_post == WebhookResult(503, "Service Unavailable", 1.0)
+
+
+# ---- rules that windows kept themselves ----
+
+
+def test_rules_beside_the_settings_are_handed_over_once_and_stay(make_center, source, tmp_path, qtbot):
+    kept = tmp_path / "alerts.json"
+    kept.write_text(rules_to_json([RULE]), encoding="utf-8")
+    QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("alerts/webhook", HOOK)
+    center = make_center(source)
+    qtbot.waitUntil(lambda: RULE in center.rules, timeout=TIMEOUT_MS)
+    assert center.webhook == HOOK
+    assert kept.exists()
+    center.remove("fast").then(lambda _done: None, lambda error: pytest.fail(str(error)))
+    source.push_later(1_000)
+    assert "fast" not in [rule.rule_id for rule in center.rules]
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_and_said(make_center, source, tmp_path, qtbot):
     (tmp_path / "alerts.json").write_text("{broken")
-    center = make_center()
+    center = make_center(source)
+    qtbot.waitUntil(lambda: "cannot be read" in center.problem, timeout=TIMEOUT_MS)
     assert center.rules == DEFAULT_RULES
-    assert "cannot be read" in center.problem
     assert (tmp_path / "alerts.json.damaged").read_text() == "{broken"
-
-
-def test_rules_that_cannot_be_kept_say_so_and_still_work(make_center, tmp_path):
-    center = make_center()
-    (tmp_path / "alerts.json").mkdir()
-    center.put(RULE)
-    assert "are not kept" in center.problem
-    assert RULE in center.rules
-
-
-def test_the_web_hook_is_told_off_the_gui_thread(make_center, source, qtbot):
-    told = []
-
-    def send(url: str, body: bytes) -> WebhookResult:
-        told.append((url, body))
-        return WebhookResult(200, "OK", 3.0)
-
-    center = make_center(send)
-    only(center, RULE)
-    center.set_webhook(HOOK)
-    with qtbot.waitSignal(center.posted):
-        source.push()
-    assert [url for url, _ in told] == [HOOK]
-    assert center.last_post == WebhookResult(200, "OK", 3.0)
-
-
-def test_a_web_hook_in_trouble_is_tried_again_and_then_given_up(make_center, source, window, qtbot, monkeypatch):
-    monkeypatch.setattr(alert_center, "RETRY_MS", (1, 1))
-    attempts = []
-
-    def send(_url: str, body: bytes) -> WebhookResult:
-        attempts.append(body)
-        return WebhookResult(503, "Service Unavailable", 1.0)
-
-    center = make_center(send)
-    only(center, RULE)
-    center.set_webhook(HOOK)
-    source.push()
-    qtbot.waitUntil(lambda: len(window.notices) == 2)
-    assert len(attempts) == 3
-    assert len(set(attempts)) == 1
-    assert window.notices[-1] == ("The web hook was not told: 503 Service Unavailable in 1 ms", State.WARNING)
-
-
-def test_a_rule_may_leave_the_web_hook_out(make_center, source):
-    told = []
-    center = make_center(lambda _url, body: told.append(body) or WebhookResult(200, "OK", 1.0))
-    only(center, replace(RULE, webhook=False))
-    center.set_webhook(HOOK)
-    source.push()
-    assert QThreadPool.globalInstance().waitForDone(60_000)
-    assert (center.firing, told) == (1, [])
-
-
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "hooks.example.org", "ftp://x"])
-def test_other_addresses_are_refused(make_center, url):
-    center = make_center()
-    with pytest.raises(UsageError):
-        center.set_webhook(url)
-    assert center.webhook == ""
 
 
 def test_the_usual_rules_have_chinese_names():
     assert [rule.name for rule in DEFAULT_RULES if rule.name not in load_catalogue("zh")] == []
+
+
+# ---- in words ----
+
+
+def alert(series: str, subject: str = "", value: float = 20.0):
+    from gui.operations.alert_center import OpenAlert
+
+    return OpenAlert(replace(RULE, series=series), Finding(subject, value, 0, is_firing=True))
+
+
+@pytest.mark.parametrize(
+    ("series", "subject", "title", "place"),
+    [
+        ("group:*.lag_messages", "g", "g lags by 20", ("consumers", {"group": "g"})),
+        ("group:*.unattended_messages", "g", "Nobody consumes for g", ("consumers", {"group": "g"})),
+        ("group:g.behind_ms", "g", "g is 0.0 s behind", ("consumers", {"group": "g"})),
+        ("topic:%DLQ%*.kept_messages", "%DLQ%g", "g: 20 dead letters", ("dead_letters", {"group": "g"})),
+        ("topic:orders.put_rate", "orders", "Fast: orders: 20 /s", ("topic", {"topic": "orders"})),
+        ("level:*.late_p99_ms", "3", "Delay level 3 is late", ("delay", {})),
+        ("totals.transactions_given_up", "", "20 transactions given up", ("transactions", {})),
+        ("totals.disk_used_percent", "", "Disk 20 % used", ("store", {})),
+        ("totals.put_p99_ms", "", "Puts take 20.0 ms", ("store", {})),
+        ("totals.something", "", "Fast: 20", ("alerts", {"rule": "fast"})),
+    ],
+)
+def test_an_alert_says_what_is_wrong_and_where_to_look(qapp, series, subject, title, place):
+    one = alert(series, subject)
+    assert alert_texts(one)[0] == title
+    assert alert_texts(one)[1]
+    assert alert_place(one) == place
+
+
+def test_an_alert_from_below_says_its_rule(qapp):
+    one = alert("group:g.lag_messages", "g")
+    below = replace(one, rule=replace(one.rule, above=False))
+    assert alert_texts(below) == ("Fast: g: 20", "Fast: < 1,000")
+
+
+def test_changes_and_results_in_words(qapp):
+    assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "Fast: x is over, now 5"
+    assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5, below 1,000"
+    assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
 
 # ---- the page ----
@@ -177,18 +265,10 @@ def make_view(show_page):
     return partial(show_page, AlertsView)
 
 
-def fired(view, source):
-    """Let the center and the page see the same figures."""
-    source.push()
-    view.state_changed(source.state)
-
-
 def test_rules_stand_where_their_findings_put_them(make_view, source):
     view = make_view(source)
     QAbstractItemModelTester(view.rules, QAbstractItemModelTester.FailureReportingMode.Fatal)
     QAbstractItemModelTester(view.told, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    fired(view, source)
-
     states = {one.rule.rule_id: one.state for one in view.rules.rows}
     assert states["dead-letters"] is AlertState.FIRING
     assert states["lag"] is AlertState.PENDING
@@ -196,6 +276,25 @@ def test_rules_stand_where_their_findings_put_them(make_view, source):
     assert view.grid.selected_row.rule.rule_id == "lag"
     assert view.chart_panel.subtitle == "group:payment-settle.lag_messages"
     assert view.told.index(0, 1).data() == "Lag above 15,000 for 1 min: 16,870"
+
+
+def test_an_alert_that_is_over_is_resolved_for_a_while(make_view, source):
+    view = make_view(with_rules(source, RULE))
+    put_rate(source, 2_000.0)
+    put_rate(source, 1.0)
+    view.state_changed(source.state)
+    assert view.rules.rows[0].state is AlertState.RESOLVED
+    source.push_later(3_600_000)
+    view.state_changed(source.state)
+    assert view.rules.rows[0].state is AlertState.OK
+
+
+def test_rules_that_cannot_be_read_say_why_and_are_not_none(make_view, source):
+    source.fail_with = StoreError("the alerts are damaged")
+    view = make_view(source)
+    assert not view.new_button.isEnabled()
+    assert view.header.facts == ""
+    assert view.center.problem == "The alert rules are not read: the alerts are damaged"
 
 
 def test_a_threshold_is_dragged_on_the_chart_and_saved(make_view, source):
@@ -257,16 +356,42 @@ def test_a_rule_is_muted_and_deleted(make_view, source):
     assert "lag" not in [rule.rule_id for rule in view.center.rules]
 
 
-def test_an_address_that_cannot_be_used_says_why(make_view, source):
+def test_one_subject_of_a_rule_is_muted_from_the_menu(make_view, source):
     view = make_view(source)
-    view.webhook.setText("file:///etc/passwd")
-    view.webhook.editingFinished.emit()
-    assert "http or https" in view.webhook_result.text()
-    assert not view.webhook_button.isEnabled()
-    view.webhook.setText(HOOK)
-    view.webhook.editingFinished.emit()
-    assert view.center.webhook == HOOK
-    assert view.webhook_button.isEnabled()
+    view.grid.select_key("dead-letters")
+    subjects = [action.menu() for action in view._mute_menu().actions() if action.menu() is not None]
+    next(menu for menu in subjects if menu.title() == "%DLQ%stock-worker").actions()[0].trigger()
+    rule = view.grid.selected_row.rule
+    assert rule.mutes == (("%DLQ%stock-worker", TAKEN_MS + 3_600_000),)
+    titles = [action.text() for action in view._mute_menu().actions() if action.menu() is not None]
+    assert "%DLQ%stock-worker, muted" in titles
+
+
+def test_an_address_that_cannot_be_used_says_why(make_view, source):
+    panel = make_view(source).webhook
+    panel.address.setText("file:///etc/passwd")
+    panel.address.editingFinished.emit()
+    assert "http or https" in panel.result.text()
+    assert not panel.try_button.isEnabled()
+    source.push_later(1_000)
+    assert panel.address.text() == "file:///etc/passwd"
+    panel.address.setText(HOOK)
+    panel.address.editingFinished.emit()
+    assert source.alerts._store.value("webhook") == HOOK
+    assert panel.try_button.isEnabled()
+
+
+def test_an_address_is_tried_and_the_result_shown(make_view, source, qtbot):
+    view = make_view(source)
+    view.center.set_webhook(HOOK)
+    view.webhook.try_button.click()
+    assert view.webhook.result.text() == "Sending…"
+
+    def answered() -> bool:
+        source.push_later(1_000)
+        return view.webhook.result.text() == "Last time: 200 OK in 3 ms"
+
+    qtbot.waitUntil(answered, timeout=TIMEOUT_MS)
 
 
 def test_every_series_that_is_offered_can_be_watched():
@@ -286,8 +411,3 @@ def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
 )
 def test_units_follow_the_name(series, unit):
     assert unit_of(series) == unit
-
-
-def test_numbers_and_results_in_words():
-    assert [number_text(value) for value in (16_870.4, 0.25, float("nan"))] == ["16,870", "0.25", "—"]
-    assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"

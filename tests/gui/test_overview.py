@@ -11,10 +11,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea
 
+from broker_core.api import StoreError
 from gui.bridge.demo import DemoController
 from gui.text import UNKNOWN
 from gui.theme.tokens import DARK, LIGHT, State
-from gui.views.overview.attention import alert_texts
 from gui.views.overview.figures import (
     busiest_topics,
     change_per_second,
@@ -42,7 +42,6 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables import GroupLagRow, drains_text
 from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import BODY_HEIGHT_MIN, OverviewView
-from monitoring.alerts import Alert, Rule, Severity
 from monitoring.delay import no_delays
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -434,17 +433,54 @@ def test_send_opens_the_messages_page(make_view, window, qtbot):
 def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
     source = FakeSource()
     view = make_view(source)
-    lag = source.state.group_lag_messages.copy()
-    view.state_changed(replace(source.state, taken_ms=source.state.taken_ms + 61_000, group_lag_messages=lag))
+    source.push_later(60_000)
+    view.state_changed(source.state)
 
     shown = [(row.chip.text, row.title.whole_text()) for row in view.attention.rows if not row.isHidden()]
 
     assert ("Critical", "payment-settle lags by 16,870") in shown
     assert view.attention.nothing.isHidden()
     row = next(row for row in view.attention.rows if row.chip.text == "Critical")
-    assert row.age.text() == "61 s"
+    assert row.age.text() == "60 s"
     row.button.click()
     assert window.opened[-1] == ("consumers", {"group": "payment-settle"})
+
+
+def test_attention_follows_the_rules_of_the_alerts(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    titles = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    assert "stock-worker: 21 dead letters" in titles
+    rule = next(rule for rule in view.context.alerts.rules if rule.rule_id == "dead-letters")
+    view.context.alerts.put(replace(rule, threshold=15))
+    source.push_later(1_000)
+    view.state_changed(source.state)
+    titles = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    assert titles == ["1 transaction given up", "stock-worker: 21 dead letters"]
+    view.context.alerts.put(replace(rule, enabled=False))
+    assert [row.title.whole_text() for row in view.attention.rows if not row.isHidden()] == ["1 transaction given up"]
+
+
+def test_an_alert_is_muted_from_where_it_stands(make_view, window):
+    source = FakeSource()
+    view = make_view(source)
+    menus = [action.menu() for action in view.attention.mute_menu().actions() if action.menu() is not None]
+    menu = next(menu for menu in menus if menu.title() == "stock-worker: 21 dead letters")
+    menu.actions()[0].trigger()
+    shown = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    assert "stock-worker: 21 dead letters" not in shown
+    assert view.attention.subtitle.endswith("1 muted")
+    row_menu = view.attention.row_menu(view.context.alerts.open_alerts()[0])
+    row_menu.actions()[-1].trigger()
+    assert window.opened == [("alerts", {"rule": "given-up"})]
+
+
+def test_attention_that_is_not_known_is_not_none(make_view):
+    source = FakeSource()
+    source.fail_with = StoreError("the alerts are damaged")
+    assert make_view(source).attention.nothing.text() == "The alert rules are not known."
+    source.fail_with, source.hold = None, True
+    assert make_view(source).attention.nothing.text() == "Reading…"
 
 
 def test_without_anything_wrong_attention_says_so(make_view):
@@ -457,11 +493,3 @@ def test_without_anything_wrong_attention_says_so(make_view):
 
     assert all(row.isHidden() for row in view.attention.rows)
     assert view.attention.nothing.text() == "Nothing needs attention."
-
-
-@pytest.mark.parametrize("rule", list(Rule))
-def test_every_rule_has_words(qapp, rule):
-    title, reason = alert_texts(Alert(rule, "g", Severity.WARNING, 2.0, 0))
-
-    assert title
-    assert reason

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.webhook import WebhookResult
+from tests.support.clock import ManualClock
 
 
-def fake_alerts(clock: Callable[[], int]) -> AlertKeeper:
+def fake_alerts(clock: ManualClock) -> AlertKeeper:
     """A keeper that tells no web hook in earnest."""
     return AlertKeeper(Path(":memory:"), clock=clock, cluster="Embedded", send=_accepted)
 

@@ -67,6 +67,9 @@ def fake_context(
     window = window or FakeWindow()
     tasks = TaskList(application)
     times = TimeZoneChoice(application, utc=True)
+    alerts = AlertCenter(source, settings, window.notify, application, show=lambda: window.navigate("alerts"))
+    if source.state is not None:
+        alerts.state_changed(source.state)
     return PageContext(
         source=source,
         history=history or fake_history(source.state or fake_state()),
@@ -82,5 +85,5 @@ def fake_context(
         reports=reports or ReportRunner(tasks, application),
         restart_worker=window.restart,
         set_language=window.languages.append,
-        alerts=AlertCenter(source, settings, window.notify, application),
+        alerts=alerts,
     )

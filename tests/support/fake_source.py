@@ -6,6 +6,7 @@ subject; tests import all of it from here.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
@@ -71,6 +72,7 @@ from broker_core.api import (
 from monitoring.alert_keeper import AlertQuery
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
+from tests.support.clock import ManualClock
 from tests.support.fake_alerts import fake_alerts
 from tests.support.fake_broker import fake_broker_answer
 from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, fake_forecast, fake_timers
@@ -163,15 +165,19 @@ class FakeSource:
         self.broker_answers: dict[int, BrokerAnswer] = fake_broker_answers()
         """By request code."""
         self.follow: FakePending[Followed] | None = None
-        self.alerts = fake_alerts(lambda: self.state.taken_ms if self.state is not None else TAKEN_MS)
+        self._clock = ManualClock(TAKEN_MS)
+        self.alerts = fake_alerts(self._clock)
         """A real keeper of alerts, in memory."""
+        weakref.finalize(self, self.alerts.close)
+        if self.state is not None:
+            self._judge(self.state)
 
     # ---- what a test does ----
 
     def push(self, state: ClusterState | None = None) -> None:
         """Report figures."""
         self.state = state if state is not None else self.state or fake_state()
-        self.alerts.look(self.state)
+        self._judge(self.state)
         for listener in tuple(self.listeners):
             listener.state_changed(self.state)
 
@@ -196,6 +202,10 @@ class FakeSource:
         """Report an event."""
         for listener in tuple(self.listeners):
             listener.occurred(event)
+
+    def _judge(self, state: ClusterState) -> None:
+        self._clock.now_ms = state.taken_ms
+        self.alerts.look(state)
 
     # ---- ClusterSource ----
 

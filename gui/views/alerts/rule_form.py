@@ -23,8 +23,7 @@ from broker_core.api import UsageError
 from gui.text import tr
 from gui.views.alerts.words import SEVERITY_NAMES, unit_of
 from gui.widgets.basic import label, row
-from monitoring.alert_rules import AlertRule, check_rule
-from monitoring.alerts import Severity
+from monitoring.alert_rules import AlertRule, Severity, check_rule
 
 ABOVE, BELOW = 0, 1
 

@@ -3,64 +3,47 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSplitter, QWidget
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
-from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.operations.alert_center import AlertCenter, number_text, post_text
+from gui.models.table import ColumnTableModel
+from gui.operations.alert_center import AlertCenter
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.time_chart import ChartSeries, TimeChart
-from gui.text import TimeZoneChoice, count_text, tr
+from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
-from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text, known_series
+from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
+from gui.views.alerts.webhook_panel import WebhookPanel
+from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
-from gui.views.events.words import text_of
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, column, label, row
+from gui.views.saved_menu import menu_text
+from gui.widgets.basic import IconButton, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.admin.events import EventRow, event_rows
-from monitoring.alert_rules import FOREVER, RULES_MAX, AlertRule, AlertState, Finding, readings, split_series
+from monitoring.alert_rules import RULES_MAX, AlertRule
+from monitoring.alert_watch import AlertState, number_text
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
-from monitoring.webhook import WebhookResult
 
 ASK_MS = 2_000
 EVENTS_MAX = 500
-HOUR_MS = 3_600_000
-MUTE_TIMES = ((HOUR_MS, "Mute for 1 hour"), (8 * HOUR_MS, "Mute for 8 hours"), (24 * HOUR_MS, "Mute for a day"))
+SUBJECTS_MUTED_SINGLY = 12
+"""Subjects that the menu of mutes names."""
 LIST_WIDTH = 620
 LOWER_HEIGHT = 210
-
-
-@dataclass(frozen=True, slots=True)
-class RuleRow:
-    """A rule and where it stands."""
-
-    rule: AlertRule
-    state: AlertState
-    findings: tuple[Finding, ...]
-
-    @property
-    def worst(self) -> str:
-        """The value that a list shows first."""
-        if not self.findings:
-            return ""
-        first, more = self.findings[0], len(self.findings) - 1
-        text = f"{first.subject} {number_text(first.value)}".strip()
-        return f"{text} +{more}" if more else text
 
 
 class AlertsView(PageView):
@@ -97,10 +80,7 @@ class AlertsView(PageView):
         self.form = RuleForm()
         self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
         self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete_clicked)
-        self.webhook = QLineEdit()
-        self.webhook_button = IconButton(theme, "paper-plane-tilt", " ", role="small", on_click=self._try_webhook)
-        self.webhook_result = label(role="caption", wrap=True, selectable=True)
-        self.webhook_panel = Panel(" ")
+        self.webhook = WebhookPanel(context)
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = DataGrid(self.told, theme)
         self.told_panel = Panel(" ", flush=True)
@@ -165,19 +145,15 @@ class AlertsView(PageView):
         self.search.setPlaceholderText(tr("Filter by name or series"))
         self.search.setAccessibleName(tr("Filter by name or series"))
         self.grid.set_empty(tr("There is no rule."), tr("New rule"), self.start_rule)
-        self.mute_button.setText(tr("Mute"))
+        self.mute_button.setText(tr("Mute…"))
         self.delete_button.setText(tr("Delete…"))
-        self.webhook_panel.set_title(tr("Web hook"), tr("POST with JSON, also when an alert is over"))
-        self.webhook.setPlaceholderText("https://hooks.example.org/orbit")
-        self.webhook.setAccessibleName(tr("Address of the web hook"))
-        self.webhook_button.setText(tr("Try it"))
         self.told_panel.set_title(tr("What was told"), "")
         self.told_grid.set_empty(tr("No rule has fired yet."))
         self.form.retranslate()
+        self.webhook.retranslate()
         for model in (self.rules, self.told):
             model.all_texts_changed()
         self._show_rules()
-        self._show_webhook()
 
     # ---- rules ---------------------------------------------------------------------------------------------------------
 
@@ -209,7 +185,7 @@ class AlertsView(PageView):
             facts=[(tr("Series"), rule.series), (tr("Fires"), condition_text(rule))],
             effects=[tr("It is not watched any more. What it told stays in the history.")],
             verb=tr("Delete 1 rule"),
-            start=lambda: _Now(lambda: self.center.remove(rule.rule_id)),
+            start=lambda: self.center.remove(rule.rule_id),
             is_destructive=True,
         )
         dialog = ActionDialog(plan, self.context.theme, self)
@@ -217,20 +193,17 @@ class AlertsView(PageView):
         dialog.open()
         return dialog
 
-    def mute(self, length_ms: int) -> None:
-        """Mute the selected rule for a time; 0 unmutes it, `FOREVER`."""
+    def mute(self, length_ms: int, subject: str = "") -> None:
+        """Mute the selected rule for a time, or one of its subjects; 0 unmutes it, `FOREVER`."""
         chosen = self.grid.selected_row
         if chosen is not None:
-            now_ms = self._state.taken_ms if self._state is not None else self.center.now_ms
-            self.center.mute(chosen.rule.rule_id, length_ms if length_ms in (0, FOREVER) else now_ms + length_ms)
+            self.center.mute(chosen.rule.rule_id, length_ms, subject)
 
     def _save(self, rule: object) -> None:
         assert isinstance(rule, AlertRule)
-        draft, self._draft = self._draft, None
         try:
             self.center.put(rule)
         except UsageError as error:
-            self._draft = draft
             self.context.notify(error.message, state=State.CRITICAL)
         self.grid.select_key(rule.rule_id)
 
@@ -253,14 +226,12 @@ class AlertsView(PageView):
         split.setStretchFactor(1, 1)
         split.setSizes([LIST_WIDTH, 1_200 - LIST_WIDTH])
         self.told_panel.content.addWidget(self.told_grid)
-        self.webhook_panel.content.addLayout(column(self.webhook, self.webhook_result, 1))
-        self.webhook_panel.add_action(self.webhook_button)
         below = QHBoxLayout()
         below.setSpacing(Size.GAP)
         below.addWidget(self.told_panel, 3)
-        below.addWidget(self.webhook_panel, 2)
+        below.addWidget(self.webhook, 2)
         self.told_panel.setFixedHeight(LOWER_HEIGHT)
-        self.webhook_panel.setFixedHeight(LOWER_HEIGHT)
+        self.webhook.setFixedHeight(LOWER_HEIGHT)
         self.content.addWidget(self.problem)
         self.content.addWidget(split, 1)
         self.content.addLayout(below)
@@ -272,9 +243,7 @@ class AlertsView(PageView):
         self.form.saved.connect(self._save)
         self.form.threshold_changed.connect(self.chart.show_threshold)
         self.chart.threshold_moved.connect(self.form.set_threshold)
-        self.webhook.editingFinished.connect(self._webhook_edited)
         self.center.changed.connect(self._show_rules)
-        self.center.posted.connect(self._posted)
         self.context.time_range.changed.connect(self._draw)
 
     def _filter(self, text: str) -> None:
@@ -289,20 +258,23 @@ class AlertsView(PageView):
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show_rules(self) -> None:
-        center, now_ms = self.center, self._state.taken_ms if self._state is not None else 0
-        watch = center.watch
-        rows = [RuleRow(rule, watch.state_of(rule, now_ms), tuple(watch.findings(rule.rule_id))) for rule in center.rules]
+        center = self.center
+        rows = [RuleRow(rule, center.state_of(rule), tuple(center.findings(rule.rule_id))) for rule in center.rules]
         if self._draft is not None:
-            rows.append(RuleRow(self._draft, AlertState.OFF, ()))
+            if any(one.rule.rule_id == self._draft.rule_id for one in rows):
+                self._draft = None  # it is saved
+            else:
+                rows.append(RuleRow(self._draft, AlertState.OFF, ()))
+        is_unknown = bool(center.problem) and not center.is_read
+        self.grid.set_loading(not center.is_read and not is_unknown)
+        self.grid.set_error(tr("The alert rules are not known.") if is_unknown else "", center.problem if is_unknown else "")
         self.rules.set_rows(rows)
         self.grid.select_first()
-        self.problem.set(center.problem)
-        firing = sum(one.state is AlertState.FIRING for one in rows)
-        pending = sum(one.state is AlertState.PENDING for one in rows)
-        chips = [(tr("{count} firing", count=firing), State.CRITICAL)] if firing else []
-        chips += [(tr("{count} pending", count=pending), State.PENDING)] if pending else []
-        self.header.set_chips(chips)
-        self.header.set_facts(tr("{count} rules, looked at once a second", count=count_text(len(center.rules))))
+        self.problem.set("" if is_unknown else center.problem)
+        self.new_button.setEnabled(center.is_read)
+        self.header.set_chips(_chips(rows))
+        facts = tr("{count} rules, judged once a second, also without a window", count=count_text(len(center.rules)))
+        self.header.set_facts(facts if center.is_read else "")
         self._show_selected()
 
     def _show_selected(self) -> None:
@@ -342,13 +314,23 @@ class AlertsView(PageView):
     def _mute_menu(self) -> QMenu:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for length_ms, name in MUTE_TIMES:
-            menu.addAction(tr(name), partial(self.mute, length_ms))
-        menu.addAction(tr("Mute until I unmute it"), lambda: self.mute(FOREVER))
         chosen = self.grid.selected_row
-        unmute = menu.addAction(tr("Unmute"), lambda: self.mute(0))
-        unmute.setEnabled(chosen is not None and chosen.rule.muted_until_ms != 0)
+        if chosen is None:
+            return menu
+        rule, now_ms = chosen.rule, self.center.now_ms
+        subjects = [one.subject for one in chosen.findings if one.subject]
+        subjects += [subject for subject, _until_ms in rule.mutes if subject not in subjects and rule.is_muted(now_ms, subject)]
+        add_mute_times(menu, self.mute, is_muted=rule.is_muted(now_ms) or bool(rule.mutes))
+        if subjects:
+            menu.addSeparator()
+        for subject in subjects[:SUBJECTS_MUTED_SINGLY]:
+            muted = rule.is_muted(now_ms, subject)
+            words = tr("{subject}, muted", subject=subject) if muted else subject
+            add_mute_times(menu.addMenu(menu_text(words)), partial(self._mute_subject, subject), is_muted=muted)
         return menu
+
+    def _mute_subject(self, subject: str, length_ms: int) -> None:
+        self.mute(length_ms, subject)
 
     def _open_mute_menu(self) -> None:
         self._mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
@@ -356,86 +338,9 @@ class AlertsView(PageView):
     def _delete_clicked(self) -> None:
         self.ask_delete()
 
-    # ---- web hook ------------------------------------------------------------------------------------------------------
 
-    def _webhook_edited(self) -> None:
-        if self.webhook.text().strip() == self.center.webhook:
-            return
-        try:
-            self.center.set_webhook(self.webhook.text())
-        except UsageError as error:
-            self.webhook_result.setText(error.message)
-            self.webhook_button.setEnabled(False)
-            return
-        self._show_webhook()
-
-    def _show_webhook(self) -> None:
-        if not self.webhook.hasFocus():
-            self.webhook.setText(self.center.webhook)
-        self.webhook_button.setEnabled(bool(self.center.webhook))
-        last = self.center.last_post
-        if last is not None:
-            self._posted(last)
-        else:
-            self.webhook_result.setText("" if self.center.webhook else tr("No address: nobody is told outside this machine."))
-
-    def _try_webhook(self) -> None:
-        self.webhook_result.setText(tr("Sending…"))
-        self.center.try_webhook()
-
-    def _posted(self, result: object) -> None:
-        assert isinstance(result, WebhookResult)
-        words = tr("Last time: {result}", result=post_text(result))
-        self.webhook_result.setText(words if result.succeeded else tr("Failed: {result}", result=post_text(result)))
-
-
-class _Now:
-    """A `Pending` of something that is done at once."""
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
-
-    def then(self, done: Callable[[None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
-        self._work()
-        done(None)
-
-    def cancel(self) -> None:
-        """Nothing to give up."""
-
-
-def drawn_series(one: RuleRow, state: ClusterState) -> str:
-    """The series of a rule; of one over many subjects, that of the first that it found, else of the nearest to firing."""
-    series = one.rule.series
-    try:
-        kind, pattern, figure = split_series(series)
-        if "*" not in pattern:
-            return series
-        if one.findings:
-            return f"{kind}:{one.findings[0].subject}.{figure}"
-        names, values = readings(state, series)
-    except UsageError:
-        return series
-    known = np.flatnonzero(~np.isnan(values))
-    if not len(known):
-        return series
-    nearest = known[np.argmax(values[known]) if one.rule.above else np.argmin(values[known])]
-    return f"{kind}:{names[nearest]}.{figure}"
-
-
-def rule_columns() -> list[Column[RuleRow]]:
-    """Columns of the table of rules."""
-    return [
-        Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
-               state=lambda one: STATE_COLOURS[one.state], width=86),
-        Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=158),
-        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=172),
-    ]  # fmt: skip
-
-
-def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
-    """Columns of what was told."""
-    return [
-        Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
-        Column("text", "Alert", text_of),
-    ]
+def _chips(rows: Sequence[RuleRow]) -> list[tuple[str, State]]:
+    firing = sum(one.state is AlertState.FIRING for one in rows)
+    pending = sum(one.state is AlertState.PENDING for one in rows)
+    chips = [(tr("{count} firing", count=firing), State.CRITICAL)] if firing else []
+    return chips + ([(tr("{count} pending", count=pending), State.PENDING)] if pending else [])

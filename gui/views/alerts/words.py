@@ -1,12 +1,15 @@
-"""What states of alerts and series are called."""
+"""What alerts, their states and series are called, and where they are shown."""
 
 from __future__ import annotations
 
-from gui.operations.alert_center import number_text
-from gui.text import duration_text, tr
+from collections.abc import Callable, Mapping
+
+from gui.operations.alert_center import OpenAlert
+from gui.text import count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
-from monitoring.alert_rules import KINDS, AlertRule, AlertState
-from monitoring.alerts import Severity
+from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
+from monitoring.alert_watch import AlertState, number_text
+from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.state import ClusterState
 
 STATE_NAMES = {
@@ -14,6 +17,7 @@ STATE_NAMES = {
     AlertState.PENDING: "Pending",
     AlertState.FIRING: "Firing",
     AlertState.MUTED: "Muted",
+    AlertState.RESOLVED: "Resolved",
     AlertState.OFF: "Off",
 }
 STATE_COLOURS = {
@@ -21,6 +25,7 @@ STATE_COLOURS = {
     AlertState.PENDING: State.PENDING,
     AlertState.FIRING: State.CRITICAL,
     AlertState.MUTED: State.IDLE,
+    AlertState.RESOLVED: State.HEALTHY,
     AlertState.OFF: State.IDLE,
 }
 SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.NOTICE: "Notice"}
@@ -50,3 +55,76 @@ def known_series(state: ClusterState | None) -> list[str]:
     single = [f"group:{name}.{figure}" for name in catalog.groups[:200] for figure in KINDS["group"]]
     single += [f"topic:{name}.{figure}" for name in catalog.topics[:200] for figure in KINDS["topic"]]
     return [*(f"totals.{name}" for name in sorted(state.totals)), *wide, *single]
+
+
+# ---- one alert ---------------------------------------------------------------------------------------------------------
+
+_PAGES_OF_TOTALS = (
+    ("disk_", "store"), ("put_", "store"), ("store_", "store"), ("flush_", "store"), ("commit_log", "store"),
+    ("transactions_", "transactions"), ("atomic_", "transactions"), ("lag_", "consumers"), ("connections", "clients"),
+    ("producers", "clients"), ("consumers", "clients"),
+)  # fmt: skip
+"""Which page shows a figure of the whole broker, by how its name begins."""
+VERBS = {"dead_letters": "Inspect", "transactions": "Review"}
+"""What the button of an alert says, by page; for all others “Open”."""
+
+
+def alert_texts(alert: OpenAlert) -> tuple[str, str]:
+    """What is wrong, and why it counts as such."""
+    rule, value = alert.rule, alert.finding.value
+    kind, _pattern, figure = split_series(rule.series)
+    subject = subject_of(alert)
+    count = count_text(value)
+    reason = tr("{rule}: {condition}", rule=tr(rule.name), condition=condition_text(rule))
+    titles: Mapping[tuple[str, str], Callable[[], str]] = {
+        ("group", "lag_messages"): lambda: tr("{group} lags by {count}", group=subject, count=count),
+        ("group", "unattended_messages"): lambda: tr("Nobody consumes for {group}", group=subject),
+        ("group", "behind_ms"): lambda: tr("{group} is {time} behind", group=subject, time=duration_text(value)),
+        ("level", "late_p99_ms"): lambda: tr("Delay level {level} is late", level=subject),
+        (TOTALS, "transactions_given_up"): lambda: tr("{count} transactions given up", count=count),
+        (TOTALS, "disk_used_percent"): lambda: tr("Disk {share} used", share=f"{value:.0f} %"),
+        (TOTALS, "put_p99_ms"): lambda: tr("Puts take {time}", time=milliseconds_text(value)),
+    }
+    title = titles.get((kind, figure)) if rule.above else None
+    if is_about_dead_letters(rule):
+        title = lambda: tr("{group}: {count} dead letters", group=subject, count=count)  # noqa: E731  as those in the table
+    if title is None:
+        name = f"{tr(rule.name)}: {subject}" if subject else tr(rule.name)
+        return f"{name}: {number_text(value)} {unit_of(rule.series)}".rstrip(), reason
+    reasons = {
+        ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),
+        ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=milliseconds_text(value)),
+        (TOTALS, "transactions_given_up"): lambda: tr("No producer decided them in time"),
+        (TOTALS, "disk_used_percent"): lambda: tr("Messages are refused when it is full"),
+    }
+    special = reasons.get((kind, figure))
+    return title(), special() if special is not None else reason
+
+
+def is_about_dead_letters(rule: AlertRule) -> bool:
+    """Whether a rule counts what died."""
+    kind, pattern, figure = split_series(rule.series)
+    return kind == "topic" and pattern.startswith(DEAD_PREFIX) and figure == "kept_messages" and rule.above
+
+
+def subject_of(alert: OpenAlert) -> str:
+    """Whom an alert is about: of a topic of dead letters its group."""
+    return alert.finding.subject.removeprefix(DEAD_PREFIX)
+
+
+def alert_place(alert: OpenAlert) -> tuple[str, dict[str, object]]:
+    """Page that shows what is wrong, with arguments."""
+    kind, _pattern, figure = split_series(alert.rule.series)
+    subject = alert.finding.subject
+    if subject.startswith(DEAD_PREFIX):
+        return "dead_letters", {"group": subject_of(alert)}
+    if kind == TOTALS:
+        page_id = next((page for start, page in _PAGES_OF_TOTALS if figure.startswith(start)), "")
+        return (page_id, {}) if page_id else ("alerts", {"rule": alert.rule.rule_id})
+    match kind:
+        case "group":
+            return "consumers", {"group": subject}
+        case "topic":
+            return "topic", {"topic": subject}
+        case _:
+            return "delay", {}

@@ -1,79 +1,44 @@
-"""The panel of the Overview that says what needs attention, worst first, with one button each."""
+"""The panel of the Overview that says what needs attention: what the alert rules found, worst first, with one button each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from gui.text import count_text, duration_text, milliseconds_text, percent_text, tr
+from gui.operations.alert_center import SEVERITY_STATES, OpenAlert
+from gui.text import duration_text, tr
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import State
+from gui.views.alerts.mute_menu import add_mute_times
+from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
 from gui.views.page import PageContext
-from gui.views.registry import PAGES
-from gui.widgets.basic import ElidedLabel, IconButton, label
+from gui.views.saved_menu import menu_text
+from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
-from monitoring.alerts import Alert, AlertBoard, Rule, Severity
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 4
-
-_SEVERITIES = {
-    Severity.CRITICAL: ("Critical", State.CRITICAL),
-    Severity.WARNING: ("Warning", State.WARNING),
-    Severity.NOTICE: ("Notice", State.INFO),
-}
-
-
-def alert_texts(alert: Alert) -> tuple[str, str]:
-    """What is wrong, and why it matters."""
-    count, subject = count_text(alert.value), alert.subject
-    match alert.rule:
-        case Rule.LAG:
-            return tr("{group} lags by {count}", group=subject, count=count), tr("More than 15,000 messages for a minute")
-        case Rule.NOBODY_CONSUMES:
-            return tr("Nobody consumes for {group}", group=subject), tr(
-                "{count} messages wait, no client is online", count=count
-            )
-        case Rule.DEAD_LETTERS:
-            return tr("{group}: {count} dead letters", group=subject, count=count), tr("All attempts failed; they are kept")
-        case Rule.TRANSACTIONS_GIVEN_UP:
-            return tr("{count} transactions given up", count=count), tr("No producer decided them in time")
-        case Rule.LATE_DELIVERY:
-            late = milliseconds_text(alert.value)
-            return tr("Delay level {level} is late", level=subject), tr("p99 {late} after the time they were due", late=late)
-        case Rule.DISK:
-            share = percent_text(alert.value, 0)
-            return tr("Disk {share} used", share=share), tr("Messages are refused when it is full")
-
-
-def alert_place(alert: Alert) -> tuple[str, dict[str, object]] | None:
-    """Page that shows it, with arguments; None when this window has none."""
-    places: dict[Rule, tuple[str, dict[str, object]]] = {
-        Rule.LAG: ("consumers", {"group": alert.subject}),
-        Rule.NOBODY_CONSUMES: ("consumers", {"group": alert.subject}),
-        Rule.DEAD_LETTERS: ("dead_letters", {"group": alert.subject}),
-        Rule.TRANSACTIONS_GIVEN_UP: ("transactions", {}),
-        Rule.LATE_DELIVERY: ("delay", {}),
-        Rule.DISK: ("store", {}),
-    }
-    place = places.get(alert.rule)
-    known = {entry.page_id for entry in PAGES}
-    return place if place is not None and place[0] in known else None
+MUTES_SHOWN = 12
+"""Alerts that the menu of mutes names."""
 
 
 class AttentionPanel(Panel):
-    """Shows what an `AlertBoard` finds."""
+    """Shows the open alerts of the `AlertCenter`."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._context = context
-        self._board = AlertBoard()
-        self._alerts: list[Alert] = []
+        self._alerts: list[OpenAlert] = []
         self._now_ms = 0
-        self.rows = [_Row(context.theme, self._open) for _ in range(ROWS_SHOWN)]
+        self.mute_button = QPushButton()
+        self.mute_button.setProperty("role", "link")
+        self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
+        self.add_action(self.mute_button)
+        self.rows = [_Row(context.theme, self._open, self._open_row_menu) for _ in range(ROWS_SHOWN)]
         # Not wrapped: one label with a height for its width, and the page takes the height that charts would like to have.
         self.nothing = label(role="secondary")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -82,43 +47,89 @@ class AttentionPanel(Panel):
             self.content.addWidget(row)
         self.content.addWidget(self.nothing, 1)
         self.content.addStretch(1)
+        context.alerts.changed.connect(self._show)
         self.retranslate()
 
     def show_state(self, state: ClusterState) -> None:
-        """Apply the rules to a state and show what they find."""
+        """Show what is open now, and for how long it has been."""
         self._now_ms = state.taken_ms
-        self._alerts = self._board.look(state)
         self._show()
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.nothing.setText(tr("Nothing needs attention."))
+        self.mute_button.setText(tr("Mute…"))
         self._show()
 
     def _show(self) -> None:
-        self.set_title(tr("Needs attention"), tr("{count} open", count=len(self._alerts)) if self._alerts else "")
+        center = self._context.alerts
+        self._alerts = center.open_alerts()
+        facts = [tr("{count} open", count=len(self._alerts))] if self._alerts else []
+        facts += [tr("{count} muted", count=center.muted)] if center.muted else []
+        self.set_title(tr("Needs attention"), ", ".join(facts))
+        self.mute_button.setVisible(bool(self._alerts))
+        self.nothing.setText(self._quiet_words())
         self.nothing.setVisible(not self._alerts)
         for row, alert in zip(self.rows, [*self._alerts[:ROWS_SHOWN], *[None] * ROWS_SHOWN], strict=False):
             row.show_alert(alert, self._now_ms)
 
-    def _open(self, alert: Alert) -> None:
-        place = alert_place(alert)
-        if place is not None:
-            self._context.navigate(place[0], **place[1])
+    def _quiet_words(self) -> str:
+        center = self._context.alerts
+        if center.problem and not center.is_read:
+            return tr("The alert rules are not known.")
+        return tr("Nothing needs attention.") if center.is_read else tr("Reading…")
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def _open(self, alert: OpenAlert) -> None:
+        page_id, arguments = alert_place(alert)
+        self._context.navigate(page_id, **arguments)
+
+    def _mute(self, alert: OpenAlert, length_ms: int) -> None:
+        self._context.alerts.mute(alert.rule.rule_id, length_ms, alert.finding.subject)
+
+    def mute_menu(self) -> QMenu:
+        """All open alerts, each with the lengths of a mute."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for alert in self._alerts[:MUTES_SHOWN]:
+            add_mute_times(menu.addMenu(menu_text(alert_texts(alert)[0])), partial(self._mute, alert))
+        menu.addSeparator()
+        menu.addAction(tr("All alerts and mutes…"), lambda: self._context.navigate("alerts"))
+        return menu
+
+    def row_menu(self, alert: OpenAlert) -> QMenu:
+        """What can be done with one alert."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        add_mute_times(menu, partial(self._mute, alert))
+        menu.addSeparator()
+        menu.addAction(tr("Change the rule…"), lambda: self._context.navigate("alerts", rule=alert.rule.rule_id))
+        return menu
+
+    def _open_mute_menu(self) -> None:
+        self.mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
+
+    def _open_row_menu(self, alert: OpenAlert, at: QPoint) -> None:
+        self.row_menu(alert).popup(at)
 
 
 class _Row(QWidget):
     """Chip, two lines, age and button of one alert."""
 
-    def __init__(self, theme: ThemeManager, opened: Callable[[Alert], None]) -> None:
+    def __init__(
+        self, theme: ThemeManager, opened: Callable[[OpenAlert], None], menu_asked: Callable[[OpenAlert, QPoint], None]
+    ) -> None:
         super().__init__()
         self._opened = opened
-        self._alert: Alert | None = None
+        self._menu_asked = menu_asked
+        self._alert: OpenAlert | None = None
         self.chip = Chip(theme)
         self.title = ElidedLabel(role="strong")
         self.reason = ElidedLabel(role="caption")
         self.age = label(role="caption")
-        self.button = IconButton(theme, "arrow-right", " ", role="link", on_click=self._clicked)
+        self.button = QPushButton()
+        self.button.setProperty("role", "small")
+        self.button.clicked.connect(lambda _checked=False: self._clicked())
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(self.title)
@@ -135,17 +146,20 @@ class _Row(QWidget):
         if self._alert is not None:
             self._opened(self._alert)
 
-    def show_alert(self, alert: Alert | None, now_ms: int) -> None:
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self._alert is not None:
+            self._menu_asked(self._alert, event.globalPos())
+
+    def show_alert(self, alert: OpenAlert | None, now_ms: int) -> None:
         self._alert = alert
         self.setVisible(alert is not None)
         if alert is None:
             return
-        word, state = _SEVERITIES[alert.severity]
-        self.chip.set(tr(word), state)
+        severity = alert.rule.severity
+        self.chip.set(tr(SEVERITY_NAMES[severity]), SEVERITY_STATES[severity])
         title, reason = alert_texts(alert)
         self.title.setText(title)
         self.reason.setText(reason)
         self.setToolTip(f"{title}\n{reason}")
-        self.age.setText(duration_text(max(0, now_ms - alert.since_ms)))
-        self.button.setText(tr("Open"))
-        self.button.setVisible(alert_place(alert) is not None)
+        self.age.setText(duration_text(max(0, now_ms - alert.finding.since_ms)))
+        self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Open")))

@@ -221,7 +221,7 @@ def test_only_what_changes_is_to_be_kept():
 
 
 def test_an_alert_that_is_over_says_so_for_a_while():
-    assert state_of(PUT_RATE, [], TAKEN_MS, TAKEN_MS - 1) is AlertState.RESOLVED
+    assert state_of(PUT_RATE, [], TAKEN_MS, TAKEN_MS) is AlertState.RESOLVED
     assert state_of(PUT_RATE, [], TAKEN_MS, TAKEN_MS - RESOLVED_MS - 1) is AlertState.OK
     assert state_of(PUT_RATE, [], TAKEN_MS) is AlertState.OK
 

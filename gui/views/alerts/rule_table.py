@@ -1,0 +1,77 @@
+"""The tables of the Alerts page: rules and where they stand, and what was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from broker_core.api import UsageError
+from gui.models.table import CellKind, Column
+from gui.text import TimeZoneChoice, tr
+from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text
+from gui.views.events.words import text_of
+from monitoring.admin.events import EventRow
+from monitoring.alert_rules import AlertRule, readings, split_series
+from monitoring.alert_watch import AlertState, Finding, number_text
+from monitoring.state import ClusterState
+
+_RECORDED_AS = {"unattended_messages": "lag_messages"}
+"""Figures that are drawn by another one, as they are not recorded themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule and where it stands."""
+
+    rule: AlertRule
+    state: AlertState
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> str:
+        """The value that a list shows first."""
+        if not self.findings:
+            return ""
+        first, more = self.findings[0], len(self.findings) - 1
+        text = f"{first.subject} {number_text(first.value)}".strip()
+        return f"{text} +{more}" if more else text
+
+
+def drawn_series(one: RuleRow, state: ClusterState) -> str:
+    """The series of a rule; of one over many subjects, that of the first that it found, else of the nearest to firing."""
+    series = one.rule.series
+    try:
+        kind, pattern, figure = split_series(series)
+        drawn = _RECORDED_AS.get(figure, figure)
+        if "*" not in pattern:
+            return series.removesuffix(figure) + drawn
+        if one.findings:
+            return f"{kind}:{one.findings[0].subject}.{drawn}"
+        names, values = readings(state, series)
+    except UsageError:
+        return series
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return series
+    nearest = known[np.argmax(values[known]) if one.rule.above else np.argmin(values[known])]
+    return f"{kind}:{names[nearest]}.{drawn}"
+
+
+def rule_columns() -> list[Column[RuleRow]]:
+    """Columns of the table of rules."""
+    return [
+        Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
+               state=lambda one: STATE_COLOURS[one.state], width=86),
+        Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=158),
+        Column("worst", "Found", lambda one: one.worst, tip=lambda one: one.worst, width=172),
+    ]  # fmt: skip
+
+
+def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
+    """Columns of what was told."""
+    return [
+        Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
+        Column("text", "Alert", text_of),
+    ]

@@ -1,0 +1,86 @@
+"""`WebhookPanel`: the address that is told of alerts, and how the last attempt went."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLineEdit
+
+from broker_core.api import UsageError
+from gui.operations.alert_center import post_text
+from gui.text import tr
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton, column, label
+from gui.widgets.panel import Panel
+from monitoring.webhook import check_url
+
+
+class WebhookPanel(Panel):
+    """Shows and changes the web hook of the `AlertCenter`; the process that judges the rules tells it."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._center = context.alerts
+        self._is_trying = False
+        self._is_refused = False
+        """Whether the address in the field cannot be used; it stays there to be mended."""
+        self.address = QLineEdit()
+        self.try_button = IconButton(context.theme, "paper-plane-tilt", " ", role="small", on_click=self._try)
+        self.result = label(role="caption", wrap=True, selectable=True)
+        self.content.addLayout(column(self.address, self.result, 1))
+        self.add_action(self.try_button)
+        self.address.editingFinished.connect(self._edited)
+        self._center.changed.connect(self._show)
+        self._center.posted.connect(self._posted)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Web hook"), tr("POST with JSON, also when an alert is over"))
+        self.address.setPlaceholderText("https://hooks.example.org/orbit")
+        self.address.setAccessibleName(tr("Address of the web hook"))
+        self.try_button.setText(tr("Try it"))
+        self._show()
+
+    def _edited(self) -> None:
+        self._is_refused = False
+        url = self.address.text().strip()
+        if url == self._center.webhook:
+            self._show()
+            return
+        try:
+            if url:
+                check_url(url)
+        except UsageError as error:
+            self._is_refused = True
+            self.result.setText(error.message)
+            self.try_button.setEnabled(False)
+            return
+        self._center.set_webhook(url)
+
+    def _show(self) -> None:
+        center = self._center
+        self.address.setEnabled(center.is_read)
+        if self._is_refused:
+            return
+        self.try_button.setEnabled(bool(center.webhook))
+        if self.address.hasFocus():
+            return
+        self.address.setText(center.webhook)
+        if not self._is_trying:
+            self._show_result()
+
+    def _show_result(self) -> None:
+        last = self._center.last_post
+        if last is None:
+            self.result.setText("" if self._center.webhook else tr("No address: nobody is told outside this machine."))
+            return
+        words = "Last time: {result}" if last.succeeded else "Failed: {result}"
+        self.result.setText(tr(words, result=post_text(last)))
+
+    def _try(self) -> None:
+        self._is_trying = True
+        self.result.setText(tr("Sending…"))
+        self._center.try_webhook()
+
+    def _posted(self) -> None:
+        self._is_trying = False
+        self._show_result()
