@@ -119,6 +119,7 @@ def _worker(arguments: argparse.Namespace) -> int:
             arguments.read_only,
             arguments.files_only,
             attach,
+            _open_as_guest,
         )
     )
 
@@ -139,6 +140,14 @@ def _open_history(store: Path, started_ms: int, *, cluster: str = "", mebibytes:
     return open_history(
         store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms, bytes_max=bytes_max, cluster=cluster
     )
+
+
+def _open_as_guest(store: Path, started_ms: int, *, cluster: str = "") -> HistoryKeeper:  # noqa: ARG001  as `OpenHistory`
+    import time
+
+    from monitoring.history.keeper import open_as_guest
+
+    return open_as_guest(store, clock=lambda: time.time_ns() // 1_000_000, cluster=cluster)
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ _TEXTS = KnownTexts(
     "Connecting to {address}",
     "Not connected, tried again until it works: {reason}",
     "No history is kept here: another Orbit process records this connection already",
+    "Another Orbit process records this connection: its history is shown, up to its last minute",
     "Topic {subject} was created",
     "Topic {subject} was deleted",
     (

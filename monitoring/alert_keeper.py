@@ -69,15 +69,19 @@ class AlertKeeper:
         path: The database (`monitoring.alert_store`).
         clock: ms since the epoch.
         cluster: What the web hook is told of where it happened.
+        judges: Whether this process judges; otherwise another one does, and this one reads and changes what that one keeps.
         send: Posts to the web hook once.
 
     Raises:
         StoreError: The database cannot be opened.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], int], cluster: str = "", send: Send = post) -> None:
+    def __init__(
+        self, path: Path, *, clock: Callable[[], int], cluster: str = "", judges: bool = True, send: Send = post
+    ) -> None:
         self._clock = clock
         self._cluster = cluster
+        self._judges = judges
         self._lock = threading.Lock()
         self._store = AlertStore(path)
         self._is_closed = False
@@ -91,9 +95,10 @@ class AlertKeeper:
         self._tries: deque[PostOrder] = deque(maxlen=TRIES_MAX)
         self._posts, self._last_post, self._given_up = 0, WebhookResult(-1, "", 0.0), False
         self._poster = WebhookPoster(self._next_post, self._post_ended, send=send)
-        self._store.give_up_posts(clock() - POST_AGE_MAX_MS)
-        if self._store.next_post() is not None:
-            self._poster.wake()
+        if judges:
+            self._store.give_up_posts(clock() - POST_AGE_MAX_MS)
+            if self._store.next_post() is not None:
+                self._poster.wake()
 
     def _first_rules(self) -> list[AlertRule]:
         """The rules that are kept, with shipped ones that have come with a newer Orbit."""
@@ -135,12 +140,24 @@ class AlertKeeper:
         return events
 
     def _follow_others(self) -> None:
-        """Another process may have changed the rules: a window, while this one watches without one."""
-        if self._store.was_changed():
-            rules = self._store.rules()
-            if tuple(rules) != self._watch.rules:
-                self._revision += 1
-                self._tell(self._watch.set_rules(rules))
+        """Another process may have changed the rules, or found something if it is the one that judges."""
+        if not self._store.was_changed():
+            return
+        rules = self._store.rules()
+        if tuple(rules) != self._watch.rules:
+            self._revision += 1
+            self._judge_by(rules)
+        if not self._judges:
+            self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
+
+    def _judge_by(self, rules: list[AlertRule]) -> None:
+        """Go on with other rules; what was told of and is not watched any more is told by the process that judges."""
+        over = self._watch.set_rules(rules)
+        if self._judges:
+            self._tell(over)
+            self._save(self._watch.looked_ms)
+        else:
+            self._watch.touched.clear()
 
     def _tell(self, changes: list[AlertChange]) -> None:
         for change in changes:
@@ -256,8 +273,7 @@ class AlertKeeper:
     def _set(self, rules: list[AlertRule], **values: str) -> None:
         self._store.set_rules(rules, **values)
         self._revision += 1
-        self._tell(self._watch.set_rules(rules))
-        self._save(self._watch.looked_ms)
+        self._judge_by(rules)
 
     def _note(self, what: str, rule: AlertRule, subject: str = "", detail: str = "") -> None:
         """Have an act of a person among the events."""
@@ -330,6 +346,8 @@ class AlertKeeper:
                 return None
             if self._tries:
                 return self._tries.popleft()
+            if not self._judges:
+                return None
             kept = self._store.next_post()
             url = self._store.value("webhook")
             if kept is None:

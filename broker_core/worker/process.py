@@ -72,6 +72,8 @@ class WorkerOptions:
     """Whether no broker runs: the store is read and nothing else; implies ``read_only``."""
     attach: AttachOptions | None = None
     """A cluster to attach to instead of an engine; ``config.store.root`` is then the folder of what is recorded of it."""
+    open_as_guest: OpenHistory | None = None
+    """How what another process records in that folder is opened; None: this one goes without."""
 
 
 class Answers(Protocol):
@@ -232,7 +234,10 @@ class _Worker:
         try:
             if not await self._connected(cluster):
                 return 0
-            recording = open_recording(folder, self._options.open_history, cluster=attach.name_servers)
+            options = self._options
+            recording = open_recording(
+                folder, options.open_history, cluster=attach.name_servers, open_as_guest=options.open_as_guest
+            )
             self._queries = queries = ClusterQueries(
                 cluster.link,
                 cluster.figures,

@@ -38,6 +38,7 @@ from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.collector import Collector
 from monitoring.history.changes import OffsetWatch
 from monitoring.history.database import FILE_NAME, meta, open_database, set_aside, set_meta, transaction
+from monitoring.history.guest import HistoryGuest
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
@@ -75,6 +76,13 @@ def open_history(
         return AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster)
 
     return HistoryKeeper(folder / FILE_NAME, clock=clock, bytes_max=bytes_max, started_ms=started_ms, open_alerts=open_alerts)
+
+
+def open_as_guest(store: Path, *, clock: Callable[[], int], cluster: str = "") -> HistoryGuest:
+    """The history that another process records on a store; as `open_history`."""
+    folder = store / FOLDER
+    alerts = AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster, judges=False)
+    return HistoryGuest(folder / FILE_NAME, alerts)
 
 
 class HistoryKeeper:

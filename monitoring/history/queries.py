@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,10 @@ class HistoryQueries:
 
     Args:
         path: The database.
-        recorder: Who writes it.
+        recorder: Who writes it; None: another process does, and what it has in memory is not known here.
     """
 
-    def __init__(self, path: Path, recorder: Recorder) -> None:
+    def __init__(self, path: Path, recorder: Recorder | None) -> None:
         self._recorder = recorder
         self._connection = open_for_reading(path)
         self._turn = threading.Lock()
@@ -95,11 +96,11 @@ class HistoryQueries:
         open_parts: list[tuple[int, Floats] | None] = []
         self._connection.execute("BEGIN")
         try:
-            with self._recorder.lock:
+            with self._recorder.lock if self._recorder is not None else nullcontext():
                 # What is in memory and what is in rows are of the same moment: that of the first read.
                 runs = Runs(self._connection)
                 subjects = [subject_number(self._connection, kind, name) for kind, name, _figure in names]
-                block = self._recorder.block
+                block = self._recorder.block if self._recorder is not None else None
                 for (kind, _name, figure), subject in zip(names, subjects, strict=True):
                     values = block.subject(kind, subject, figure) if block is not None and subject is not None else None
                     open_parts.append((block.begin, values) if block is not None and values is not None else None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gui.bridge.demo import DemoPace
 from monitoring.admin.connections import Role
 from monitoring.admin.events import EventGroup
-from monitoring.alert_rules import AlertRule, AlertState
+from monitoring.alert_rules import AlertRule
+from monitoring.alert_watch import AlertState
 from tests.e2e.conftest import App
 
 

@@ -1,4 +1,4 @@
-"""The folder of a connection: who records its history there. One process at a time, others go without."""
+"""The folder of a connection: who records its history there. One process at a time, others read what that one records."""
 
 from __future__ import annotations
 
@@ -39,8 +39,17 @@ def folder_of(name_servers: str) -> Path:
     return platformdirs.user_data_path("orbit", appauthor=False) / "clusters" / f"{name}-{digest}"
 
 
-def open_recording(folder: Path, open_history: OpenHistory | None, *, cluster: str = "") -> Recording:
-    """Begin to record in a folder; where that is not possible, a notice says why."""
+def open_recording(
+    folder: Path, open_history: OpenHistory | None, *, cluster: str = "", open_as_guest: OpenHistory | None = None
+) -> Recording:
+    """Begin to record in a folder; where that is not possible, a notice says why.
+
+    Args:
+        folder: The folder.
+        open_history: Opens the history there; None: none is kept.
+        cluster: What is recorded.
+        open_as_guest: Opens what another process records there; None: go without.
+    """
     if open_history is None:
         return Recording()
     try:
@@ -50,7 +59,10 @@ def open_recording(folder: Path, open_history: OpenHistory | None, *, cluster: s
     try:
         ownership = StoreOwnership(StorePaths(folder))
     except StoreLockedError:
-        return Recording(notice="No history is kept here: another Orbit process records this connection already")
+        if open_as_guest is None:
+            return Recording(notice="No history is kept here: another Orbit process records this connection already")
+        guest = LateHistory(open_as_guest, folder, started_ms=wall_clock_ms(), cluster=cluster)
+        return Recording(guest, "Another Orbit process records this connection: its history is shown, up to its last minute")
     except StoreError as error:
         return Recording(notice=f"No history is kept: {error.message}")
     return Recording(LateHistory(open_history, folder, started_ms=wall_clock_ms(), cluster=cluster), "", ownership)

@@ -143,7 +143,7 @@ def sample(at_ms: int) -> HistorySample:
 def test_what_is_sampled_before_the_history_is_open_waits_for_it(tmp_path):
     keeper, may_open = Recorded(), threading.Event()
 
-    def open_history(_store: Path, _started_ms: int) -> Recorded:
+    def open_history(_store: Path, _started_ms: int, *, cluster: str = "") -> Recorded:
         assert may_open.wait(DEADLINE_S)
         return keeper
 
@@ -157,14 +157,16 @@ def test_what_is_sampled_before_the_history_is_open_waits_for_it(tmp_path):
 
 
 def test_a_question_opens_the_history_at_once(tmp_path):
-    history = LateHistory(lambda _store, _started_ms: Recorded(), tmp_path, started_ms=0, delay_seconds=10 * DEADLINE_S)
+    history = LateHistory(
+        lambda _store, _started_ms, **_named: Recorded(), tmp_path, started_ms=0, delay_seconds=10 * DEADLINE_S
+    )
     with pytest.raises(UsageError, match="not asked here"):
         history.answer(ReadEvents(0, 1))
     history.close()
 
 
 def test_a_history_that_cannot_be_opened_says_why_at_each_question(tmp_path):
-    def open_history(_store: Path, _started_ms: int) -> Recorded:
+    def open_history(_store: Path, _started_ms: int, *, cluster: str = "") -> Recorded:
         raise StoreError("the disk is full")
 
     history = LateHistory(open_history, tmp_path, started_ms=0, delay_seconds=0)
@@ -178,7 +180,7 @@ def test_a_history_that_cannot_be_opened_says_why_at_each_question(tmp_path):
 def test_of_a_history_that_opens_late_no_catalog_and_no_event_is_lost(tmp_path):
     keeper, may_open = Recorded(), threading.Event()
 
-    def open_history(_store: Path, _started_ms: int) -> Recorded:
+    def open_history(_store: Path, _started_ms: int, *, cluster: str = "") -> Recorded:
         assert may_open.wait(DEADLINE_S)
         return keeper
 

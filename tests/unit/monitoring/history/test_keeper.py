@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from broker_core.api import HistorySample, Occurred, ReadEvents, ReadHistory, StoreError, WorkerError
+from broker_core.api import HistorySample, Occurred, PutAlertRules, ReadAlerts, ReadEvents, ReadHistory, StoreError, WorkerError
+from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.database import FILE_NAME
 from monitoring.history.keeper import WAITING_MAX, open_history
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
@@ -147,3 +148,29 @@ def test_a_file_that_turns_out_damaged_later_is_replaced_while_running(start, tm
     keeper.take(sample(4))
     wait_until(lambda: lags(keeper) == [10.0])
     assert len(list((tmp_path / "orbit").glob("*.damaged-*"))) == 1
+
+
+def test_samples_are_judged_by_the_alert_rules(start):
+    keeper = start()
+    lag = AlertRule("lag of billing", "Lag", "group:billing.lag_messages", above=True, threshold=5, for_ms=0)
+    keeper.answer(PutAlertRules(rules_to_json([lag])))
+    feed(keeper, 0, 2)
+
+    def events() -> list[tuple[str, str]]:
+        page = keeper.answer(ReadEvents(0, BEGIN_MS + 10_000, kinds=["alert", "action"]))
+        return [(kind, text) for kind, text in zip(page.kind, page.text, strict=True) if "Lag" in text]
+
+    expected = [
+        ("alert", "Lag: billing: 10, above 5"),
+        ("action", "alert.added: Lag (group:billing.lag_messages > 5 for 0 s)"),
+    ]
+    wait_until(lambda: events() == expected)
+
+
+def test_alerts_that_cannot_be_kept_leave_the_history(start, tmp_path):
+    (tmp_path / "orbit" / "alerts.db").mkdir(parents=True)
+    keeper = start()
+    with pytest.raises(StoreError, match="alerts"):
+        keeper.answer(ReadAlerts())
+    feed(keeper, 0, 3)
+    wait_until(lambda: len(lags(keeper)) == 3)

@@ -8,6 +8,8 @@ from broker_core.api import (
     BrowseQueue,
     Catalog,
     ListTimers,
+    MuteAlert,
+    ReadAlerts,
     ReadEvents,
     ReadOnlyConnectionError,
     SendMessage,
@@ -18,6 +20,7 @@ from broker_core.api import (
 )
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from monitoring.alert_rules import rules_from_json
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
 
 
@@ -68,12 +71,17 @@ def test_a_read_only_one_refuses_to_act(tmp_path, engine):
             worker.ask(SendMessage("orders", -1, b"no", {}))
 
 
-def test_a_second_one_on_the_same_folder_goes_without_a_history(tmp_path, engine):
+def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, engine):
     line = ["--connect", engine.wait_ready().name_server]
     with WorkerDriver(tmp_path / "attached", line) as first:
         assert first.wait_ready().notice == ""
-        with WorkerDriver(tmp_path / "attached", line) as second:
-            assert "another Orbit process" in second.wait_ready().notice
+        assert first.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+        with WorkerDriver(tmp_path / "attached", [*line, "--read-only"]) as second:
+            assert "Another Orbit process records" in second.wait_ready().notice
+            assert second.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+            second.ask(MuteAlert("lag", -1))
+            rules = {rule.rule_id: rule for rule in rules_from_json(first.ask(ReadAlerts()).rules)}
+            assert rules["lag"].muted_until_ms == -1
 
 
 def test_without_a_name_server_it_says_why_and_still_ends(tmp_path):

@@ -1,0 +1,83 @@
+"""`HistoryGuest`: the history and the alerts of a folder that another process records, read and, for the alerts, changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from broker_core.api import (
+    AlertPage,
+    Done,
+    EventPage,
+    HistoryLines,
+    HistorySample,
+    Occurred,
+    Ownership,
+    ReadEvents,
+    ReadHistory,
+    ReadOwnership,
+    StoreError,
+)
+from monitoring.alert_keeper import AlertKeeper, AlertQuery
+from monitoring.history.database import BUSY_SECONDS
+from monitoring.history.queries import HistoryQueries
+
+
+class HistoryGuest:
+    """Takes no samples: the other process has its own. What that one has in memory, up to a minute, is not known here.
+
+    Args:
+        path: The database of the history.
+        alerts: Of the same folder, without judging.
+
+    Raises:
+        StoreError: The history cannot be read.
+    """
+
+    def __init__(self, path: Path, alerts: AlertKeeper) -> None:
+        self._path = path
+        self._alerts = alerts
+        try:
+            self._queries = HistoryQueries(path, None)
+        except sqlite3.Error as error:
+            alerts.close()
+            raise StoreError(f"the history {path} cannot be read: {error}", path=str(path)) from error
+
+    def take(self, sample: HistorySample) -> None:
+        """Leave it to the other process."""
+
+    def answer(
+        self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery
+    ) -> HistoryLines | EventPage | Ownership | AlertPage | Done:
+        """As `monitoring.history.keeper.HistoryKeeper.answer`."""
+        try:
+            match query:
+                case ReadOwnership():
+                    return self._queries.ownership(query)
+                case ReadHistory():
+                    return self._queries.lines(query)
+                case ReadEvents():
+                    return self._queries.events(query)
+                case _:
+                    answer = self._alerts.answer(query)
+                    self._write(self._alerts.events())
+                    return answer
+        except (sqlite3.Error, ValueError) as error:
+            raise StoreError(f"the history {self._path} cannot be read or written: {error}", path=str(self._path)) from error
+
+    def _write(self, events: list[Occurred]) -> None:
+        """Put what a person changed among the events."""
+        if not events:
+            return
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
+        try:
+            with connection:
+                rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
+                connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Let go of both."""
+        self._queries.close()
+        self._alerts.close()
