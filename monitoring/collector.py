@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from broker_core.api import Catalog, CodecError, Columns, Snapshot
+from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.delay import DelayFigures
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
@@ -103,7 +104,8 @@ class Collector:
         lag = _lag_messages(positions["offset"], queues["max_offset"][places.position_queue])
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
         group_lag = _sum_known(lag, places.position_group, group_count)
-        totals = self._totals(snapshot, group_lag[~places.group_is_system])
+        kept = _kept_messages(queues, places.queue_topic, topic_count)
+        totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
         return ClusterState(
             catalog=places.catalog,
             taken_ms=taken_ms,
@@ -115,7 +117,7 @@ class Collector:
             topic_put_bytes=topics["put_bytes"],
             topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"])),
             topic_got_rate=_frozen(self._topic_got_rate.add(taken_ms, topics["got_messages"])),
-            topic_kept_messages=_kept_messages(queues, places.queue_topic, topic_count),
+            topic_kept_messages=kept,
             topic_last_store_ms=_last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
@@ -137,7 +139,7 @@ class Collector:
         (rate,) = self._timer_rate.add(taken_ms, np.array([int(figures["delivered"])], np.int64)).tolist()
         return {**figures, "delivered_rate": rate}
 
-    def _totals(self, snapshot: Snapshot, group_lag: Floats) -> dict[str, float]:
+    def _totals(self, snapshot: Snapshot, group_lag: Floats, dead: Ints) -> dict[str, float]:
         unknown = float("nan")
         totals = dict(snapshot.totals)
         counters = np.array([totals.get(name, unknown) for name in _TOTAL_COUNTERS.values()])
@@ -146,6 +148,7 @@ class Collector:
         totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
         known = group_lag[~np.isnan(group_lag)]
         totals["lag_messages"] = float(known.sum()) if len(known) else unknown
+        totals["dead_letters"] = unknown if (dead < 0).any() else float(dead.sum())
         size = totals.get("disk_total_bytes", unknown)
         totals["disk_used_percent"] = totals.get("disk_used_bytes", unknown) / size * 100 if size > 0 else unknown
         totals["unflushed_bytes"] = totals.get("commit_log_max", unknown) - totals.get("flushed", unknown)
@@ -181,6 +184,7 @@ class _Places:
         self.queue_topic = _indexes("queue_topic", catalog.queue_topic, self.queue_count, self.topic_count)
         self.position_group = _indexes("position_group", catalog.position_group, self.position_count, self.group_count)
         self.position_queue = _indexes("position_queue", catalog.position_queue, self.position_count, self.queue_count)
+        self.topic_is_dead = np.array([name.startswith(DEAD_PREFIX) for name in catalog.topics], bool)
         # A worker of an older version does not tell which groups are its own.
         system = catalog.group_is_system or [False] * self.group_count
         self.group_is_system = np.array(system, bool)

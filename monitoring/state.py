@@ -52,7 +52,7 @@ class ClusterState:
     totals: dict[str, float]
     """As in `Snapshot.totals`, plus put_rate, put_byte_rate, got_rate, got_byte_rate, transaction_commit_rate,
     transaction_rollback_rate, transaction_unknown_rate, transaction_check_rate (a second), lag_messages,
-    unflushed_bytes, disk_used_percent, process_cpu_percent (NaN unknown)."""
+    unflushed_bytes, disk_used_percent, process_cpu_percent, dead_letters (messages that are kept as such; NaN unknown)."""
 
     delays: DelayState = field(default_factory=no_delays)
     timers: dict[str, float] = field(default_factory=dict)

@@ -40,6 +40,8 @@ class CellKind(Enum):
     CODE = "code"
     """Part of a body: cut at its end."""
     CHIP = "chip"
+    TAG = "tag"
+    """A kind, not a state: a word in a frame of its colour."""
     SPARKLINE = "sparkline"
     BAR = "bar"
     LANE = "lane"

@@ -26,7 +26,7 @@ from broker_core.api import (
 )
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
-from gui.text import tr
+from gui.text import duration_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertState, Finding, number_text, state_of
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 LOOK_MS = 1_000
 """Least time between two questions; states come ten times a second."""
+STALE_MS = 30_000
+"""Rules that were judged longer ago are said to be: another process may record this cluster, and have ended."""
 TOLD_SINGLY = 4
 """Changes of one look that are told one by one; more would bury the window."""
 SEVERITY_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
@@ -223,10 +225,11 @@ class AlertCenter(QObject):
 
     def _take(self, page: AlertPage) -> None:
         before, self._page = self._page, page
+        problem = self.problem
         if page.rules:
             self.rules = tuple(rules_from_json(page.rules))
         self._revision = page.revision
-        self.is_read, self.problem = True, self._adoption.problem
+        self.is_read, self.problem = True, self._adoption.problem or self._stale_words(page)
         self._take_findings(page)
         self.webhook = page.webhook
         self._take_posts(page)
@@ -236,8 +239,15 @@ class AlertCenter(QObject):
             self._tell(_changes(page), page.changes_left_out)
         if page.wants_adoption:
             self._adoption.begin()
-        if before is None or _shown_of(before) != _shown_of(page):
+        if before is None or _shown_of(before) != _shown_of(page) or problem != self.problem:
             self.changed.emit()
+
+    def _stale_words(self, page: AlertPage) -> str:
+        age_ms = self.now_ms - page.looked_ms
+        if page.looked_ms < 0 or age_ms <= STALE_MS:
+            return ""
+        return tr("The rules were last judged {time} ago: the process that records this cluster does not run, or is too slow.",
+                  time=duration_text(age_ms))  # fmt: skip
 
     def _take_findings(self, page: AlertPage) -> None:
         self._findings = {}

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from gui.models.table import CELL_ROLE, Cell, CellKind
 from gui.theme.tokens import Size, State
-from gui.widgets.paint import DOT_DIAMETER, chip_width
+from gui.widgets.paint import DOT_DIAMETER, chip_width, tag_width
 from gui.widgets.row_painter import CELL_PADDING, cell_font
 
 PAINTED_WIDTH = 90
@@ -24,6 +24,8 @@ class GridDelegate(QStyledItemDelegate):
         dot = DOT_DIAMETER + 8 if cell.dot else 0
         if cell.kind is CellKind.CHIP:
             return QSize(chip_width(cell.text, cell.state or State.PLAIN) + 2 * CELL_PADDING, Size.ROW)
+        if cell.kind is CellKind.TAG:
+            return QSize(tag_width(cell.text) + 2 * CELL_PADDING, Size.ROW)
         if cell.kind in (CellKind.SPARKLINE, CellKind.BAR, CellKind.LANE, CellKind.PIPS, CellKind.MOVE):
             return QSize(PAINTED_WIDTH, Size.ROW)
         return QSize(QFontMetrics(cell_font(cell.kind)).horizontalAdvance(cell.text) + dot + 2 * CELL_PADDING + 2, Size.ROW)

@@ -13,6 +13,7 @@ from gui.theme.icons import icon_pixmap
 from gui.theme.tokens import STATE_GLYPHS, Size, State, Tokens, mix
 
 CHIP_PADDING = 6
+TAG_FRAME_PERCENT = 60
 DOT_DIAMETER = 8
 SPARKLINE_POINTS_MAX = 120
 
@@ -51,6 +52,27 @@ def paint_chip(painter: QPainter, at: QPointF, text: str, state: State, tokens: 
     painter.drawText(QRectF(text_left, box.top(), width, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
     painter.restore()
     return width
+
+
+def tag_width(text: str) -> int:
+    """Width in px of a tag."""
+    return chip_width(text, State.PLAIN)
+
+
+def paint_tag(painter: QPainter, at: QPointF, text: str, state: State, tokens: Tokens) -> None:
+    """Paint a kind as a word in a frame of its colour, without a glyph; its left edge has its middle at ``at``."""
+    colour = tokens.state(state)
+    frame = tokens.border_strong if state is State.PLAIN else mix(colour, tokens.panel, TAG_FRAME_PERCENT)
+    box = QRectF(at.x(), at.y() - Size.CHIP / 2, tag_width(text), Size.CHIP).adjusted(0.5, 0.5, -0.5, -0.5)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(frame), 1))
+    painter.setBrush(QColor(tokens.panel))
+    painter.drawRoundedRect(box, Size.RADIUS_CHIP, Size.RADIUS_CHIP)
+    painter.setPen(QColor(colour))
+    painter.setFont(_chip_font())
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    painter.restore()
 
 
 def _chip_font() -> QFont:

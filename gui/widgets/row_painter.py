@@ -17,13 +17,13 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QTableView
 
 from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Lane, Move, Section
-from gui.text import tr
+from gui.text import UNKNOWN, tr
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.lane import paint_lane, paint_move, paint_pips
-from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline
+from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
 
 if TYPE_CHECKING:
     from broker_core.api import MarkPattern
@@ -155,6 +155,8 @@ class RowPainter:
         if cell.kind is CellKind.CHIP and cell.text:
             left = box.right() - chip_width(cell.text, cell.state or State.PLAIN) if cell.right else box.left()
             paint_chip(painter, QPointF(left, middle), cell.text, cell.state or State.PLAIN, tokens)
+        elif cell.kind is CellKind.TAG and cell.text != UNKNOWN:
+            paint_tag(painter, QPointF(box.left(), middle), cell.text, cell.state or State.PLAIN, tokens)
         elif cell.kind is CellKind.SPARKLINE and cell.value is not None:
             colour = tokens.state(cell.state) if cell.state else tokens.series[0]
             spark = QRect(box.left(), box.top() + 5, min(box.width(), 110), box.height() - 11)

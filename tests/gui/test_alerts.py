@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtTest import QAbstractItemModelTester
 
-from broker_core.api import MarkAlertsTold, PutAlertRules, RemoveAlertRule, StoreError
+from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, change_words, post_text
 from gui.text import load_catalogue
 from gui.theme.tokens import State
@@ -81,21 +81,21 @@ def test_an_alert_is_told_once_and_again_when_it_is_over(make_center, quiet, win
 
 def test_rules_are_asked_about_once_a_second(make_center, quiet):
     make_center(quiet)
-    asked = len(quiet.asked)
+    asked = len(quiet.asked_alerts)
     for _tenth in range(9):
         quiet.push_later(100)
-    assert len(quiet.asked) == asked
+    assert len(quiet.asked_alerts) == asked
     quiet.push_later(100)
-    assert [method for method, _arguments in quiet.asked[asked:]] == ["read_alerts"]
+    assert [type(query) for query in quiet.asked_alerts[asked:]] == [ReadAlerts]
 
 
 def test_a_slow_answer_is_waited_for(make_center, quiet):
     make_center(quiet)
-    quiet.hold = True
-    asked = len(quiet.asked)
+    quiet.hold_alerts = True
+    asked = len(quiet.asked_alerts)
     for _second in range(3):
         quiet.push_later(1_000)
-    assert len(quiet.asked) == asked + 1
+    assert len(quiet.asked_alerts) == asked + 1
 
 
 def test_what_fired_while_no_window_was_open_is_told_once(make_center, quiet, window):
@@ -155,14 +155,21 @@ def test_the_worst_alerts_come_first(make_center, source):
 
 def test_a_refusal_is_told_and_nothing_has_changed(make_center, quiet, window):
     center = make_center(quiet)
-    quiet.fail_with = StoreError("the alerts cannot be written")
+    quiet.fail_alerts_with = StoreError("the alerts cannot be written")
     center.put(replace(RULE, threshold=5))
     assert window.notices == [("the alerts cannot be written", State.CRITICAL)]
     assert center.rules == (RULE,)
     assert center.problem == "The alert rules are not read: the alerts cannot be written"
-    quiet.fail_with = None
+    quiet.fail_alerts_with = None
     quiet.push_later(1_000)
     assert center.problem == ""
+
+
+def test_rules_that_nobody_judges_any_more_say_since_when(make_center, quiet, monkeypatch):
+    center = make_center(quiet)
+    monkeypatch.setattr(quiet.alerts, "look", lambda _state: [])
+    quiet.push_later(31_000)
+    assert center.problem.startswith("The rules were last judged 31 s ago")
 
 
 def test_another_worker_is_asked_for_everything_again(make_center, quiet):
@@ -172,7 +179,7 @@ def test_another_worker_is_asked_for_everything_again(make_center, quiet):
     assert center.rules == (RULE,)
     quiet.set_status(SourceStatus.READY)
     quiet.push_later(1_000)
-    assert [arguments[0].revision for method, arguments in quiet.asked if method == "read_alerts"][-1] == -1
+    assert [query.revision for query in quiet.asked_alerts if isinstance(query, ReadAlerts)][-1] == -1
 
 
 def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkeypatch):
@@ -290,7 +297,7 @@ def test_an_alert_that_is_over_is_resolved_for_a_while(make_view, source):
 
 
 def test_rules_that_cannot_be_read_say_why_and_are_not_none(make_view, source):
-    source.fail_with = StoreError("the alerts are damaged")
+    source.fail_alerts_with = StoreError("the alerts are damaged")
     view = make_view(source)
     assert not view.new_button.isEnabled()
     assert view.header.facts == ""

@@ -40,7 +40,7 @@ from gui.views.overview.flow_picture import (
 )
 from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowScene, band_width
 from gui.views.overview.tables import GroupLagRow, drains_text
-from gui.views.overview.tiles import connections_text, disk_text, lag_text, latency_text, out_text
+from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import BODY_HEIGHT_MIN, OverviewView
 from monitoring.delay import no_delays
 from monitoring.series import History
@@ -178,7 +178,7 @@ def test_tiles_show_the_figures_of_the_state(make_view):
         "out": "1,931",
         "lag": "18,402",
         "latency": "4.2",
-        "connections": "20",
+        "dead": "33",
         "disk": "41.8",
     }
     assert "payment-settle 92 %" in texts["lag"][1]
@@ -202,11 +202,27 @@ def test_a_tile_warns_above_its_limit_only():
     assert disk_text(replace(state, totals=state.totals | {"disk_used_bytes": 76e9})).state is State.WARNING
 
 
+@pytest.mark.parametrize(
+    ("counts", "fact", "colour"),
+    [
+        ([31.0, 33.0], "+2 in 60 s", State.CRITICAL),
+        ([math.nan, 40.0], "−7 in 30 s", None),
+        ([33.0, 33.0], "no new ones in 60 s", None),
+        ([math.nan, math.nan], "", None),
+    ],
+)
+def test_the_tile_of_dead_letters_says_how_many_are_new(qapp, counts, fact, colour):
+    state = fake_state()
+    seconds = np.array([state.taken_ms / 1_000 - 60, state.taken_ms / 1_000 - 30])
+    text = dead_text(state, seconds, np.array(counts))
+    assert (text.value, text.fact, text.state) == ("33", fact, colour)
+    assert dead_text(replace(state, totals={}), seconds, np.array(counts)).value == UNKNOWN
+
+
 def test_tiles_say_what_their_number_is():
     state = fake_state()
     assert (out_text(state).value, out_text(state).unit) == ("1,931", "/s")
     assert (latency_text(state).value, latency_text(state).unit, latency_text(state).fact) == ("4.2", "ms", "p50 0.31 ms")
-    assert connections_text(state).fact == "producers 6, consumers 14"
     idle = replace(state, totals=state.totals | {"put_p50_ms": NAN, "put_p99_ms": NAN})
     assert (latency_text(idle).value, latency_text(idle).fact) == (UNKNOWN, "nothing put in the last 10 s")
 
@@ -477,9 +493,9 @@ def test_an_alert_is_muted_from_where_it_stands(make_view, window):
 
 def test_attention_that_is_not_known_is_not_none(make_view):
     source = FakeSource()
-    source.fail_with = StoreError("the alerts are damaged")
+    source.fail_alerts_with = StoreError("the alerts are damaged")
     assert make_view(source).attention.nothing.text() == "The alert rules are not known."
-    source.fail_with, source.hold = None, True
+    source.fail_alerts_with, source.hold_alerts = None, True
     assert make_view(source).attention.nothing.text() == "Reading…"
 
 

@@ -164,6 +164,7 @@ def _totals(kept: Any) -> dict[str, float]:
         "put_p99_ms": 4.2,
         "put_max_ms": 9.8,
         "connections": 20.0,
+        "dead_letters": 33.0,
         "producers": 6.0,
         "consumers": 14.0,
         "commit_log_min": 0.0,

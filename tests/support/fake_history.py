@@ -27,6 +27,9 @@ def fake_history(state: ClusterState, seconds: int = 900) -> History:
     return history
 
 
+STEADY = ("disk_total_bytes", "connections", "producers", "consumers", "commit_log_min", "put_failed", "dead_letters")
+
+
 class _Shape:
     """Believable wobble, the same on every run; 1.0 at the last second."""
 
@@ -39,7 +42,7 @@ class _Shape:
         steady = name.startswith(
             ("disk", "store", "commit", "process", "put_messages", "put_bytes", "got_m", "got_b", "flushed")
         )
-        if name in ("disk_total_bytes", "connections", "producers", "consumers", "commit_log_min", "put_failed"):
+        if name in STEADY:
             return 1.0
         if steady:
             return 1.0 - 0.02 * (self._seconds - 1 - i) / self._seconds

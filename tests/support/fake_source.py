@@ -169,8 +169,16 @@ class FakeSource:
         self.alerts = fake_alerts(self._clock)
         """A real keeper of alerts, in memory."""
         weakref.finalize(self, self.alerts.close)
+        self.asked_alerts: list[AlertQuery] = []
+        """Questions and commands about alerts, newest last; the window asks all the time, so they are not in ``asked``."""
+        self.hold_alerts = False
+        self.fail_alerts_with: OrbitError | None = None
         if self.state is not None:
             self._judge(self.state)
+            # What fires from the start was told by a window before.
+            page = self.alerts.answer(ReadAlerts())
+            assert isinstance(page, AlertPage)
+            self.alerts.answer(MarkAlertsTold(len(page.change_id)))
 
     # ---- what a test does ----
 
@@ -255,7 +263,7 @@ class FakeSource:
         return self._answer("note_event", (note,), Done())
 
     def read_alerts(self, query: ReadAlerts) -> FakePending[AlertPage]:
-        return self._ask_alerts("read_alerts", query)
+        return self._ask_alerts(query)
 
     def change_alerts(
         self,
@@ -263,13 +271,15 @@ class FakeSource:
             PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
         ),
     ) -> FakePending[Done]:
-        return self._ask_alerts("change_alerts", command)
+        return self._ask_alerts(command)
 
-    def _ask_alerts(self, method: str, query: AlertQuery) -> FakePending[Any]:
+    def _ask_alerts(self, query: AlertQuery) -> FakePending[Any]:
+        self.asked_alerts.append(query)
+        if self.status is not SourceStatus.READY or self.fail_alerts_with is not None:
+            return FakePending(error=self.fail_alerts_with or WorkerError("the broker is not running"))
         try:
-            return self._answer(method, (query,), self.alerts.answer(query))
+            return FakePending(self.alerts.answer(query), held=self.hold_alerts)
         except OrbitError as error:
-            self.asked.append((method, (query,)))
             return FakePending(error=error)
 
     def read_store(self) -> FakePending[StorePicture]:

@@ -14,6 +14,7 @@ from gui.text import (
     UNKNOWN,
     bytes_text,
     count_text,
+    duration_text,
     is_unknown,
     milliseconds_parts,
     milliseconds_text,
@@ -25,7 +26,7 @@ from gui.theme.tokens import Size, State
 from gui.views.overview.figures import disk_share, fan_out, total, worst_group
 from gui.views.page import PageContext
 from gui.widgets.panel import Tile
-from monitoring.state import ClusterState
+from monitoring.state import ClusterState, Floats
 
 SPARKLINE_POINTS = 90
 DISK_LIMIT_SHARE = 0.75
@@ -56,7 +57,7 @@ TILES = {
     "out": TileKind("Messages out", "totals.got_rate", "consumers", 2),
     "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 1),
     "latency": TileKind("Put latency p99", "totals.put_p99_ms", "store", 1),
-    "connections": TileKind("Connections", "totals.connections", "clients", 2),
+    "dead": TileKind("Dead letters", "totals.dead_letters", "dead_letters", 3),
     "disk": TileKind("Disk used", "totals.store_bytes", "store", 0),
 }
 
@@ -94,11 +95,13 @@ class TileRow(QWidget):
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":
             return TileText(rate_number(total(state, "put_rate")), "/s", self._peak(state))
+        if key == "dead":
+            window_ms = self._context.time_range.window_ms(state.taken_ms)
+            return dead_text(state, *self._context.history.series(TILES[key].series).window(*window_ms, SPARKLINE_POINTS))
         texts: dict[str, Callable[[ClusterState], TileText]] = {
             "out": out_text,
             "lag": lag_text,
             "latency": latency_text,
-            "connections": connections_text,
             "disk": disk_text,
         }
         return texts[key](state)
@@ -138,14 +141,27 @@ def latency_text(state: ClusterState) -> TileText:
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 
 
-def connections_text(state: ClusterState) -> TileText:
-    """Connections, and how many clients of each kind."""
-    fact = tr(
-        "producers {producers}, consumers {consumers}",
-        producers=count_text(total(state, "producers")),
-        consumers=count_text(total(state, "consumers")),
-    )
-    return TileText(count_text(total(state, "connections")), "", fact)
+def dead_text(state: ClusterState, seconds: Floats, counts: Floats) -> TileText:
+    """Dead letters that are kept, and how many came within the shown time.
+
+    Args:
+        state: The figures.
+        seconds: Times of the samples within the time range, s since the epoch.
+        counts: Dead letters then; NaN unknown.
+    """
+    count = total(state, "dead_letters")
+    known = np.flatnonzero(~np.isnan(counts))
+    if is_unknown(count):
+        return TileText(UNKNOWN)
+    if not len(known):
+        return TileText(count_text(count))
+    change = count - float(counts[known[0]])
+    time = duration_text(state.taken_ms - float(seconds[known[0]]) * 1_000)
+    if change > 0:
+        return TileText(count_text(count), "", tr("+{count} in {time}", count=count_text(change), time=time), State.CRITICAL)
+    if change < 0:
+        return TileText(count_text(count), "", tr("−{count} in {time}", count=count_text(-change), time=time))
+    return TileText(count_text(count), "", tr("no new ones in {time}", time=time))
 
 
 def disk_text(state: ClusterState) -> TileText:

@@ -81,7 +81,7 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
                tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=36),
         Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
-               state=lambda row: type_state(sources.topic_type(row)), dim=True, width=88),
+               kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104),
         Column(
             "queues",
             "Queues W / R",

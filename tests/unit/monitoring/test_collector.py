@@ -252,3 +252,18 @@ def test_a_cluster_with_nothing_in_it_has_a_state():
     state = made.snapshot_taken(empty)
     assert state is not None
     assert math.isnan(state.totals["put_rate"])
+
+
+@pytest.mark.parametrize(("low", "count"), [(0, 80.0), (-1, NAN)])
+def test_dead_letters_are_counted_over_all_groups(low, count):
+    collector = Collector(None)
+    collector.catalog_changed(dataclasses.replace(CATALOG, topics=["%DLQ%billing", "payments"]))
+    queues = {**snapshot().queues, "min_offset": column(10, low, 0), "max_offset": column(40, 50, 30)}
+    state = collector.snapshot_taken(snapshot(queues=queues))
+    assert state.totals["dead_letters"] == pytest.approx(count, nan_ok=True)
+
+
+def test_without_topics_of_dead_letters_there_are_none():
+    collector = Collector(None)
+    collector.catalog_changed(CATALOG)
+    assert collector.snapshot_taken(snapshot()).totals["dead_letters"] == 0
