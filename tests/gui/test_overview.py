@@ -366,7 +366,7 @@ def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
 def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
     header = make_view(FakeSource()).header
     assert header.facts == "Embedded broker, up 2 h 14 min"
-    assert [chip.text for chip in header._chips if not chip.isHidden()] == ["payment-settle lags"]
+    assert [chip.text for chip in header._chips if not chip.isHidden()] == ["3 need attention"]
 
 
 def test_the_tables_show_the_busiest_topics_and_the_worst_lag(make_view):

@@ -9,11 +9,12 @@ import numpy as np
 from broker_core.api import UsageError
 from gui.models.table import CellKind, Column
 from gui.text import TimeZoneChoice, tr
-from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text
+from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text, value_text
 from gui.views.events.words import text_of
 from monitoring.admin.events import EventRow
 from monitoring.alert_rules import AlertRule, readings, split_series
-from monitoring.alert_watch import AlertState, Finding, number_text
+from monitoring.alert_watch import AlertState, Finding
+from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.state import ClusterState
 
 _RECORDED_AS = {"unattended_messages": "lag_messages"}
@@ -34,7 +35,7 @@ class RuleRow:
         if not self.findings:
             return ""
         first, more = self.findings[0], len(self.findings) - 1
-        text = f"{first.subject} {number_text(first.value)}".strip()
+        text = f"{first.subject.removeprefix(DEAD_PREFIX)} {value_text(self.rule.series, first.value)}".strip()
         return f"{text} +{more}" if more else text
 
 

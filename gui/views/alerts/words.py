@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gui.operations.alert_center import OpenAlert
-from gui.text import count_text, duration_text, milliseconds_text, tr
+from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState, number_text
@@ -31,6 +31,7 @@ STATE_COLOURS = {
 SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.NOTICE: "Notice"}
 
 
+SECOND_MS = 1_000
 _UNITS = (("_ms", "ms"), ("_s", "s"), ("_percent", "%"), ("_byte_rate", "B/s"), ("_rate", "/s"), ("_bytes", "B"))
 """By the end of a figure's name; all others are counts."""
 
@@ -40,9 +41,19 @@ def unit_of(series: str) -> str:
     return next((unit for ending, unit in _UNITS if series.endswith(ending)), "")
 
 
+def value_text(series: str, value: float) -> str:
+    """A value of a series, with its unit."""
+    unit = unit_of(series)
+    if unit == "B":
+        return bytes_text(value)
+    if unit == "ms" and value >= SECOND_MS:
+        return duration_text(value)
+    return f"{number_text(value)} {unit}".rstrip()
+
+
 def condition_text(rule: AlertRule) -> str:
-    """``> 15,000 for 60 s``."""
-    limit = f"{'>' if rule.above else '<'} {number_text(rule.threshold)} {unit_of(rule.series)}".rstrip()
+    """``> 15,000 for 60 s``, ``> 10 min for 60 s``."""
+    limit = f"{'>' if rule.above else '<'} {value_text(rule.series, rule.threshold)}"
     return tr("{condition} for {time}", condition=limit, time=duration_text(rule.for_ms)) if rule.for_ms else limit
 
 
@@ -66,7 +77,7 @@ _PAGES_OF_TOTALS = (
 )  # fmt: skip
 """Which page shows a figure of the whole broker, by how its name begins."""
 VERBS = {"dead_letters": "Inspect", "transactions": "Review"}
-"""What the button of an alert says, by page; for all others “Open”."""
+"""What the button of an alert says, by page; for all others “Show”."""
 
 
 def alert_texts(alert: OpenAlert) -> tuple[str, str]:
@@ -90,7 +101,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         title = lambda: tr("{group}: {count} dead letters", group=subject, count=count)  # noqa: E731  as those in the table
     if title is None:
         name = f"{tr(rule.name)}: {subject}" if subject else tr(rule.name)
-        return f"{name}: {number_text(value)} {unit_of(rule.series)}".rstrip(), reason
+        return f"{name}: {value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),
         ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=milliseconds_text(value)),

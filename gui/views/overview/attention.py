@@ -22,6 +22,8 @@ from gui.widgets.panel import Panel
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 4
+BUTTON_WIDTH_MIN = 62
+"""So that short verbs stand below each other."""
 MUTES_SHOWN = 12
 """Alerts that the menu of mutes names."""
 
@@ -129,6 +131,7 @@ class _Row(QWidget):
         self.age = label(role="caption")
         self.button = QPushButton()
         self.button.setProperty("role", "small")
+        self.button.setMinimumWidth(BUTTON_WIDTH_MIN)
         self.button.clicked.connect(lambda _checked=False: self._clicked())
         texts = QVBoxLayout()
         texts.setSpacing(0)
@@ -162,4 +165,4 @@ class _Row(QWidget):
         self.reason.setText(reason)
         self.setToolTip(f"{title}\n{reason}")
         self.age.setText(duration_text(max(0, now_ms - alert.finding.since_ms)))
-        self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Open")))
+        self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Show")))

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.models.table import ColumnTableModel
-from gui.models.topics import LAG_WARNING_MESSAGES, TopicRow, topic_rows
+from gui.models.topics import TopicRow, topic_rows
+from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import play_demo
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, is_unknown, percent_text, tr
 from gui.theme.tokens import Size, State, Tokens
@@ -151,7 +152,7 @@ class OverviewView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.tiles)
         lines.addWidget(self._flow_panel)
-        lines.addLayout(_beside((self.throughput, 46), (self.backlog, 25), (self.attention, 29)), 1)
+        lines.addLayout(_beside((self.throughput, 42), (self.backlog, 22), (self.attention, 36)), 1)
         tables = _beside((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel in (self._topic_panel, self._group_panel, self._broker_panel):
             panel.setFixedHeight(38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8)
@@ -167,6 +168,7 @@ class OverviewView(PageView):
         self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)
         self.backlog.chart.hovered.connect(self.throughput.chart.show_crosshair)
         self.context.demo.changed.connect(self._show_demo)
+        self.context.alerts.changed.connect(self._show_attention)
         self.context.time_range.changed.connect(self._show_again)
 
     def _show_again(self) -> None:
@@ -196,16 +198,13 @@ class OverviewView(PageView):
         elif ready is not None:
             up = duration_text(max(0, state.taken_ms - ready.started_ms))
             self.header.set_facts(tr("{name} broker, up {duration}", name=tr(self.context.source.name), duration=up))
-        lagging = [row for row in own_groups(state) if state.group_lag_messages[row] > LAG_WARNING_MESSAGES]
-        disk = disk_share(state)
-        chips = []
-        if len(lagging) == 1:
-            chips.append((tr("{group} lags", group=state.catalog.groups[lagging[0]]), State.WARNING))
-        elif lagging:
-            chips.append((tr("{count} groups lag", count=len(lagging)), State.WARNING))
-        if disk >= DISK_LIMIT_SHARE:
-            chips.append((tr("Disk {share} used", share=percent_text(disk, 0)), State.WARNING))
-        self.header.set_chips(chips)
+        self._show_attention()
+
+    def _show_attention(self) -> None:
+        """Say beside the title what the panel says in full."""
+        alerts = self.context.alerts.open_alerts()
+        words = tr("{count} need attention", count=len(alerts))
+        self.header.set_chips([(words, SEVERITY_STATES[alerts[0].rule.severity])] if alerts else [])
 
     def _show_meters(self, state: ClusterState) -> None:
         disk = disk_share(state)
