@@ -87,7 +87,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
         got_rate=total(state, "got_rate"),
         retry_rate=retry_rate,
         retry_waiting=_retry_lag(state, set(rates.rows(lambda name: name.startswith(RETRY_PREFIX)))),
-        dead_messages=float(kept[kept >= 0].sum()) if not kept.size or (kept >= 0).any() else NAN,
+        dead_messages=float(kept.sum()) if (kept >= 0).all() else NAN,
         dead_groups=int(np.count_nonzero(kept > 0)),
     )
 

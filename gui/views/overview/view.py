@@ -152,7 +152,7 @@ class OverviewView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.tiles)
         lines.addWidget(self._flow_panel)
-        lines.addLayout(_beside((self.throughput, 42), (self.backlog, 22), (self.attention, 36)), 1)
+        lines.addLayout(_beside((self.throughput, 42), (self.backlog, 24), (self.attention, 34)), 1)
         tables = _beside((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel in (self._topic_panel, self._group_panel, self._broker_panel):
             panel.setFixedHeight(38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8)
