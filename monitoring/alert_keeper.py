@@ -51,6 +51,8 @@ FOUND_MAX = 1_000
 CHANGES_SHOWN = 100
 UNSAVED_MAX = 1_000
 """Changes that wait for a disk that is full; of more the oldest are lost."""
+LOGGED_MAX = 20
+"""Changes of one look that the log names; more would fill it."""
 TRIES_MAX = 10
 BEAT_MS = 10_000
 """How often the time of the newest state is written while something is pending."""
@@ -125,7 +127,10 @@ class AlertKeeper:
         """Judge a sample; returns events for the history. Never raises for a disk that cannot be written."""
         with self._lock:
             if not self._is_closed:
-                self._follow_others()
+                try:
+                    self._follow_others()
+                except sqlite3.Error as error:
+                    self._tell_fault(f"the alert rules cannot be read now; those that are known go on: {error}")
                 self._tell(self._watch.look(state))
                 self._save(state.taken_ms)
             return self._taken_events()
@@ -160,11 +165,14 @@ class AlertKeeper:
             self._watch.touched.clear()
 
     def _tell(self, changes: list[AlertChange]) -> None:
-        for change in changes:
+        for number, change in enumerate(changes):
             text = change_text(change)
-            logger.warning("alert: %s", text)
+            if number < LOGGED_MAX:
+                logger.warning("alert: %s", text)
             self._unsaved.append(change)
             self._events.append(Occurred("alert", text, change.at_ms, change.subject))
+        if len(changes) > LOGGED_MAX:
+            logger.warning("alert: and %d more, which are in the history of events", len(changes) - LOGGED_MAX)
 
     def _save(self, looked_ms: int) -> None:
         """Write what is new since the last time; what cannot be written now is written with the next sample."""
@@ -172,8 +180,9 @@ class AlertKeeper:
         if not touched and not self._unsaved and not (self._watch.is_pending and looked_ms - self._saved_ms >= BEAT_MS):
             return
         findings = {key: self._watch.finding(*key) for key in touched}
-        posts = bool(self._unsaved) and bool(self._store.value("webhook"))
+        posts = False
         try:
+            posts = bool(self._unsaved) and bool(self._store.value("webhook"))
             self._store.save(findings, self._unsaved, looked_ms, webhook=posts)
         except sqlite3.Error as error:
             self._tell_fault(f"what the alert rules found cannot be written now: {error}")

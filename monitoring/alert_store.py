@@ -281,6 +281,9 @@ def _open(path: Path) -> sqlite3.Connection:
                 f"the alerts {path} have format {found}; this Orbit knows {FORMAT}. Use a newer Orbit, or move the file away",
                 path=str(path),
             )
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
         connection.executescript(_TABLES)
         connection.execute(f"PRAGMA user_version={FORMAT}")
     except BaseException:

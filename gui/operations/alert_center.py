@@ -277,7 +277,8 @@ class AlertCenter(QObject):
         meanwhile = [change for change in changes if change.at_ms < self._since_ms]
         if meanwhile:
             self._tell_meanwhile(meanwhile, left_out)
-        fresh = sorted(changes[len(meanwhile) :], key=lambda change: (not change.is_firing, change.rule.severity))
+        fresh = [change for change in changes if change.at_ms >= self._since_ms]
+        fresh.sort(key=lambda change: (not change.is_firing, change.rule.severity))
         for change in fresh[:TOLD_SINGLY]:
             self._notify(change_words(change), state=_state(change))
         rest = fresh[TOLD_SINGLY:]

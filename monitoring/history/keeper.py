@@ -185,8 +185,8 @@ class HistoryKeeper:
     def _run(self) -> None:
         try:
             self._alerts = self._open_alerts()
-        except OrbitError as error:
-            self._alerts_refusal = error
+        except (OrbitError, sqlite3.Error) as error:
+            self._alerts_refusal = error if isinstance(error, OrbitError) else StoreError(f"the alerts cannot be read: {error}")
             logger.error("nothing is judged by alert rules: %s", error)  # noqa: TRY400  the message says all
         try:
             self._keep()

@@ -1,6 +1,7 @@
 """Alerts are kept and judged where the history is, with or without a window."""
 
 import json
+import sqlite3
 import threading
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from broker_core.api import (
     TryAlertWebhook,
     UsageError,
 )
-from monitoring.alert_keeper import CHANGES_SHOWN, AlertKeeper
+from monitoring.alert_keeper import CHANGES_SHOWN, LOGGED_MAX, AlertKeeper
 from monitoring.alert_rules import DEFAULT_RULES, FIRST_RULE_IDS, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_store import FILE_NAME
 from monitoring.webhook import WebhookResult
@@ -205,12 +206,7 @@ def test_what_cannot_be_written_is_written_later(start, monkeypatch, caplog):
     only(keeper, RULE)
 
     def full(*_arguments: object, **_named: object) -> None:
-        raise OSFull("database or disk is full")
-
-    import sqlite3
-
-    class OSFull(sqlite3.OperationalError):
-        pass
+        raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patched:
         patched.setattr("monitoring.alert_store.AlertStore.save", full)
@@ -219,6 +215,26 @@ def test_what_cannot_be_written_is_written_later(start, monkeypatch, caplog):
     assert caplog.text.count("cannot be written now") == 1
     keeper.look(at(2_000))
     assert page(keeper).change_at_ms == [TAKEN_MS]
+
+
+def test_rules_that_cannot_be_read_now_are_no_end_of_judging(start, monkeypatch, caplog):
+    keeper = start()
+    only(keeper, RULE)
+
+    def locked(_store: object) -> bool:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("monitoring.alert_store.AlertStore.was_changed", locked)
+    assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+    assert "those that are known go on" in caplog.text
+
+
+def test_a_look_with_many_changes_does_not_fill_the_log(start, caplog):
+    keeper = start()
+    only(keeper, *(replace(RULE, rule_id=f"r{number}") for number in range(LOGGED_MAX + 5)))
+    assert len(texts(keeper, at(0))) == LOGGED_MAX + 5
+    assert caplog.text.count("alert: Fast: 1,284") == LOGGED_MAX
+    assert "and 5 more" in caplog.text
 
 
 def test_after_the_end_nothing_is_judged(start):

@@ -120,6 +120,19 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begins(path):
     assert aside.read_bytes().startswith(b"this is no database")
 
 
+def test_damage_within_a_database_is_found_when_it_is_opened(path):
+    made = AlertStore(path)
+    made.set_rules([replace(RULE, rule_id=f"r{number}") for number in range(150)])
+    made.close()
+    data = bytearray(path.read_bytes())
+    data[4096 * 3 : 4096 * 4] = b"\xff" * 4096
+    path.write_bytes(data)
+    again = AlertStore(path)
+    assert again.rules() == []
+    again.close()
+    assert len(list(path.parent.glob(f"{FILE_NAME}.damaged-*"))) == 1
+
+
 def test_a_database_of_a_newer_orbit_is_refused_and_left(store, path):
     store.set_rules([RULE])
     with sqlite3.connect(path) as other:
