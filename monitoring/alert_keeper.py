@@ -16,7 +16,9 @@ from pathlib import Path
 
 from broker_core.api import (
     AdoptAlerts,
+    AlertCommand,
     AlertPage,
+    AlertQuery,
     Done,
     MarkAlertsTold,
     MuteAlert,
@@ -58,10 +60,6 @@ BEAT_MS = 10_000
 """How often the time of the newest state is written while something is pending."""
 POST_AGE_MAX_MS = 3_600_000
 """Changes that are older at the start are not posted any more."""
-
-AlertQuery = (
-    ReadAlerts | PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-)
 
 
 class AlertKeeper:
@@ -221,7 +219,7 @@ class AlertKeeper:
                 raise StoreError(f"the alerts {path} cannot be read or written: {error}", path=str(path)) from error
             return Done()
 
-    def _carry_out(self, command: AlertQuery) -> None:
+    def _carry_out(self, command: AlertCommand) -> None:
         match command:
             case PutAlertRules(text):
                 self._put(rules_from_json(text))

@@ -34,7 +34,9 @@ from broker_core.ipc.messages.administration import (
 )
 from broker_core.ipc.messages.alerts import (
     AdoptAlerts,
+    AlertCommand,
     AlertPage,
+    AlertQuery,
     MarkAlertsTold,
     MuteAlert,
     PutAlertRules,
@@ -112,7 +114,9 @@ __all__ = [
     "ActOnDelayed",
     "ActOnTimers",
     "AdoptAlerts",
+    "AlertCommand",
     "AlertPage",
+    "AlertQuery",
     "Answer",
     "AskBroker",
     "AtomicPage",

@@ -19,26 +19,19 @@ from typing import TYPE_CHECKING, Protocol
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.ipc.schema import (
-    AdoptAlerts,
     AlertPage,
+    AlertQuery,
     Catalog,
     Done,
     EventPage,
     HistoryLines,
     HistorySample,
-    MarkAlertsTold,
-    MuteAlert,
     Occurred,
     Ownership,
-    PutAlertRules,
-    ReadAlerts,
     ReadEvents,
     ReadHistory,
     ReadOwnership,
-    RemoveAlertRule,
-    SetAlertWebhook,
     Snapshot,
-    TryAlertWebhook,
     WorkerMessage,
 )
 
@@ -60,11 +53,8 @@ EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
-AlertQuery = (
-    ReadAlerts | PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-)
-"""Alerts are judged where the history is kept, by the same samples."""
 HistoryQuery = ReadHistory | ReadEvents | ReadOwnership | AlertQuery
+"""Alerts are judged where the history is kept, by the same samples."""
 HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | Done
 
 

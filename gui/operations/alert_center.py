@@ -34,9 +34,8 @@ from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 from monitoring.webhook import WebhookResult
 
 if TYPE_CHECKING:
-    from broker_core.api import Occurred
+    from broker_core.api import AlertCommand, Occurred
     from gui.views.page import Notify
-    from monitoring.sources.base import AlertCommand
     from monitoring.state import ClusterState
 
 LOOK_MS = 1_000

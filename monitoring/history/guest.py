@@ -7,6 +7,7 @@ from pathlib import Path
 
 from broker_core.api import (
     AlertPage,
+    AlertQuery,
     Done,
     EventPage,
     HistoryLines,
@@ -18,7 +19,7 @@ from broker_core.api import (
     ReadOwnership,
     StoreError,
 )
-from monitoring.alert_keeper import AlertKeeper, AlertQuery
+from monitoring.alert_keeper import AlertKeeper
 from monitoring.history.database import BUSY_SECONDS
 from monitoring.history.queries import HistoryQueries
 

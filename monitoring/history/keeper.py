@@ -18,6 +18,7 @@ from pathlib import Path
 
 from broker_core.api import (
     AlertPage,
+    AlertQuery,
     Catalog,
     CodecError,
     Done,
@@ -33,7 +34,7 @@ from broker_core.api import (
     StoreError,
     WorkerError,
 )
-from monitoring.alert_keeper import AlertKeeper, AlertQuery
+from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.collector import Collector
 from monitoring.history.changes import OffsetWatch

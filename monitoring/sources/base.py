@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from broker_core.api import (
         ActOnDelayed,
         ActOnTimers,
-        AdoptAlerts,
+        AlertCommand,
         AlertPage,
         AskBroker,
         AtomicPage,
@@ -38,29 +38,24 @@ if TYPE_CHECKING:
         Lifeline,
         ListTimers,
         ListTransactions,
-        MarkAlertsTold,
         Members,
         MessageDetail,
         MessagePage,
-        MuteAlert,
         NoteEvent,
         Occurred,
         OrbitError,
         Ownership,
         PendingTimers,
-        PutAlertRules,
         ReadAlerts,
         ReadEvents,
         ReadHistory,
         ReadOwnership,
         Ready,
-        RemoveAlertRule,
         ResumeTransaction,
         SearchHits,
         SearchStarted,
         SendMessage,
         SendReceipt,
-        SetAlertWebhook,
         StartFollow,
         StorePicture,
         TimerForecast,
@@ -68,14 +63,10 @@ if TYPE_CHECKING:
         TopicMeasures,
         TransactionHistory,
         TransactionPage,
-        TryAlertWebhook,
     )
     from monitoring.state import ClusterState
 
     TransactionAction = EndTransaction | CheckTransaction | ResumeTransaction
-    AlertCommand = (
-        PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-    )
 
 T_co = TypeVar("T_co", covariant=True)
 

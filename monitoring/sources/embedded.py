@@ -12,7 +12,7 @@ from broker_core.api import (
     AbortAtomic,
     ActOnDelayed,
     ActOnTimers,
-    AdoptAlerts,
+    AlertCommand,
     AlertPage,
     Answer,
     AskBroker,
@@ -50,18 +50,15 @@ from broker_core.api import (
     ListMembers,
     ListTimers,
     ListTransactions,
-    MarkAlertsTold,
     MeasureTopics,
     Members,
     MessageDetail,
     MessagePage,
-    MuteAlert,
     NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
     PendingTimers,
-    PutAlertRules,
     Query,
     ReadAlerts,
     ReadEvents,
@@ -74,14 +71,12 @@ from broker_core.api import (
     ReadStore,
     ReadTransactionHistory,
     Ready,
-    RemoveAlertRule,
     Reply,
     ResumeTransaction,
     SearchHits,
     SearchStarted,
     SendMessage,
     SendReceipt,
-    SetAlertWebhook,
     Snapshot,
     Stage,
     StartFollow,
@@ -92,7 +87,6 @@ from broker_core.api import (
     TopicMeasures,
     TransactionHistory,
     TransactionPage,
-    TryAlertWebhook,
     WorkerClient,
     WorkerError,
     WorkerLostError,
@@ -213,12 +207,7 @@ class EmbeddedSource:
     def read_alerts(self, query: ReadAlerts) -> Pending[AlertPage]:
         return self._ask(query, AlertPage)
 
-    def change_alerts(
-        self,
-        command: (
-            PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-        ),
-    ) -> Pending[Done]:
+    def change_alerts(self, command: AlertCommand) -> Pending[Done]:
         return self._ask(command, Done)
 
     def read_store(self) -> Pending[StorePicture]:

@@ -14,8 +14,9 @@ from typing import Any, Generic, TypeVar
 from broker_core.api import (
     ActOnDelayed,
     ActOnTimers,
-    AdoptAlerts,
+    AlertCommand,
     AlertPage,
+    AlertQuery,
     AskBroker,
     AtomicPage,
     BrokerAnswer,
@@ -40,25 +41,21 @@ from broker_core.api import (
     Members,
     MessageDetail,
     MessagePage,
-    MuteAlert,
     NoteEvent,
     Occurred,
     OrbitError,
     Ownership,
     PendingTimers,
-    PutAlertRules,
     ReadAlerts,
     ReadEvents,
     ReadHistory,
     ReadOwnership,
     Ready,
-    RemoveAlertRule,
     ResumeTransaction,
     SearchHits,
     SearchStarted,
     SendMessage,
     SendReceipt,
-    SetAlertWebhook,
     StartFollow,
     StorePicture,
     TimerForecast,
@@ -66,10 +63,8 @@ from broker_core.api import (
     TopicMeasures,
     TransactionHistory,
     TransactionPage,
-    TryAlertWebhook,
     WorkerError,
 )
-from monitoring.alert_keeper import AlertQuery
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.clock import ManualClock
@@ -265,12 +260,7 @@ class FakeSource:
     def read_alerts(self, query: ReadAlerts) -> FakePending[AlertPage]:
         return self._ask_alerts(query)
 
-    def change_alerts(
-        self,
-        command: (
-            PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
-        ),
-    ) -> FakePending[Done]:
+    def change_alerts(self, command: AlertCommand) -> FakePending[Done]:
         return self._ask_alerts(command)
 
     def _ask_alerts(self, query: AlertQuery) -> FakePending[Any]:

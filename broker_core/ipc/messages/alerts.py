@@ -73,6 +73,10 @@ class MarkAlertsTold:
     change_id: int
 
 
+AlertCommand = PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+AlertQuery = ReadAlerts | AlertCommand
+
+
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
 
