@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 Session = ReportSession | ConnectSession
 WATCH_INTERVAL_S = 0.3
+OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
+"""What writes a result."""
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
@@ -201,7 +203,9 @@ def _earliest(run: ReportRun) -> int | None:
 
 
 def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
-    """The module of a report, after it had a look at what it was told; loads while Java starts."""
+    """The module of a report, after it had a look at what it was told; it and what writes load while Java starts."""
+    for name in OUTPUT_MODULES:
+        importlib.import_module(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
         module = importlib.import_module(f"spark_reports.reports.{spec.module}")

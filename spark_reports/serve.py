@@ -33,14 +33,16 @@ from spark_reports.memory import family_bytes
 from spark_reports.orders import carry_out, spark_options, spec_of
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
-from spark_reports.run import Session, gather
+from spark_reports.run import OUTPUT_MODULES, Session, gather
 
 KEEP_ALIVE_S = 40.0
 """Spark ends Python workers that rest for 60 s, and new ones take seconds to load what they need."""
+PRACTICE_PAUSE_S = 2.0
+PRACTICES = 4
+"""Rounds of practice, the first before it is ready and the others in pauses: what has run often Java compiles, and a first
+report then needs less than half the processor time."""
 WAITING_MAX = 8
 """Orders that wait at most; the window gives one at a time."""
-_OUTPUT = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
-"""Loaded while nobody waits."""
 
 Parse = Callable[[Sequence[str]], argparse.Namespace]
 
@@ -109,6 +111,7 @@ class ReportServer:
         self._orders = orders
         self._idle_s = idle_s
         self._out = out or sys.stdout
+        self._practised = 0
 
     def run(self) -> int:
         """Until the rest is too long, or Java is gone."""
@@ -117,7 +120,7 @@ class ReportServer:
             self._session.connect()
             self._cancellation.install()  # Spark put a handler of its own in place
         if self._orders.empty():
-            practise(self._session)
+            self._practise()
         if self._orders.empty():
             self._tell("ready")
         while (order := self._next()) is not None:
@@ -134,13 +137,18 @@ class ReportServer:
         end = time.monotonic() + self._idle_s
         while (left := end - time.monotonic()) > 0:
             self._cancellation.check()
+            pause = PRACTICE_PAUSE_S if self._practised < PRACTICES else KEEP_ALIVE_S
             try:
-                return self._orders.get(timeout=min(left, KEEP_ALIVE_S))
+                return self._orders.get(timeout=min(left, pause))
             except queue.Empty:
                 if end - time.monotonic() > 0:
-                    practise(self._session)
+                    self._practise()
                     self._tell("ready")
         return None
+
+    def _practise(self) -> None:
+        practise(self._session)
+        self._practised += 1
 
     def _carry_out(self, line: str) -> None:
         try:
@@ -185,7 +193,7 @@ class ReportServer:
 
 def practise(session: Session) -> None:
     """Run a report over nothing, so that what the next one needs is loaded, here and in the Python workers."""
-    for name in _OUTPUT:
+    for name in OUTPUT_MODULES:
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
     nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))

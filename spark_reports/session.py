@@ -22,7 +22,7 @@ import psutil
 
 from broker_core.errors import OrbitError, ReportError, UsageError
 from spark_reports.class_cache import ClassCache
-from spark_reports.java import JavaMachine, find_java, heap_bytes_for, python_path
+from spark_reports.java import JavaMachine, find_java, heap_bytes_for, is_local, python_path
 from spark_reports.packages import packages_zip
 
 if TYPE_CHECKING:
@@ -199,11 +199,6 @@ class ReportSession:
         self._machine.kill()
         self._spark = None
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def is_local(master: str) -> bool:
-    """Whether a master runs Spark inside this machine's Java."""
-    return master.startswith("local")
 
 
 def settings(options: SparkOptions, folder: Path) -> dict[str, str]:

@@ -82,19 +82,20 @@ def test_without_an_order_it_practises_and_leaves_after_its_rest(world):
     assert world.states == ["starting", "ready"]
 
 
-def test_workers_are_kept_while_it_rests(world, monkeypatch):
+def test_it_practises_in_pauses_and_then_keeps_its_workers(world, monkeypatch):
+    monkeypatch.setattr(serve, "PRACTICE_PAUSE_S", 0.001)
     monkeypatch.setattr(serve, "KEEP_ALIVE_S", 0.001)
 
     def practise(session):
         session.calls.append("practise")
-        if session.calls.count("practise") == 3:
+        if session.calls.count("practise") == serve.PRACTICES + 2:
             session.is_running = False  # after that order it leaves
             world.orders.put(json.dumps(ORDER))
 
     monkeypatch.setattr(serve, "practise", practise)
     world.run(idle_s=600)
-    assert world.session.calls == ["connect", *["practise"] * 3, ("throughput", "json", True)]
-    assert world.states == ["starting", "ready", "ready", "ready", "busy"]
+    assert world.session.calls == ["connect", *["practise"] * (serve.PRACTICES + 2), ("throughput", "json", True)]
+    assert world.states == ["starting", *["ready"] * (serve.PRACTICES + 2), "busy"]
 
 
 @pytest.mark.parametrize(
