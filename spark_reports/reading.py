@@ -14,7 +14,7 @@ from spark_reports.parquet.folder import PreparedFolder
 from spark_reports.samples.database import history_of, require_history
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 TopicsOf = Literal["stored", "meant", "all"]
 
@@ -46,8 +46,7 @@ class Reading:
                 producer; ``all``: the report chooses itself.
             from_ms: Begin here instead of where the parameters say.
         """
-        from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
-        from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  as above
+        from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  Spark's modules load while Java starts
 
         start = self.parameters.from_ms if from_ms is None else from_ms
         if self.prepared is not None:
@@ -56,14 +55,33 @@ class Reading:
             topics = () if topics_of == "all" else self.parameters.topics
             bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
             return records(self.spark, self.prepared, columns, bounds)
-        reader = self.spark.read.format(FORMAT).schema(schema_of(*columns)).option("plan", self.plan.to_json())
+        return self._reader(topics_of, start).schema(schema_of(*columns)).load()
+
+    def sums(self, *keys: str) -> DataFrame | None:
+        """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
+
+        Returns:
+            Rows, several for one value of the keys; None: what is read are prepared messages, which Spark sums as fast.
+        """
+        from spark_reports.datasource.schema import SUMS_BY  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import sums as schema_of  # noqa: PLC0415  as above
+
+        if self.prepared is not None:
+            return None
+        reader = self._reader("stored", self.parameters.from_ms).option(SUMS_BY, json.dumps(keys))
+        return reader.schema(schema_of(*keys)).load()
+
+    def _reader(self, topics_of: TopicsOf, start: int | None) -> DataFrameReader:
+        from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+
+        reader = self.spark.read.format(FORMAT).option("plan", self.plan.to_json())
         if start is not None:
             reader = reader.option("from_ms", str(start))
         if self.parameters.to_ms is not None:
             reader = reader.option("to_ms", str(self.parameters.to_ms))
         topics = () if topics_of == "all" else self.parameters.topics
         reader = reader.option("topics_of", "stored" if topics_of == "all" else topics_of)
-        return reader.option("topics", json.dumps(topics)).load()
+        return reader.option("topics", json.dumps(topics))
 
     @property
     def has_history(self) -> bool:

@@ -224,7 +224,9 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     reading.spark.dataSource.register(RocketMQStoreDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
-    with _watching(session, progress, len(reading.plan.tasks)) if progress and session else contextlib.nullcontext():
+    count_rows = not getattr(report, "READS_SUMS", False) or reading.prepared is not None
+    watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows) if progress and session else None
+    with watched or contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}
     reading.spark.catalog.clearCache()
     return Found(tables, reading.parameters)
@@ -261,10 +263,10 @@ def _write(
 
 
 @contextlib.contextmanager
-def _watching(session: Session, progress: Progress, total: int) -> Iterator[None]:
-    """Report tasks and rows of the running query while the block runs."""
+def _watching(session: Session, progress: Progress, total: int, *, count_rows: bool) -> Iterator[None]:
+    """Report tasks, and rows if they are messages, of the running query while the block runs."""
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(session, progress, total, done), name="spark-progress")
+    watcher = threading.Thread(target=_watch, args=(session, progress, total, done, count_rows), name="spark-progress")
     try:
         watcher.start()
         yield
@@ -274,8 +276,8 @@ def _watching(session: Session, progress: Progress, total: int) -> Iterator[None
             watcher.join()
 
 
-def _watch(session: Session, progress: Progress, total: int, done: threading.Event) -> None:
+def _watch(session: Session, progress: Progress, total: int, done: threading.Event, count_rows: bool) -> None:
     while not done.wait(WATCH_INTERVAL_S):
         state = session.progress()
         if state is not None:
-            progress.step(min(state[0], total), total, rows=state[1])
+            progress.step(min(state[0], total), total, rows=state[1] if count_rows else 0)

@@ -101,3 +101,8 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
     if text not in ("true", "false"):
         raise UsageError(f"option {name} is true or false, not “{text}”")
     return text == "true"
+
+
+def sums_by_of(options: Mapping[str, str]) -> tuple[str, ...] | None:
+    """What option ``sums_by`` names; None: records are wanted."""
+    return tuple(json.loads(options["sums_by"])) if "sums_by" in options else None

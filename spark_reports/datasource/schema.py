@@ -45,6 +45,16 @@ left out comes as a row of its own, all other columns null:
 
 so that messages + skipped rows add up to what the log holds. Without that column only messages come.
 
+A read by sums (option ``sums_by``, a JSON list of ``minute`` and some columns of the above) gives one row for each value of
+those that a task met: Spark gets some hundred rows of a task and not some hundred thousand. A value comes once a task, so:
+add them up.
+
+    minute            timestamp (UTC)      store_time, its seconds cut
+    messages          bigint               how many; null in accounting rows, as all the others
+    body_bytes, store_bytes   bigint       their sums
+    body_bytes_max, store_bytes_max  int   the largest
+    first_time, last_time     timestamp    store_time of the first and the last
+
 Source: store specification §2.1, §2.4, §2.7.
 """
 
@@ -122,3 +132,28 @@ ALL_COLUMNS = StructType(
 def columns(*names: str) -> StructType:
     """Schema of just these columns, for ``spark.read.schema(...)``: the reader makes no others."""
     return StructType([ALL_COLUMNS[name] for name in names])
+
+
+MINUTE = "minute"
+SUMS_BY = "sums_by"
+SUMS = StructType(
+    [
+        StructField("messages", LongType()),
+        StructField("body_bytes", LongType()),
+        StructField("store_bytes", LongType()),
+        StructField("body_bytes_max", IntegerType()),
+        StructField("store_bytes_max", IntegerType()),
+        StructField("first_time", TimestampType()),
+        StructField("last_time", TimestampType()),
+    ]
+)
+"""What a read by sums gives of each group."""
+SUM_KEYS = (MINUTE, "store", "topic", "real_topic", "queue_id", "tag", "kind", "producer_group")
+"""What can be summed by."""
+
+
+def sums(*keys: str) -> StructType:
+    """Schema of a read by sums, with its accounting columns."""
+    named = [StructField(MINUTE, TimestampType()) if key == MINUTE else ALL_COLUMNS[key] for key in keys]
+    accounting = [ALL_COLUMNS[name] for name in ("store", "physical_offset", *SKIPPED_COLUMNS) if name not in keys]
+    return StructType([*named, *SUMS.fields, *accounting])

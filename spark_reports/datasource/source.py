@@ -8,6 +8,7 @@ separated by commas, where it does not lie in the store's own ``commitlog``); ``
 milliseconds, from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting,
 half or retried message was first sent to); ``by_queues`` (``true``: find the records of ``topics`` or of ``where("topic =
 …")`` by the consume queues where that is cheaper, see `spark_reports.datasource.queue_files` for what that leaves out);
+``sums_by`` (JSON list: give sums by those and not records, with the schema that `spark_reports.datasource.schema.sums` makes);
 ``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly outside the time range are not
 opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs,
 the reader makes no others. It does not decompress bodies and does not check their checksums.
@@ -37,10 +38,11 @@ from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.filters import always_holds, comparison_of, one_of
 from spark_reports.datasource.log_files import directories_of, mapped
-from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of
+from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
+from spark_reports.datasource.sums import TaskSums, check_sums
 
 SCAN_BYTES = 16 << 20
 """Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
@@ -125,7 +127,11 @@ class StoreReader(DataSourceReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        check_columns(schema)
+        self._sums_by = sums_by_of(options)
+        if self._sums_by is None:
+            check_columns(schema)
+        else:
+            check_sums(self._sums_by, schema)
         self._schema = schema
         self._plan = options.get("plan")
         self._roots = roots_of(options)
@@ -136,8 +142,11 @@ class StoreReader(DataSourceReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
         """Take over what the reader can decide; what is left goes back to Spark.
 
-        Beside accounting rows Spark looks at all filters again: those rows have to pass them too.
+        Beside accounting rows Spark looks at all filters again: those rows have to pass them too. Of sums it looks alone.
         """
+        if self._sums_by is not None:
+            yield from filters
+            return
         accounted = SKIPPED_REASON in self._schema.names
         for one in filters:
             comparison = comparison_of(one)
@@ -172,7 +181,11 @@ class StoreReader(DataSourceReader):
         """Batches of one partition."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
-        yield from read_ranges(partition.ranges, self._selection, to_arrow_schema(self._schema, timezone="UTC"))
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        if self._sums_by is None:
+            yield from read_ranges(partition.ranges, self._selection, schema)
+        else:
+            yield from read_sums(partition.ranges, self._selection, self._sums_by, schema)
 
 
 def check_columns(schema: StructType) -> None:
@@ -192,14 +205,31 @@ def check_columns(schema: StructType) -> None:
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
     skipped = Skipped()
+    for wanted in _wanted(ranges, selection, skipped):
+        yield wanted.batch(schema)
+    accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
+    if accounting is not None:
+        yield accounting
+
+
+def read_sums(
+    ranges: Sequence[FileRange], selection: Selection, keys: Sequence[str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """One Arrow batch with the sums of the wanted records of some file ranges, then the accounting rows; see `schema.sums`."""
+    skipped, sums = Skipped(), TaskSums(keys)
+    for wanted in _wanted(ranges, selection, skipped):
+        sums.add(wanted)
+    for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
+        if batch is not None:
+            yield batch
+
+
+def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped) -> Iterator[RecordColumns]:
     for part in ranges:
         for records in _records(part, skipped):
             wanted = _select(records, selection, skipped)
             if len(wanted):
-                yield wanted.batch(schema)
-    accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
-    if accounting is not None:
-        yield accounting
+                yield wanted
 
 
 def _select(records: RecordColumns, selection: Selection, skipped: Skipped) -> RecordColumns:

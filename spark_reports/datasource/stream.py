@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.log_files import directories_of, first_offset
-from spark_reports.datasource.options import roots_of, selection_of
+from spark_reports.datasource.options import roots_of, selection_of, sums_by_of
 from spark_reports.datasource.plan import FileRange, ranges_from
 from spark_reports.datasource.source import StorePartition, check_columns, read_ranges
 
@@ -41,6 +41,8 @@ class StoreStreamReader(DataSourceStreamReader):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        if sums_by_of(options) is not None:
+            raise UsageError("a stream gives records, not sums: leave option sums_by away, and group them in the query")
         check_columns(schema)
         self._begin = options.get("begin", BEGINNINGS[0])
         if self._begin not in BEGINNINGS:

@@ -14,17 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from spark_reports.datasource.schema import SKIPPED_COLUMNS
 from spark_reports.reading import Reading
 from spark_reports.reports.common import Found, milliseconds, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
 from spark_reports.reports.wording import clock, share_text
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_minute_topic_tag
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
 from spark_reports.vocabulary import Unit
 
-COLUMNS = (*MESSAGE_COLUMNS, *SKIPPED_COLUMNS)
-"""Columns to read."""
-
+READS_SUMS = True
+"""Rows that Spark counts while it reads are no messages."""
 TRAFFIC = "traffic"
 
 CHART_TOPICS_MAX = 5
@@ -52,7 +50,10 @@ _EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """What Spark computes: the traffic rows, which hold the accounting too, so that the bytes are read once."""
-    return {TRAFFIC: reading.records(COLUMNS).transform(by_minute_topic_tag)}
+    parts = reading.sums(*TRAFFIC_KEYS)
+    if parts is None:
+        parts = reading.records(MESSAGE_COLUMNS).transform(each_a_sum)
+    return {TRAFFIC: parts.transform(by_minute_topic_tag)}
 
 
 def result(found: Found) -> ReportResult:

@@ -5,14 +5,34 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_REASON, SKIPPED_ROWS
+from spark_reports.datasource.schema import MINUTE, SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS, sums
 
-MESSAGE_COLUMNS = ("store", "topic", "tag", "store_time", "body_bytes", "store_bytes", "physical_offset")
-"""What `by_minute_topic_tag` needs of the messages, besides the accounting columns."""
+TRAFFIC_KEYS = (MINUTE, "topic", "tag")
+"""What `by_minute_topic_tag` needs the messages summed by."""
+MESSAGE_COLUMNS = ("store", "topic", "tag", "store_time", "body_bytes", "store_bytes", "physical_offset", *SKIPPED_COLUMNS)
+"""What `each_a_sum` needs of messages."""
 
 
-def by_minute_topic_tag(messages: DataFrame) -> DataFrame:
+def each_a_sum(messages: DataFrame) -> DataFrame:
+    """Messages that were not summed when they were read, in the columns of those that were: each is a sum of one."""
+    body_bytes, store_bytes, at = F.col("body_bytes"), F.col("store_bytes"), F.col("store_time")
+    made = {
+        MINUTE: F.date_trunc("minute", at),
+        "messages": F.when(F.col(SKIPPED_REASON).isNull(), 1),
+        "body_bytes_max": body_bytes,
+        "store_bytes_max": store_bytes,
+        "first_time": at,
+        "last_time": at,
+    }
+    types = sums(*TRAFFIC_KEYS)
+    return messages.select(*(made.get(one.name, F.col(one.name)).cast(one.dataType).alias(one.name) for one in types))
+
+
+def by_minute_topic_tag(parts: DataFrame) -> DataFrame:
     """One row for each minute of store time, topic and tag; and one for each store and reason of what was skipped.
+
+    Args:
+        parts: Sums by `TRAFFIC_KEYS`, any number for one value of them.
 
     Returns:
         minute (timestamp), topic, tag (null: none), messages, body_bytes, store_bytes, body_bytes_max, store_bytes_max,
@@ -21,20 +41,18 @@ def by_minute_topic_tag(messages: DataFrame) -> DataFrame:
     """
     skipped = F.col(SKIPPED_REASON).isNotNull()
     keys = [
-        F.date_trunc("minute", F.col("store_time")).alias("minute"),
-        F.col("topic"),
-        F.col("tag"),
+        *(F.col(name) for name in TRAFFIC_KEYS),
         F.when(skipped, F.col("store")).alias("skipped_store"),
         F.col(SKIPPED_REASON),
     ]
-    return messages.groupBy(*keys).agg(
-        F.count(F.when(~skipped, 1)).alias("messages"),
+    return parts.groupBy(*keys).agg(
+        _sum("messages"),
         _sum("body_bytes"),
         _sum("store_bytes"),
-        F.max("body_bytes").alias("body_bytes_max"),
-        F.max("store_bytes").alias("store_bytes_max"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        F.max("body_bytes_max").alias("body_bytes_max"),
+        F.max("store_bytes_max").alias("store_bytes_max"),
+        F.min("first_time").alias("first_time"),
+        F.max("last_time").alias("last_time"),
         _sum(SKIPPED_ROWS),
         _sum(SKIPPED_BYTES),
         F.min(F.when(skipped, F.col("physical_offset"))).alias("skipped_offset"),

@@ -1,12 +1,13 @@
 """The data source inside a real Spark session."""
 
+import json
 from collections import Counter
 
 import pytest
 
 from spark_reports.datasource.plan import plan_read
-from spark_reports.datasource.schema import FORMAT, MESSAGES, columns
-from spark_reports.transforms.traffic import by_minute_topic_tag
+from spark_reports.datasource.schema import FORMAT, MESSAGES, SUMS_BY, columns, sums
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
@@ -58,16 +59,28 @@ def test_a_plan_fixes_the_end_of_all_reads(spark, store, tmp_path):
 
 
 def test_traffic_rows_count_each_minute_topic_and_tag(spark, store):
-    schema = columns("store", "topic", "tag", "store_time", "body_bytes", "store_bytes", "physical_offset", "skipped_reason",
-                     "skipped_rows", "skipped_bytes")  # fmt: skip
-    messages = spark.read.format(FORMAT).schema(schema).option("topics", '["topic-1"]').load(str(store))
-    rows = messages.transform(by_minute_topic_tag).toArrow().to_pylist()
+    """The same whether the reader makes the sums or Spark adds up messages one by one."""
+    read = spark.read.format(FORMAT).option("topics", '["topic-1"]')
+    plan = plan_read([store], split_bytes=1_000).to_json()
+    by_sums = read.schema(sums(*TRAFFIC_KEYS)).option(SUMS_BY, json.dumps(TRAFFIC_KEYS)).option("plan", plan).load()
+    one_by_one = spark.read.format(FORMAT).option("topics", '["topic-1"]').schema(columns(*MESSAGE_COLUMNS)).load(str(store))
+    rows = one_by_one.transform(each_a_sum).transform(by_minute_topic_tag).toArrow().to_pylist()
+    summed = by_sums.transform(by_minute_topic_tag).toArrow().to_pylist()
+    assert sorted(map(repr, summed)) == sorted(map(repr, rows))
     read = [row for row in rows if row["skipped_reason"] is None]
     assert sum(row["messages"] for row in read) == 20
     assert sum(row["body_bytes"] for row in read) == sum(range(1, 60, 3))
     assert {row["minute"].second for row in read} == {0}
     (skipped,) = [row for row in rows if row["skipped_reason"] is not None]
     assert (skipped["skipped_reason"], skipped["skipped_rows"], skipped["messages"]) == ("of another topic", 40, 0)
+
+
+def test_what_spark_asks_of_sums_is_asked_of_sums(spark, store):
+    parts = spark.read.format(FORMAT).schema(sums("topic")).option(SUMS_BY, '["topic"]').load(str(store))
+    assert parts.where("messages > 20").count() == 0
+    assert parts.where("topic = 'topic-1' and messages = 20").select("body_bytes").toArrow().to_pylist() == [
+        {"body_bytes": sum(range(1, 60, 3))}
+    ]
 
 
 def test_a_stream_goes_on_where_its_checkpoint_ends(spark, tmp_path):
