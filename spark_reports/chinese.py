@@ -20,7 +20,7 @@ WORDS = _RESOURCES / "report_templates" / "words_zh.json"
 TITLES = _RESOURCES / "translations" / "zh"
 """Of reports, tables and columns: the window's own."""
 
-_SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %)\)")
+_SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %|—)\)")
 _DURATION = re.compile(r"(-?[\d.,]+) (ms|s|min|h|days)")
 _COUNT = re.compile(r"([\d,]+) [a-z][a-z -]*")
 _GAP = re.compile(r"\{\w+\}")

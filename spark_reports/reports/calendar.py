@@ -64,7 +64,7 @@ def _growth(days: pa.Table) -> tuple[float, float]:
     """Slope and mean in bytes a day over the whole days; the slope is NaN with too few of them."""
     stored = np.array(days["store_bytes"].to_pylist()[1:-1] or days["store_bytes"].to_pylist(), dtype=float)
     if len(stored) < WHOLE_DAYS_MIN:
-        return float("nan"), float(stored.mean()) if len(stored) else 0.0
+        return float("nan"), float(stored.mean()) if len(stored) else float("nan")
     return float(np.polyfit(np.arange(len(stored)), stored, 1)[0]), float(stored.mean())
 
 

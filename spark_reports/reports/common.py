@@ -206,6 +206,11 @@ def total(data: pa.Table, column: str) -> int:
     return int(pc.sum(data[column]).as_py() or 0)
 
 
+def per(some: float, whole: float) -> float:
+    """A mean or a share; of nothing it is not known, which is NaN."""
+    return some / whole if whole else math.nan
+
+
 def milliseconds(moment: pa.Scalar) -> int | None:
     """Epoch milliseconds of a timestamp; None of a null."""
     value = moment.as_py()

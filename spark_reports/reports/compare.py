@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.reports.wording import duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
@@ -47,7 +47,7 @@ def result(found: Found) -> ReportResult:
         headlines=(
             Headline(now, Unit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
             Headline(then, Unit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
-            Headline((now - then) / then if then else float("nan"), Unit.SHARE, "change"),
+            Headline(per(now - then, then), Unit.SHARE, "change"),
         ),
         findings=_findings(changes, now, then),
         charts=(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
@@ -37,7 +39,7 @@ def result(found: Found) -> ReportResult:
         headlines=(
             Headline(total(even["keys"], "distinct_values"), Unit.COUNT, "business keys"),
             Headline(total(even["ordering_key"], "distinct_values"), Unit.COUNT, "ordering keys"),
-            Headline(hot[0]["share"] if hot else 0.0, Unit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""),
+            Headline(hot[0]["share"] if hot else math.nan, Unit.SHARE, "share of the hottest", hot[0]["key"] if hot else ""),
         ),
         findings=[sentence for column, noun in _SORTS for sentence in _findings(noun, ranking[column], even[column])],
         charts=tuple(

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, per, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.reports.wording import number, part, share_text
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
@@ -61,8 +61,8 @@ def result(found: Found) -> ReportResult:
     near = total(found["near"], "count")
     return found.result(
         headlines=(
-            Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies"),
-            Headline(bodies / found.messages if found.messages else 0.0, Unit.BYTES, "average body"),
+            Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
+            Headline(per(bodies, found.messages), Unit.BYTES, "average body"),
             Headline(near, Unit.COUNT, "near the limit", f"{NEAR_LIMIT:.0%} of {LIMIT_BYTES:,} bytes or more"),
         ),
         findings=_findings(found.messages, topics, trial, near),

@@ -7,6 +7,7 @@ internal topic and another one where it was delivered, and each is counted where
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import Found, milliseconds, skips, table
+from spark_reports.reports.common import Found, milliseconds, per, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
 from spark_reports.reports.wording import clock, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
@@ -113,10 +114,10 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
     tags = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
     return (
         Headline(messages, Unit.COUNT, "messages", f"in {by_topic.num_rows} topics, {tags} topics and tags"),
-        Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies"),
-        Headline(bodies / messages if messages else 0.0, Unit.BYTES, "average body", _largest(by_topic)),
+        Headline(stored, Unit.BYTES, "stored", f"{share_text(bodies, stored)} are message bodies" if stored else ""),
+        Headline(per(bodies, messages), Unit.BYTES, "average body", _largest(by_topic)),
         Headline(
-            float(peak["messages"]) / 60 if peak else 0.0,
+            float(peak["messages"]) / 60 if peak else math.nan,
             Unit.RATE,
             "messages/s in the busiest minute",
             f"{peak['messages']:,} messages at {clock(peak['minute'])}" if peak else "",

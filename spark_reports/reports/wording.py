@@ -22,8 +22,8 @@ def part(some: int, whole: int) -> str:
 
 
 def share_text(some: float, whole: float) -> str:
-    """A share in percent."""
-    return f"{100 * some / whole:.1f} %" if whole else "0 %"
+    """A share in percent; of nothing there is none."""
+    return f"{100 * some / whole:.1f} %" if whole else "—"
 
 
 def duration_text(milliseconds_: float | None) -> str:

@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -87,3 +88,6 @@ def test_nothing_stored_is_said_and_not_a_fault():
     result = result_of()
     assert result.findings == ("No message is stored in this range.",)
     assert (result.rows, result.found_from_ms, result.charts) == (0, None, ())
+    known, unknown = [[one.label for one in result.headlines if math.isnan(one.value) is gone] for gone in (False, True)]
+    assert (known, unknown) == (["messages", "stored"], ["average body", "messages/s in the busiest minute"])
+    assert [one.note for one in result.headlines[1:]] == ["", "", ""]
