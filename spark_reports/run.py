@@ -28,6 +28,7 @@ from spark_reports.progress import Progress
 from spark_reports.reading import Reading
 from spark_reports.samples.database import history_of
 from spark_reports.session import ReportSession, SparkOptions
+from spark_reports.small_logs import BYTES_MAX, SUMMED, WITHOUT_SPARK, is_left_to_orbit, sums_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,7 @@ Session = ReportSession | ConnectSession
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
 """What writes a result."""
+NO_JAVA = "not used"
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
@@ -80,6 +82,7 @@ class _Gathered:
     found: Found
     java_version: str
     stores: tuple[str, ...]
+    master: str
 
 
 def run_report(
@@ -99,6 +102,10 @@ def run_report(
     """
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
+    small = _gather_small(run, progress)
+    if small is not None:
+        cancellation.check()
+        return _write(run, small, progress, browser, cancellation)
     if kept is not None:
         with _explained(kept):
             gathered = _gather(kept, run, progress, cancellation)
@@ -160,6 +167,27 @@ def _session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Sess
         raise
 
 
+def _gather_small(run: ReportRun, progress: Progress) -> _Gathered | None:
+    """What the log says, read in this process; None if Spark is needed: the report is not made of sums, or the log is large."""
+    if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
+        return None
+    from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as below
+
+    size = estimate(run.stores, directories=run.directories, from_ms=run.parameters.from_ms, to_ms=run.parameters.to_ms)
+    if size.byte_count > BYTES_MAX:
+        return None
+    from spark_reports.reports.common import Found  # noqa: PLC0415  Spark's modules, of which only some types are needed
+
+    progress.begin("plan")
+    plan = _plan(run)
+    report = _report(run.spec, run.parameters)
+    progress.begin("read", total=len(plan.tasks))
+    rows = sums_of(
+        plan, run.parameters, report.KEYS, lambda done, messages: progress.step(done, len(plan.tasks), rows=messages)
+    )
+    return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, run.stores, WITHOUT_SPARK)
+
+
 def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
     progress.begin("plan")
     prepared = open_folder(run.parquet) if run.parquet is not None and not run.stores else None
@@ -175,7 +203,7 @@ def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: 
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else run.stores
     progress.begin("read", total=len(plan.tasks))
     found = gather(Reading(spark, plan, run.parameters, prepared, stores), report, progress, session)
-    return _Gathered(plan, report, found, session.java_version, stores)
+    return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
 
 
 def _plan(run: ReportRun) -> ReadPlan:
@@ -224,7 +252,7 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     reading.spark.dataSource.register(RocketMQStoreDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
-    count_rows = not getattr(report, "READS_SUMS", False) or reading.prepared is not None
+    count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
     watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows) if progress and session else None
     with watched or contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}
@@ -243,7 +271,7 @@ def _write(
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")
-    source = manifests.Source(gathered.stores, gathered.plan, run.spark.master, gathered.java_version)
+    source = manifests.Source(gathered.stores, gathered.plan, gathered.master, gathered.java_version)
     facts = manifests.manifest(run.spec, run.parameters, source, result, now=datetime.now(UTC))
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}

@@ -148,6 +148,7 @@ class ReportServer:
 
     def _practise(self) -> None:
         practise(self._session)
+        self._cancellation.install()  # as in `run`: the reports so far may have had no need of Spark
         self._practised += 1
 
     def _carry_out(self, line: str) -> None:

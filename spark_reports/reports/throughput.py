@@ -22,8 +22,8 @@ from spark_reports.reports.wording import clock, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
 from spark_reports.vocabulary import Unit
 
-READS_SUMS = True
-"""Rows that Spark counts while it reads are no messages."""
+KEYS = TRAFFIC_KEYS
+"""The reader sums by these: rows that Spark counts while it reads are no messages, and small logs are read without it."""
 TRAFFIC = "traffic"
 
 CHART_TOPICS_MAX = 5

@@ -18,7 +18,7 @@ WAIT_MS = 120_000
 @pytest.fixture
 def order(qapp, tmp_path):
     store = known.write_known_store(tmp_path / "store")
-    return ReportRunner(TaskList(), folder=tmp_path / "reports").order(find("throughput"), (str(store.root),))
+    return ReportRunner(TaskList(), folder=tmp_path / "reports").order(find("queues"), (str(store.root),))
 
 
 @pytest.mark.timeout(400)

@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+WITH_SPARK = ("--spark-conf", "spark.ui.enabled=false")
+"""Who says how Spark is to run gets it, however small the log is."""
+
+
 def start(store, out, *words, **options):
     command = [
         sys.executable,
@@ -35,6 +39,7 @@ def start(store, out, *words, **options):
         str(out),
         "--progress",
         "json",
+        *WITH_SPARK,
     ]
     return subprocess.Popen([*command, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 

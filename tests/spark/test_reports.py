@@ -16,6 +16,11 @@ from spark_reports.output.manifest import Source, manifest, with_files, with_tim
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters
+from spark_reports.reading import Reading
+from spark_reports.reports import throughput
+from spark_reports.reports.common import Found
+from spark_reports.run import gather
+from spark_reports.small_logs import sums_of
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
 from tests.support.golden import GOLDEN_NAMES, golden_store
@@ -55,6 +60,28 @@ def test_throughput(spark, store):
     result = whole(run(spark, store.root, "throughput"), store)
     assert {row["topic"]: row["messages"] for row in rows(result, "by_topic")} == store.by_topic
     assert sum(row["store_bytes"] for row in rows(result, "by_minute_topic_tag")) == store.store_bytes
+
+
+def test_throughput_of_small_logs_is_the_same_without_spark(spark, store, tmp_path):
+    golden = golden_store("torn").unpack(tmp_path)
+    for root, bounds in ((store.root, ReportParameters()), (store.root, ReportParameters(DAY_7, None, ("orders",))),
+                         (golden, ReportParameters())):  # fmt: skip
+        plan = plan_read([root], split_bytes=20_000)
+        rows_alone = sums_of(plan, bounds, throughput.KEYS, lambda *_: None)
+        rows_spark = gather(Reading(spark, plan, bounds, None, (str(root),)), throughput)[throughput.TRAFFIC]
+        assert rows_alone.num_rows
+        columns = sorted(rows_spark.column_names)
+        assert columns == sorted(rows_alone.column_names)
+        assert [rows_alone.schema.field(name).type for name in columns] == [
+            rows_spark.schema.field(name).type for name in columns
+        ]
+        alone, with_spark = (throughput.result(Found({throughput.TRAFFIC: one}, bounds)) for one in (rows_alone, rows_spark))
+        assert (alone.rows, alone.headlines, alone.findings, alone.skipped) == (
+            with_spark.rows, with_spark.headlines, with_spark.findings, with_spark.skipped,
+        )  # fmt: skip
+        assert [sorted(map(repr, one.data.to_pylist())) for one in alone.tables] == [
+            sorted(map(repr, one.data.to_pylist())) for one in with_spark.tables
+        ]
 
 
 def test_calendar(spark, store):

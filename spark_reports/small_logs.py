@@ -1,0 +1,79 @@
+"""Reports on small logs without Spark: to start it takes longer than to read them.
+
+A report that only needs sums by some columns (`KEYS` in its module) gets those of the reader added up by Arrow, in this
+process: the same reader, the same sums, the same rows as from Spark, and the same function that makes the result of them. Who
+says how Spark is to run gets Spark, whatever the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_reports.datasource.options import Selection
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.parameters import ReportParameters
+
+if TYPE_CHECKING:
+    from spark_reports.session import SparkOptions
+
+BYTES_MAX = 256 << 20
+"""About 800,000 messages of 330 bytes: a second of one core."""
+WITHOUT_SPARK = "this process, without Spark"
+
+SUMMED = frozenset({"throughput"})
+"""Reports whose modules have `KEYS`."""
+
+_SKIPPED = ("skipped_store", "skipped_reason")
+_ADDED = ("messages", "body_bytes", "store_bytes", "skipped_rows", "skipped_bytes")
+_LARGEST = ("body_bytes_max", "store_bytes_max", "last_time")
+_LEAST = ("first_time", "skipped_offset")
+
+
+def is_left_to_orbit(options: SparkOptions) -> bool:
+    """Whether nothing is said of how Spark is to run."""
+    from spark_reports.session import LOCAL  # noqa: PLC0415  psutil and more, which a refused command line does not wait for
+
+    return options.master == LOCAL and not (options.conf or options.java_home or options.heap_bytes or options.java_options)
+
+
+def sums_of(plan: ReadPlan, parameters: ReportParameters, keys: tuple[str, ...], read: Callable[[int, int], None]) -> pa.Table:
+    """Sums of the messages of a range; the rows of `spark_reports.transforms.traffic.by_minute_topic_tag`, for other keys too.
+
+    Args:
+        plan: The bytes.
+        parameters: Range and topics.
+        keys: What is summed by.
+        read: Told after each task: how many are done, messages so far.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
+
+    from spark_reports.datasource.schema import sums  # noqa: PLC0415  as above
+    from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
+
+    schema = to_arrow_schema(sums(*keys), timezone="UTC")
+    selection = Selection(parameters.from_ms, parameters.to_ms, parameters.topics)
+    batches: list[pa.RecordBatch] = []
+    messages = 0
+    for done, task in enumerate(plan.tasks, start=1):
+        found = list(read_sums(task, selection, keys, schema))
+        batches += found
+        messages += sum(int(pc.sum(batch.column("messages")).as_py() or 0) for batch in found)
+        read(done, messages)
+    return _added_up(pa.Table.from_batches(batches, schema), keys)
+
+
+def _added_up(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    skipped = pc.is_valid(rows["skipped_reason"])
+    for name, column in (("skipped_store", "store"), ("skipped_offset", "physical_offset")):
+        rows = rows.append_column(name, pc.if_else(skipped, rows[column], pa.scalar(None, rows[column].type)))
+    measures = [(names, how) for how, all_of in (("sum", _ADDED), ("max", _LARGEST), ("min", _LEAST)) for names in all_of]
+    by = [*keys, *_SKIPPED]
+    grouped = rows.group_by(by, use_threads=False).aggregate(measures)
+    grouped = grouped.rename_columns([*by, *(name for name, _ in measures)])
+    for name in _ADDED:
+        grouped = grouped.set_column(grouped.column_names.index(name), name, pc.fill_null(grouped[name], 0))
+    return grouped
