@@ -109,3 +109,9 @@ def test_long_tables_are_cut_and_say_so():
 )
 def test_values_are_written_with_their_unit(value, unit, text):
     assert format_value(value, unit) == text
+
+
+def test_charts_of_several_names_have_a_legend_that_wraps():
+    drawn = [Chart(kind, "A", kind, Unit.COUNT, (Series("b", [1], [2.0]),)) for kind in ("stack", "lines", "bars", "heat")]
+    _, page = page_of(replace(result_with(), charts=tuple(drawn)))
+    assert [chart.name for chart in drawn if f'id="legend-{chart.name}"' in page] == ["stack", "lines"]
