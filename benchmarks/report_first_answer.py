@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ def batches(store: Path) -> Iterator[pa.RecordBatch]:
     from spark_reports.datasource.source import read_ranges
 
     schema = to_arrow_schema(columns(*NAMES), timezone="UTC")
-    for task in plan_read([store]).tasks:
+    for task in plan_read([store], cores=os.cpu_count()).tasks:
         yield from read_ranges(task, Selection(), schema)
 
 
@@ -71,7 +72,7 @@ def spark(store: Path) -> int:
     from spark_reports.session import ReportSession, SparkOptions
 
     session = ReportSession(SparkOptions(class_cache=cache_folder()))
-    plan = plan_read([store]).to_json()
+    plan = plan_read([store], cores=os.cpu_count()).to_json()
     connected = session.connect()
     from spark_reports.datasource.source import RocketMQStoreDataSource
 

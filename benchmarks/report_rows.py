@@ -11,6 +11,7 @@ through them is drawn to the end of the log.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -125,7 +126,7 @@ def main() -> None:
         spark.dataSource.register(RocketMQStoreDataSource)
         spark.dataSource.register(RowTupleSource)
         worked = time.process_time()
-        plan = plan_read([store])
+        plan = plan_read([store], cores=os.cpu_count())
         print(f"planning, which the figures do not hold: {time.process_time() - worked:.2f} s of processor time")
         heads = [head_of(plan, int(store_bytes * min(1.0, count / messages))) for count in ROW_TUPLES]
         shares = [head.byte_count / plan.byte_count for head in heads]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from spark_reports.catalog import BEFORE, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.log_files import require_store
 from spark_reports.datasource.plan import ReadPlan, plan_read
+from spark_reports.java import is_local
 from spark_reports.output.folder import CHARTS, MANIFEST, PAGE, check_target, result_folder
 from spark_reports.output.pdf import find_browser, print_page
 from spark_reports.parameters import ReportParameters
@@ -212,7 +214,8 @@ def _plan(run: ReportRun) -> ReadPlan:
         for store in run.stores:
             require_store(Path(store))
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
-    return plan_read(run.stores, directories=run.directories, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
+    cores = os.cpu_count() if is_local(run.spark.master) else None
+    return plan_read(run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
 
 
 def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Progress) -> PreparedFolder:

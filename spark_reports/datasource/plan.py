@@ -30,6 +30,9 @@ from spark_reports.datasource.segments import outside
 
 SPLIT_BYTES = 32 << 20
 """Bytes one task reads: about 100,000 messages of 300 bytes."""
+SPLIT_BYTES_MAX = 256 << 20
+TASKS_PER_CORE = 8
+"""As many tasks keep the cores busy to the end; each costs Spark and Python 0.09 s of processor time, so no more are made."""
 WALKED_BYTES_MAX = 4 << 30
 """Larger logs are split at file borders only: following the chain costs the driver about 0.3 s for a million records."""
 INCOMPLETE = "incomplete record at the end of the log"
@@ -99,6 +102,7 @@ def plan_read(
     *,
     directories: Sequence[Path] = (),
     split_bytes: int = SPLIT_BYTES,
+    cores: int | None = None,
     from_ms: int | None = None,
     to_ms: int | None = None,
 ) -> ReadPlan:
@@ -108,6 +112,7 @@ def plan_read(
         roots: Store directories.
         directories: All directories of the commit log of the only store, see `log_files`.
         split_bytes: Bytes of one task, about.
+        cores: So many read; tasks of large logs are larger for it. None: not known.
         from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
         to_ms: So are those that begin at or after this one.
 
@@ -119,14 +124,23 @@ def plan_read(
     ranges: list[FileRange] = []
     files: list[str] = []
     passed_over: list[str] = []
-    for root in dict.fromkeys(map(str, roots)):
-        found = log_files(Path(root), directories)
-        left_out = outside(found, from_ms, to_ms)
-        passed_over += sorted(left_out)
-        walk_all = sum(file.size for file in found if str(file.path) not in left_out) <= WALKED_BYTES_MAX
-        files += [str(file.path) for file in found if str(file.path) not in left_out]
-        ranges += _ranges_of(root, found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out)
+    by_root = {root: log_files(Path(root), directories) for root in dict.fromkeys(map(str, roots))}
+    left_out = {root: outside(found, from_ms, to_ms) for root, found in by_root.items()}
+    read = {root: [file for file in found if str(file.path) not in left_out[root]] for root, found in by_root.items()}
+    byte_counts = {root: sum(file.size for file in some) for root, some in read.items()}
+    if cores is not None:
+        split_bytes = split_for(sum(byte_counts.values()), cores)
+    for root, found in by_root.items():
+        passed_over += sorted(left_out[root])
+        files += [str(file.path) for file in read[root]]
+        walk_all = byte_counts[root] <= WALKED_BYTES_MAX
+        ranges += _ranges_of(root, found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out[root])
     return ReadPlan(tuple(grouped(ranges, split_bytes)), tuple(files), tuple(passed_over))
+
+
+def split_for(byte_count: int, cores: int) -> int:
+    """Bytes of one task of a log of so many bytes that is read by so many cores."""
+    return max(SPLIT_BYTES, min(SPLIT_BYTES_MAX, byte_count // (cores * TASKS_PER_CORE)))
 
 
 @dataclass(frozen=True, slots=True)

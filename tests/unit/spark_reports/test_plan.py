@@ -7,7 +7,7 @@ import pytest
 from broker_core.errors import CorruptStoreError, ForeignStoreError, UsageError
 from spark_reports.datasource import chain
 from spark_reports.datasource.log_files import directories_of
-from spark_reports.datasource.plan import ReadPlan, plan_read
+from spark_reports.datasource.plan import ReadPlan, plan_read, split_for
 from tests.support.store_writer import StoreWriter
 
 
@@ -34,6 +34,21 @@ def test_large_files_are_cut_at_record_borders(tmp_path):
     assert len(parts) > 5
     assert {part.start for part in parts} <= set(offsets)
     assert [part.end for part in parts] == [*(part.start for part in parts[1:]), writer.position]
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "cores", "split"), [(1, 2, 32), (320, 2, 32), (2_560, 2, 160), (2_560, 64, 32), (40_960, 2, 256)]
+)
+def test_tasks_of_large_logs_are_larger_where_few_cores_read_them(mebibytes, cores, split):
+    assert split_for(mebibytes << 20, cores) == split << 20
+
+
+def test_the_cores_choose_the_tasks(tmp_path, monkeypatch):
+    monkeypatch.setattr("spark_reports.datasource.plan.SPLIT_BYTES", 1_000)
+    writer, _ = write(tmp_path, 400, file_bytes=1 << 16)
+    many, few = (len(plan_read([tmp_path], cores=cores).tasks) for cores in (64, 1))
+    assert 4 <= few <= 10 < many
+    assert plan_read([tmp_path], cores=1).byte_count == writer.position
 
 
 def test_many_small_files_become_few_tasks(tmp_path):
