@@ -4,8 +4,9 @@
     python -m benchmarks.report_scaling --click [MESSAGES]         default 100000
 
 Memory is the largest sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and
-its pages are the system's to take back. A click is a report of a small range: cold in a new process with Java's prepared
-classes (``main.py report --prepare`` before), warm an order to the process that the window keeps.
+its pages are the system's to take back. A click is a report of a small range, one that does without Spark there and one that
+does not: cold in a new process with Java's prepared classes (``main.py report --prepare`` before), warm an order to the process
+that the window keeps, after a rest in which it practises.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ from pathlib import Path
 from benchmarks.report_rows import processor_seconds
 from benchmarks.spark_report import ROOT, write_store
 from spark_reports.memory import family_bytes
+from spark_reports.serve import PRACTICES
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 LOOK_S = 0.2
-WARM_TURNS = 5
+WARM_TURNS = 4
+CLICKED = ("throughput", "queues")
 
 
-def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
+def run_watched(store: Path, out: Path, report: str = "throughput") -> tuple[float, float, int]:
     """Seconds of the process, of its stage ``read``, and its largest memory."""
-    command = [sys.executable, "-m", "spark_reports", "throughput", "--store", str(store), "--out", str(out)]
+    command = [sys.executable, "-m", "spark_reports", report, "--store", str(store), "--out", str(out)]
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     largest, done = 0, threading.Event()
@@ -70,22 +73,27 @@ def click(count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
         store, out = Path(folder, "store"), Path(folder, "out")
         write_store(store, count)
-        for turn in ("cold, first", "cold, second"):
-            print(f"{turn:<14} {run_watched(store, out)[0]:6.2f} s from exec to the folder")
+        for report in CLICKED:
+            for turn in ("first", "second"):
+                print(f"cold, {turn}, {report:<12} {run_watched(store, out, report)[0]:6.2f} s from exec to the folder")
         command = [sys.executable, "-m", "spark_reports", "--serve"]
         with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdin is not None
             began = time.perf_counter()
             _until_ready(server)
             print(f"{'ready':<14} {time.perf_counter() - began:6.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
-            for place in range(1, WARM_TURNS + 1):
+            for _ in range(PRACTICES - 1):
+                _until_ready(server)
+            for place, report in enumerate(CLICKED * WARM_TURNS, start=1):
                 began, worked = time.perf_counter(), processor_seconds(server.pid)
-                words = ["throughput", "--store", str(store), "--out", str(out)]
+                words = [report, "--store", str(store), "--out", str(out)]
                 server.stdin.write(json.dumps(words) + "\n")
                 server.stdin.flush()
                 _until(server, "stage", "done")
                 took, worked = time.perf_counter() - began, processor_seconds(server.pid) - worked
-                print(f"warm, {place:<8} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time")
+                print(
+                    f"warm, {place}, {report:<12} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time"
+                )
                 _until_ready(server)
             server.stdin.close()
 
