@@ -105,7 +105,12 @@ def _worker(arguments: argparse.Namespace) -> int:
         from broker_core.worker.attached.cluster import AttachOptions
         from broker_core.worker.attached.recording import folder_of
 
-        attach = AttachOptions(arguments.connect)
+        security = None
+        if arguments.connect_details:
+            from broker_core.worker.attached.details import read_line, security_of
+
+            security = security_of(read_line(sys.stdin.fileno()))
+        attach = AttachOptions(arguments.connect, security=security)
         arguments.store = arguments.store or folder_of(arguments.connect)
     config = _broker_config(arguments)
     open_history = partial(_open_history, mebibytes=arguments.history_mib)
@@ -274,6 +279,8 @@ def _add_worker(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--files-only", action="store_true", help="run no broker; read the store and nothing else")
     connect_help = "attach to this cluster instead of running a broker; its history is kept in --store"
     parser.add_argument("--connect", default="", metavar="NAME_SERVERS", help=connect_help)
+    details_help = "first read a line of JSON from the input: keys, TLS and address map of --connect"
+    parser.add_argument("--connect-details", action="store_true", help=details_help)
     parser.add_argument("--log-dir", type=Path, metavar="DIR", help="folder of the log; default: the user's folder for logs")
     history_help = "what the history of figures may take on the disk, in MiB; default 0: as usual"
     parser.add_argument("--history-mib", type=_mebibytes, default=0, metavar="N", help=history_help)

@@ -24,8 +24,18 @@ from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import read_saved, with_saved
 from gui.language import LanguageSwitch, system_language
-from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters, kept_cluster, kept_text, remembered
+from gui.main_window.clusters import (
+    ATTACHED,
+    EMBEDDED,
+    Cluster,
+    Clusters,
+    details_of,
+    kept_cluster,
+    kept_text,
+    remembered,
+)
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
+from gui.main_window.secret_file import FILE_NAME, SecretFile
 from gui.main_window.services import text_list, whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
 from gui.operations.tasks import TaskList
@@ -138,6 +148,7 @@ class Console(QObject):
         self._shown = Cluster(EMBEDDED, str(self._options.worker.store))
         self._begun = False
         self._tasks = TaskList(self)
+        self._secrets = SecretFile(options.settings_file.with_name(FILE_NAME))
         self.window = MainWindow(self._services())
         self.language.changed.connect(self._language_changed)
         self._ending = False
@@ -160,7 +171,13 @@ class Console(QObject):
 
     def _clusters(self) -> Clusters:
         if not self._options.worker.files_only:
-            return Clusters(known=self._known_clusters, switch=self.switch)
+            return Clusters(
+                known=self._known_clusters,
+                switch=self.switch,
+                forget=self.forget,
+                keep_secret=self._keep_secret,
+                secret_place=str(self._secrets.path),
+            )
         # What is looked at has a window of its own, and is no cluster to come back to.
         return Clusters(title=self._options.worker.store.name, switch=lambda other: self._look_at(other.address))
 
@@ -230,6 +247,26 @@ class Console(QObject):
             ended.connect(self._switched)
         children.worker.stop()
 
+    def forget(self, cluster: Cluster) -> None:
+        """Take a connection that is not shown off the list, with its secret."""
+        try:
+            self._secrets.keep(cluster.address, "", "")
+        except (OSError, ValueError) as error:
+            self.window.notify(_secret_fault(error), state=State.CRITICAL)
+            return
+        kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
+        self.settings.setValue(STORES_KEY, kept)
+
+    def _keep_secret(self, cluster: Cluster, secret: str) -> str:
+        try:
+            kept = secret or self._secrets.read(cluster.address, cluster.access_key)
+            if cluster.access_key and not kept:
+                return tr("No secret key is kept for this access key and these name servers; write it again.")
+            self._secrets.keep(cluster.address, cluster.access_key, kept if cluster.access_key else "")
+        except (OSError, ValueError) as error:
+            return _secret_fault(error)
+        return ""
+
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:
             return
@@ -247,8 +284,19 @@ class Console(QObject):
     def _worker_options(self) -> WorkerOptions:
         options, shown = self._options.worker, self._shown
         if shown.kind == ATTACHED:
-            return replace(options, connect=shown.address, read_only=options.read_only or shown.read_only)
+            read_only = options.read_only or shown.read_only
+            return replace(options, connect=shown.address, connect_details=self._details(shown), read_only=read_only)
         return replace(options, store=Path(shown.address))
+
+    def _details(self, cluster: Cluster) -> str:
+        secret = ""
+        if cluster.access_key:
+            try:
+                secret = self._secrets.read(cluster.address, cluster.access_key)
+            except (OSError, ValueError) as error:
+                # The worker then says that the key is missing; this says why.
+                self.window.notify(_secret_fault(error), state=State.CRITICAL)
+        return details_of(cluster, secret)
 
     def _settle_on(self, cluster: Cluster) -> None:
         """Remember a cluster as the one used last; on a store, listen for second starts. Not what is only looked at."""
@@ -339,6 +387,10 @@ class Console(QObject):
         self._signals.close()
         self.errors.close()
         self._application.quit()
+
+
+def _secret_fault(error: Exception) -> str:
+    return tr("The file of secret keys cannot be used: {reason}", reason=error)
 
 
 class _Signals(QObject):

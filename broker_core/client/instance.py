@@ -11,8 +11,8 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Protocol
 
@@ -40,10 +40,12 @@ class ClientSecurity:
     Attributes:
         tls: Encrypts every connection; None leaves them in plain text.
         credentials: Sign every request; None signs none.
+        addresses: Address that a broker registered → the one to use, for containers and NAT.
     """
 
     tls: SSLContext | None = None
     credentials: Credentials | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 class HeartbeatMember(Protocol):
@@ -86,7 +88,13 @@ class ClientInstance:
         self._member = member
         self._name = name
         secured = ClientSecurity() if security is None else security
-        self._pool = ConnectionPool(handler=self._serve, limits=limits, tls=secured.tls, credentials=secured.credentials)
+        self._pool = ConnectionPool(
+            handler=self._serve,
+            limits=limits,
+            tls=secured.tls,
+            credentials=secured.credentials,
+            addresses=secured.addresses,
+        )
         self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
@@ -79,6 +80,7 @@ class ConnectionPool:
         limits: Bounds of each connection.
         tls: How to encrypt them; None leaves them in plain text.
         credentials: Signs every request; None signs none.
+        addresses: Address that is asked for → the one to connect to, where they differ.
     """
 
     def __init__(
@@ -88,10 +90,12 @@ class ConnectionPool:
         limits: RemotingLimits | None = None,
         tls: SSLContext | None = None,
         credentials: Credentials | None = None,
+        addresses: Mapping[str, str] | None = None,
     ) -> None:
         self._handler = handler
         self._tls = tls
         self._credentials = credentials
+        self._addresses = addresses or {}
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
@@ -145,7 +149,8 @@ class ConnectionPool:
         self._connections.clear()
 
     async def _open(self, address: str) -> Connection:
-        connection = await connect(address, handler=self._handler, limits=self._limits, tls=self._tls)
+        used = self._addresses.get(address, address)
+        connection = await connect(used, handler=self._handler, limits=self._limits, tls=self._tls)
         connection.credentials = self._credentials
         self._connections[address] = connection
         connection.on_closed(lambda lost: self._forget(address, lost))

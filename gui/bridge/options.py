@@ -27,11 +27,14 @@ class WorkerOptions:
     """What the history of figures may take on the disk; 0: as usual."""
     connect: str = ""
     """Name servers of a cluster to attach to instead of running a broker; its history has a folder of its own."""
+    connect_details: str = field(default="", repr=False)
+    """Keys, TLS and address map of that cluster, a line of JSON that is written to the worker's input; empty: none."""
 
     def arguments(self) -> list[str]:
         """The command line of the worker, behind ``main.py``."""
         if self.connect:
-            return ["worker", "--connect", self.connect, *self._flags()]
+            details = ["--connect-details"] if self.connect_details else []
+            return ["worker", "--connect", self.connect, *details, *self._flags()]
         ports = ["--ns-port", str(self.name_server_port), "--port", str(self.broker_port), "--bind", self.bind]
         settings = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
         any_port = ["--any-port"] if self.any_port else []

@@ -79,6 +79,9 @@ class WorkerProcess(QObject):
         self._process = process
         self.source.worker_starting()
         process.start()
+        if self.options.connect_details and process.isOpen():
+            # Before anything of the channel, and not on the command line, which others can read.
+            process.write(f"{self.options.connect_details}\n".encode())
 
     def stop(self) -> None:
         """Ask the worker to stop cleanly: its input ends. `stopped` says when it is gone, after 12 s at the latest."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from gui.main_window.clusters import EMBEDDED, Cluster, Clusters
+from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters, attached_cluster, colour_icon
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
@@ -55,7 +56,9 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     known = clusters.known()
     for place, cluster in enumerate(known):
         text = f"{cluster.name}  {address}".strip() if place == 0 else cluster.name
-        _add_choice(menu, text, cluster.address, current=place == 0, run=partial(clusters.switch, cluster))
+        _add_choice(menu, text, cluster.address, current=place == 0, run=partial(clusters.switch, cluster)).setIcon(
+            colour_icon(cluster.colour)
+        )
     if not known:
         _add_choice(menu, f"{tr(clusters.title)}  {address}".strip(), "", current=True, run=None)
     menu.addSeparator()
@@ -64,10 +67,23 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     other.triggered.connect(lambda _checked=False: ask_for_store(clusters, theme, parent))
     attach = menu.addAction(icon("globe", tokens.text_2), tr("Connect to a cluster…"))
     attach.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent))
+    _add_connection_entries(menu, clusters, theme, parent)
     menu.addSeparator()
     for action in _known_actions(registry, CLUSTER_ACTIONS):
         add_action(menu, action, registry, theme)
     return menu
+
+
+def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
+    shown = attached_cluster(clusters)
+    if shown is not None:
+        edit = menu.addAction(icon("pencil-simple", theme.tokens.text_2), tr("Change this connection…"))
+        edit.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, shown))
+    others = [cluster for cluster in clusters.known()[1:] if cluster.kind == ATTACHED]
+    if others:
+        forgotten = menu.addMenu(tr("Forget a connection"))
+        for cluster in others:
+            _add_choice(forgotten, cluster.name, cluster.address, current=False, run=partial(clusters.forget, cluster))
 
 
 def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
@@ -95,9 +111,9 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
     return dialog
 
 
-def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
-    """Let the user name a cluster that runs elsewhere, and go there."""
-    dialog = ConnectDialog(parent)
+def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None) -> None:
+    """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there."""
+    dialog = ConnectDialog(parent, shown=shown, keep=clusters.keep_secret, secret_place=clusters.secret_place)
     theme.dress(dialog)
     dialog.chosen.connect(clusters.switch)
     dialog.open()
@@ -111,13 +127,14 @@ def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
     return menu
 
 
-def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], None] | None) -> None:
+def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], None] | None) -> QAction:
     made = menu.addAction(text)
     made.setToolTip(tip)
     made.setCheckable(True)
     made.setChecked(current)
     if run is not None and not current:
         made.triggered.connect(lambda _checked=False: run())
+    return made
 
 
 def _known_actions(registry: ActionRegistry, ids: Sequence[str]) -> list[Action]:

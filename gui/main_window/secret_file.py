@@ -1,0 +1,65 @@
+"""Secret keys of connections, in a file that only its owner can read. Not in the settings, which people copy and send."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+FILE_NAME = "connection-secrets.json"
+FILE_MODE = 0o600
+
+
+class SecretFile:
+    """Secrets by the connection and the access key that they belong to.
+
+    Args:
+        path: The file; made with mode 0600 when there is something to keep.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self, name_servers: str, access_key: str) -> str:
+        """The secret of an access key; empty where none is kept.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: It is no file of secrets.
+        """
+        return self._secrets().get(_entry(name_servers, access_key), "")
+
+    def keep(self, name_servers: str, access_key: str, secret: str) -> None:
+        """Keep a secret as the only one of a connection; an empty one keeps none. Raises as `read`."""
+        secrets = self._secrets()
+        changed = {entry: kept for entry, kept in secrets.items() if not entry.endswith(_entry(name_servers, ""))}
+        if secret:
+            changed[_entry(name_servers, access_key)] = secret
+        if changed != secrets:
+            self._write(changed)
+
+    def _secrets(self) -> dict[str, str]:
+        try:
+            kept = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        if not isinstance(kept, dict) or not all(isinstance(secret, str) for secret in kept.values()):
+            raise ValueError(f"{self.path} is no file of secrets; move it away")
+        return kept
+
+    def _write(self, secrets: dict[str, str]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        made = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        made.unlink(missing_ok=True)
+        try:
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "w", encoding="utf-8") as file:
+                json.dump(secrets, file)
+                file.flush()
+                os.fsync(file.fileno())
+            made.replace(self.path)
+        finally:
+            made.unlink(missing_ok=True)
+
+
+def _entry(name_servers: str, access_key: str) -> str:
+    return f"{access_key}@{name_servers}"
