@@ -77,7 +77,7 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
 def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
     shown = attached_cluster(clusters)
     if shown is not None:
-        edit = menu.addAction(icon("pencil-simple", theme.tokens.text_2), tr("Change this connection…"))
+        edit = menu.addAction(icon("gear-six", theme.tokens.text_2), tr("Change this connection…"))
         edit.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, shown))
     others = [cluster for cluster in clusters.known()[1:] if cluster.kind == ATTACHED]
     if others:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCloseEvent, QGuiApplication
@@ -371,6 +373,59 @@ def test_the_switcher_asks_for_a_cluster_that_runs_elsewhere(make_frame, qtbot):
     assert dialog.fault.text() == ""
     dialog.go.click()
     assert went == [Cluster(ATTACHED, "h:9876;[::1]:9876", read_only=True)]
+
+
+def test_a_connection_is_changed_where_it_is_shown(make_frame):
+    went: list[Cluster] = []
+    kept: list[tuple[str, str]] = []
+    shown = Cluster(
+        ATTACHED, "h:9876", title="Prod", colour="#c0273a", access_key="ann", tls=True, authority="/ca.pem",
+        addresses=(("172.17.0.3:10911", "10.0.0.1:10911"),),
+    )  # fmt: skip
+
+    def keep(cluster: Cluster, secret: str) -> str:
+        kept.append((cluster.access_key, secret))
+        return "" if secret != "wrong" else "The disk is full"
+
+    frame = make_frame(clusters=Clusters(known=lambda: [shown], switch=went.append, keep_secret=keep, secret_place="/s"))
+    frame.window.actions_known.run("broker.switch")
+    (menu,) = [menu for menu in frame.window.findChildren(QMenu) if menu.isVisible()]
+    assert not menu.actions()[0].icon().isNull()
+    (change,) = [action for action in menu.actions() if action.text() == "Change this connection…"]
+    change.trigger()
+    menu.close()
+    (dialog,) = frame.window.findChildren(ConnectDialog)
+    assert dialog.cluster() == shown
+    dialog.access_key.clear()
+    dialog.secret_key.setText("wrong")
+    assert dialog.fault.text() == "A secret key needs its access key."
+    dialog.access_key.setText("bob")
+    for field, wrong in ((dialog.addresses, "a:1"), (dialog.addresses, "a=b:1"), (dialog.authority, "ca.pem")):
+        right = field.text()
+        field.setText(wrong)
+        assert not dialog.go.isEnabled(), wrong
+        field.setText(right)
+    dialog.go.click()
+    assert (dialog.fault.text(), went) == ("The disk is full", [])
+    dialog.secret_key.setText("hidden")
+    dialog.unverified.setChecked(True)
+    assert "pretend to be the cluster" in dialog.fault.text()
+    dialog.go.click()
+    assert kept[-1] == ("bob", "hidden")
+    assert went == [replace(shown, access_key="bob", verify=False)]
+
+
+def test_another_connection_is_forgotten_from_the_switcher(make_frame):
+    gone: list[Cluster] = []
+    known = [Cluster(EMBEDDED, "/data/now"), Cluster(ATTACHED, "h:9876", title="Old")]
+    frame = make_frame(clusters=Clusters(known=lambda: known, forget=gone.append))
+    frame.window.actions_known.run("broker.switch")
+    menu = next(menu for menu in frame.window.findChildren(QMenu) if menu.isVisible())
+    (forget,) = [action.menu() for action in menu.actions() if action.text() == "Forget a connection"]
+    assert [action.text() for action in forget.actions()] == ["Old"]
+    forget.actions()[0].trigger()
+    menu.close()
+    assert gone == [known[1]]
 
 
 def test_the_title_says_what_is_attached(make_frame):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker_core.worker.attached.details import security_of
 from gui.main_window.clusters import (
     ATTACHED,
     EMBEDDED,
@@ -9,6 +10,7 @@ from gui.main_window.clusters import (
     Cluster,
     Clusters,
     attached_cluster,
+    details_of,
     kept_cluster,
     kept_text,
     remembered,
@@ -17,6 +19,26 @@ from gui.main_window.clusters import (
 
 def test_the_current_store_comes_first_and_each_once():
     assert remembered(["/a", "/b", "", "/c"], "/b") == ["/b", "/a", "/c"]
+
+
+def test_a_changed_connection_takes_the_place_of_the_one_before():
+    before, other = kept_text(Cluster(ATTACHED, "h:1", title="old")), kept_text(Cluster(ATTACHED, "h:2"))
+    now = kept_text(Cluster(ATTACHED, "h:1", read_only=True, title="new"))
+    assert remembered([before, other], now) == [now, other]
+
+
+def test_a_worker_reads_the_details_that_the_window_writes():
+    cluster = Cluster(ATTACHED, "h:1", access_key="ann", tls=True, verify=False, addresses=(("a:1", "b:1"),))
+    security = security_of(details_of(cluster, "hidden").encode())
+    assert security.credentials is not None
+    assert security.credentials.secret_key == "hidden"
+    assert security.tls is not None
+    assert security.addresses == {"a:1": "b:1"}
+    assert "hidden" not in kept_text(cluster)
+
+
+def test_a_plain_connection_has_no_details():
+    assert details_of(Cluster(ATTACHED, "h:1", True, title="Prod", colour="#c0273a"), "") == ""
 
 
 def test_only_the_newest_stores_are_kept():
@@ -34,6 +56,9 @@ def test_a_store_is_called_by_the_folder_that_tells_it_from_others():
         Cluster(EMBEDDED, "/data/shop"),
         Cluster(ATTACHED, "10.0.0.5:9876;10.0.0.6:9876"),
         Cluster(ATTACHED, "[::1]:9876", read_only=True),
+        Cluster(ATTACHED, "h:9876", title="Prod & more = ü?", colour="#c0273a", access_key="ann"),
+        Cluster(ATTACHED, "h:9876", read_only=True, tls=True, verify=False, authority="/a b.pem", key="/k", certificate="/c"),
+        Cluster(ATTACHED, "h:9876", tls=True, addresses=(("172.17.0.3:10911", "10.0.0.1:1"), ("[::1]:2", "[::2]:2"))),
     ],
 )
 def test_what_is_kept_is_the_same_cluster_again(cluster):
