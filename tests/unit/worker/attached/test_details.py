@@ -6,10 +6,12 @@ import os
 
 import pytest
 
-from broker_core.errors import UsageError
+from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.errors import RemoteError, UsageError
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.details import read_line, security_of
 from tests.support.attached import BROKER, QUICK, broker_on
+from tests.support.embedded import started
 
 
 def line(**parts):
@@ -91,5 +93,30 @@ def test_a_broker_behind_another_address_is_reached_by_the_map(tmp_path):
                 assert list(cluster.link.brokers) == [BROKER]
             finally:
                 await cluster.close()
+
+    asyncio.run(run())
+
+
+def test_a_broker_with_accounts_answers_the_right_keys_alone(tmp_path):
+    rules = tmp_path / "plain_acl.yml"
+    rules.write_text("accounts:\n- {accessKey: administrator, secretKey: administrator, admin: true}\n")
+    store = StoreConfig(root=tmp_path / "store")
+    config = BrokerConfig(listen_port=0, name_server_port=0, store=store, acl_enabled=True, acl_file=rules)
+
+    async def look(name_server, **keys):
+        cluster = AttachedCluster(AttachOptions(name_server, QUICK, security_of(line(**keys))))
+        try:
+            await cluster.connect()
+            await cluster.sampling.once()
+            return cluster.figures.faults()
+        finally:
+            await cluster.close()
+
+    async def run():
+        async with started(config) as broker:
+            name_server = broker.name_server_address
+            assert await look(name_server, accessKey="administrator", secretKey="administrator") == {}
+            with pytest.raises(RemoteError, match="signature"):
+                await look(name_server, accessKey="administrator", secretKey="another")
 
     asyncio.run(run())
