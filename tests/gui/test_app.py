@@ -83,6 +83,27 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
     assert threads[0] is not threading.main_thread()
 
 
+def test_a_connections_secret_is_kept_beside_the_settings_and_never_in_them(console, tmp_path):
+    cluster = Cluster(ATTACHED, "h:9876", access_key="ann")
+    assert "write it again" in console._keep_secret(cluster, "")
+    assert console._keep_secret(cluster, "hidden") == ""
+    assert console._keep_secret(cluster, "") == "", "an empty one leaves what is kept"
+    console._settle_on(cluster)
+    console.settings.sync()
+    assert "ann" in (tmp_path / "window.ini").read_text()
+    assert "hidden" not in (tmp_path / "window.ini").read_text()
+    assert '"secretKey": "hidden"' in console._details(console._known_clusters()[1])
+    console.forget(console._known_clusters()[1])
+    assert [one.kind for one in console._known_clusters()] == [EMBEDDED]
+    assert "hidden" not in (tmp_path / "connection-secrets.json").read_text()
+
+
+def test_a_damaged_file_of_secrets_is_told_and_kept(console, tmp_path):
+    (tmp_path / "connection-secrets.json").write_text("{")
+    assert "cannot be used" in console._keep_secret(Cluster(ATTACHED, "h:9876", access_key="ann"), "hidden")
+    assert (tmp_path / "connection-secrets.json").read_text() == "{"
+
+
 @pytest.mark.timeout(180)
 def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
     console.window.show()
@@ -110,17 +131,19 @@ def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbo
     with WorkerDriver(tmp_path / "elsewhere") as elsewhere:
         ready = elsewhere.wait_ready()
         elsewhere.ask(CreateTopic("orders", 2, 2))
-        cluster = Cluster(ATTACHED, ready.name_server, read_only=True)
+        # Nobody resolves the name: the worker has read the map from its input before the channel began.
+        address_map = (("inside.invalid:9876", ready.name_server),)
+        cluster = Cluster(ATTACHED, "inside.invalid:9876", read_only=True, title="Away", addresses=address_map)
         console.switch(cluster)
 
         def is_shown() -> bool:
             state = console.window.newest_state
-            return console.worker.source.name == ready.name_server and state is not None and "orders" in state.catalog.topics
+            return console.worker.source.name == cluster.address and state is not None and "orders" in state.catalog.topics
 
         qtbot.waitUntil(is_shown, timeout=WAIT_MS)
         assert console.worker.source.read_only
         assert console._known_clusters()[0] == cluster
-        assert ready.name_server in console.window.windowTitle()
+        assert console.window.windowTitle() == "Orbit — Away"
         console.worker.source.add_listener(_Events(told := []))
         assert elsewhere.end_input() == 0
     # What it showed is gone, the window is not.
