@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from gui.theme.resources import resource_directory
@@ -48,7 +48,7 @@ def _render(svg: str, size: int, ratio: float) -> QPixmap:
 
 @lru_cache(maxsize=ICON_CACHE_ITEMS)
 def icon(name: str, colour: str, size: int = 16, *, filled: bool = False, disabled: str = "", room: int = 0) -> QIcon:
-    """A `QIcon` of the glyph for screens of one and two device pixels.
+    """A `QIcon` of the glyph for each kind of screen that is there now.
 
     Args:
         name: Glyph.
@@ -59,7 +59,7 @@ def icon(name: str, colour: str, size: int = 16, *, filled: bool = False, disabl
         room: Empty px to the right, for more distance to a text than Qt leaves.
     """
     made = QIcon()
-    for ratio in (1.0, 2.0):
+    for ratio in sorted({screen.devicePixelRatio() for screen in QGuiApplication.screens()}):
         made.addPixmap(_with_room(icon_pixmap(name, colour, size, ratio, filled=filled), room))
         if disabled:
             made.addPixmap(_with_room(icon_pixmap(name, disabled, size, ratio, filled=filled), room), QIcon.Mode.Disabled)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from PySide6.QtCore import QEvent, QSettings, Signal
+from PySide6.QtCore import QEvent, QSettings, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -141,11 +141,15 @@ class PageView(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
-            # A page that lies behind is written when it is shown: all of them in one turn would be felt.
             self._words_are_old = True
-            if self.isVisible():
-                self._write_words()
-            self.title_changed.emit(self.tab_title())
+            # In the turn after Qt has told all widgets: both in one would be felt.
+            QTimer.singleShot(0, self, self._language_changed)
+
+    def _language_changed(self) -> None:
+        # A page that lies behind is written when it is shown, for the same reason.
+        if self.isVisible():
+            self._write_words()
+        self.title_changed.emit(self.tab_title())
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

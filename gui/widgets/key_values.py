@@ -39,26 +39,38 @@ class KeyValueList(QWidget):
         self._mono = mono
         self._pairs: list[_Pair] = []
         self._lines: list[Line] = []
-        self._layout = QVBoxLayout(self)
+        self._shown = 0
+        self._body = QWidget()
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._body)
+        self._layout = QVBoxLayout(self._body)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self._layout.addStretch(1)
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Show these facts, in order."""
-        while len(self._pairs) < len(pairs):
-            self._add()
-        for i, pair in enumerate(self._pairs):
-            shown = i < len(pairs)
-            pair.setVisible(shown)
-            self._lines[i].setVisible(shown)
-            if shown:
-                pair.name.setText(pairs[i][0])
-                pair.value.setText(pairs[i][1])
+        if len(pairs) != self._shown:
+            self._show_so_many(len(pairs))
+        for pair, (name, value) in zip(self._pairs, pairs, strict=False):
+            pair.name.setText(name)
+            pair.value.setText(value)
 
     def pairs(self) -> list[tuple[str, str]]:
         """What is shown."""
-        return [(pair.name.text(), pair.value.whole_text()) for pair in self._pairs if not pair.isHidden()]
+        return [(pair.name.text(), pair.value.whole_text()) for pair in self._pairs[: self._shown]]
+
+    def _show_so_many(self, count: int) -> None:
+        # Hidden meanwhile: each widget that appears would lay out everything around it again, up to the window.
+        self._body.hide()
+        while len(self._pairs) < count:
+            self._add()
+        for place, (pair, line) in enumerate(zip(self._pairs, self._lines, strict=True)):
+            pair.setVisible(place < count)
+            line.setVisible(place < count)
+        self._shown = count
+        self._body.show()
 
     def _add(self) -> None:
         pair, line = _Pair(), Line()

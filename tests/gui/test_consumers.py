@@ -317,12 +317,13 @@ def test_models_keep_qts_rules(make_view):
     assert view.positions.rowCount() == len(position_rows(STATE, "stock-worker"))
 
 
-def test_texts_follow_the_language(make_view, qapp):
+def test_texts_follow_the_language(make_view, qapp, qtbot):
     view = make_view(FakeSource())
     translator = CatalogueTranslator(load_catalogue("zh"))
     qapp.installTranslator(translator)
     try:
-        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        with qtbot.waitSignal(view.title_changed):
+            QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
         assert view.header.title == "payment-settle"  # names are never translated
         assert [view.tabs.tabText(i) for i in range(3)] == ["积压", "成员 2", "订阅 2"]

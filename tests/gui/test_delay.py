@@ -333,12 +333,13 @@ def test_a_page_before_the_first_figures_is_empty(make_view):
     assert view.tiles["pending"].value_label.text() == UNKNOWN
 
 
-def test_the_page_is_told_in_chinese(make_view, source, qapp):
+def test_the_page_is_told_in_chinese(make_view, source, qapp, qtbot):
     view = make_view(source)
     translator = CatalogueTranslator(load_catalogue("zh"))
     QApplication.installTranslator(translator)
     try:
-        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        with qtbot.waitSignal(view.title_changed):
+            QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
         assert view.header.title == "延时"
         assert view.waiting.deliver.text() == "立即投递…"
         assert view.levels.headerData(2, Qt.Orientation.Horizontal) == "等待中"

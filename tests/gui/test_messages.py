@@ -600,13 +600,14 @@ def test_the_zone_changes_shown_times(make_view):
     assert before.count(":") == 2
 
 
-def test_texts_follow_the_language_and_the_message_stays(make_view, qapp):
+def test_texts_follow_the_language_and_the_message_stays(make_view, qapp, qtbot):
     view = make_view(FakeSource())
     shown = view.detail.detail
     translator = CatalogueTranslator(load_catalogue("zh"))
     qapp.installTranslator(translator)
     try:
-        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        with qtbot.waitSignal(view.title_changed):
+            QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
         assert view.header.title == "消息"
         assert view.bar.queue.itemText(0) == "全部队列"

@@ -189,7 +189,9 @@ def test_tiles_show_the_figures_of_the_state(make_view):
 def test_unknown_figures_are_dashes_and_never_zero(make_view):
     view = make_view(FakeSource(knowing_nothing()), history=History())
     assert {value for value, _ in tile_texts(view).values()} == {UNKNOWN}
-    assert {row.text() for row in (view.meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))} == {UNKNOWN}
+    assert {row.text() for row in (view.tables.meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))} == {
+        UNKNOWN
+    }
     # How many groups have members is known as soon as anything is.
     assert {card.value for card in view.flow.picture.cards() if card.key != CONSUMERS} == {UNKNOWN}
 
@@ -371,8 +373,8 @@ def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
 
 def test_the_tables_show_the_busiest_topics_and_the_worst_lag(make_view):
     view = make_view(FakeSource())
-    assert [row.name for row in view.topics.shown_rows] == ["orders", "payments", "order-timeout", "inventory-reserve"]
-    worst = view.groups.shown_rows[0]
+    assert [row.name for row in view.tables.topics.shown_rows] == ["orders", "payments", "order-timeout", "inventory-reserve"]
+    worst = view.tables.groups.shown_rows[0]
     assert (worst.name, worst.lag_messages, worst.behind_ms) == ("payment-settle", 16_870, 131_000)
     assert worst.change_per_second < 0
 
@@ -383,9 +385,9 @@ def test_the_tables_follow_new_figures(make_view, qtmodeltester):
     rates = source.state.topic_put_rate.copy()
     rates[7] = 5_000.0
     view.state_changed(replace(source.state, topic_put_rate=rates))
-    assert view.topics.shown_rows[0].name == "audit-log"
-    qtmodeltester.check(view.topics)
-    qtmodeltester.check(view.groups)
+    assert view.tables.topics.shown_rows[0].name == "audit-log"
+    qtmodeltester.check(view.tables.topics)
+    qtmodeltester.check(view.tables.groups)
 
 
 def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
@@ -412,9 +414,9 @@ def test_a_crosshair_stands_on_both_charts(make_view):
 
 def test_meters_say_figure_and_share(make_view):
     view = make_view(FakeSource())
-    texts = {key: meter._value.text() for key, meter in view.meters.items()}
+    texts = {key: meter._value.text() for key, meter in view.tables.meters.items()}
     assert texts == {"disk": "41.8 of 75 %", "unflushed": "3.1 MiB", "held": "11 waiting", "cpu": "31 %", "memory": "177 MiB"}
-    assert view.broker_chip.text == "Healthy"
+    assert view.tables.broker_chip.text == "Healthy"
 
 
 def test_a_lost_broker_is_not_called_healthy(make_view):
@@ -422,7 +424,7 @@ def test_a_lost_broker_is_not_called_healthy(make_view):
     view = make_view(source)
     source.set_status(SourceStatus.LOST)
     view.status_changed(SourceStatus.LOST)
-    assert (view.broker_chip.text, view.broker_chip.state) == ("Stopped unexpectedly", State.CRITICAL)
+    assert (view.tables.broker_chip.text, view.tables.broker_chip.state) == ("Stopped unexpectedly", State.CRITICAL)
     assert not view.demo_button.isEnabled()
     assert not view.send_button.isEnabled()
 

@@ -21,7 +21,7 @@ GRIDS = {
     EventsView: lambda view: [view.grid],
     AlertsView: lambda view: [view.told_grid],
     TransactionsView: lambda view: [view.grid],
-    StoreView: lambda view: [view.queue_grid, view.index_grid, view.cleaning_grid],
+    StoreView: lambda view: [view.files.queue_grid, view.files.index_grid, view.files.cleaning_grid],
     ConsumersView: lambda view: [view.member_grid, view.subscription_grid],
 }
 

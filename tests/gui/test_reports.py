@@ -465,7 +465,7 @@ def test_filter_hides_cards_that_do_not_match(make_view):
     assert replace(ORDER, parameters=()).command_text() == ("./orbit report throughput --store /data/store --out /data/out")
 
 
-def test_texts_follow_the_language(make_view, qapp, child):
+def test_texts_follow_the_language(make_view, qapp, child, qtbot):
     view = make_view(FakeSource())
     view.form.run_button.click()
     child.say(stage="failed", error="JavaError", message="reports need Java.")
@@ -473,7 +473,8 @@ def test_texts_follow_the_language(make_view, qapp, child):
     translator = CatalogueTranslator(load_catalogue("zh"))
     qapp.installTranslator(translator)
     try:
-        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        with qtbot.waitSignal(view.title_changed):
+            QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
         assert view.form.run_button.text() == "运行"
         assert view.run_panel.chip.text == "失败"

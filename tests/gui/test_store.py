@@ -30,16 +30,16 @@ def source():
 
 def test_the_store_is_shown_from_inside(make_view, source):
     view = make_view(source)
-    for model in (view.queues, view.index, view.cleanings):
+    for model in (view.files.queues, view.files.index, view.files.cleanings):
         QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
 
     assert view.positions.text() == "Written 12.6 GiB · not flushed 3.1 MiB · not indexed 1.0 KiB"
-    assert [row.topic for row in view.queues.shown_rows] == ["orders", "payments", "SCHEDULE_TOPIC_XXXX"]
-    assert view.index.index(0, 1).data() == "9.2M of 20M"
-    assert view.cleanings.index(0, 2).data() == "4"
+    assert [row.topic for row in view.files.queues.shown_rows] == ["orders", "payments", "SCHEDULE_TOPIC_XXXX"]
+    assert view.files.index.index(0, 1).data() == "9.2M of 20M"
+    assert view.files.cleanings.index(0, 2).data() == "4"
     assert view.disk.share.text() == "41.8 %"
-    assert ("Flush", "asynchronous, every 0.5 s") in view.runtime_facts.pairs()
-    assert ("Longest put", "212 ms") in view.runtime_facts.pairs()
+    assert ("Flush", "asynchronous, every 0.5 s") in view.files.runtime_facts.pairs()
+    assert ("Longest put", "212 ms") in view.files.runtime_facts.pairs()
 
 
 def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
@@ -69,7 +69,7 @@ def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source)
     source.fail_with = StoreError("the disk cannot be asked")
     view.refresh()
     assert view.problem.text == "The store was not read; what is shown is older. the disk cannot be asked"
-    assert view.queues.rowCount() == 3
+    assert view.files.queues.rowCount() == 3
 
 
 def test_cleaning_is_asked_for_with_what_it_deletes(make_view, source):

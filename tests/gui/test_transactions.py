@@ -510,12 +510,13 @@ def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
     assert not [method for method, _ in source.asked if method == "list_atomic"]
 
 
-def test_the_page_is_told_in_chinese(make_view, source):
+def test_the_page_is_told_in_chinese(make_view, source, qtbot):
     view = make_view(source)
     translator = CatalogueTranslator(load_catalogue("zh"))
     QApplication.installTranslator(translator)
     try:
-        QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
+        with qtbot.waitSignal(view.title_changed):
+            QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
         assert view.header.title == "事务"
         assert column(view.rows, "state") == ["已准备", "回查中", "无生产者"]
         assert [card.title for card in view.board.picture.cards()] == ["已准备", "回查中", "已提交", "已回滚", "已放弃回查"]

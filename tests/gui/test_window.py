@@ -364,9 +364,9 @@ def test_the_theme_changes_at_once_and_is_remembered(frame, qapp):
     assert DARK.panel in frame.window.tool_bar.styleSheet()
 
 
-def test_the_language_changes_without_restart(frame):
-    frame.language.use("zh")
-    QCoreApplication.sendPostedEvents()
+def test_the_language_changes_without_restart(frame, qtbot):
+    with qtbot.waitSignal(frame.page.title_changed):
+        frame.language.use("zh")
     assert frame.window.side_bar.items["topics"].text() == "主题"
     assert frame.window.area.tabs.tabText(0) == "总览"
     assert frame.page.header.title == "总览"

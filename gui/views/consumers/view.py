@@ -54,7 +54,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
-from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel, in_panel
 from monitoring.admin.clients import Finding, findings
@@ -119,7 +119,7 @@ class ConsumersView(PageView):
             subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
         )
         self.subscription_grid = DataGrid(self.subscriptions, theme)
-        self.heat = LagHeatPanel(context)
+        self._heat = LaterPart(self._make_heat)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
         self._ownership = LazyTab(lambda: OwnershipPanel(context))
         self._offsets = LazyTab(self._make_offsets)
@@ -182,7 +182,7 @@ class ConsumersView(PageView):
         return self.tabs
 
     def retranslate(self) -> None:
-        for part in (self.lag, self.heat, self._ownership.made, self._offsets.made, self._settings.made):
+        for part in (self.lag, self._heat.made, self._ownership.made, self._offsets.made, self._settings.made):
             if part is not None:
                 part.retranslate()
         self.reset_button.setText(tr("Reset offsets…"))
@@ -241,9 +241,21 @@ class ConsumersView(PageView):
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
         lines.addWidget(self.lag, 9)
-        lines.addWidget(self.heat, 5)
+        lines.addWidget(self._heat, 5)
         lines.addWidget(table, 6)
         return page
+
+    @property
+    def heat(self) -> LagHeatPanel:
+        """The lag of the queues over time."""
+        return self._heat.widget
+
+    def _make_heat(self) -> LagHeatPanel:
+        made = LagHeatPanel(self.context)
+        made.queue_chosen.connect(lambda topic, queue_id: self.position_grid.select_key((topic, queue_id)))
+        if self._shown_group and self._state is not None:
+            made.show_positions(self._shown_group, self.positions.rows, self.lag.window_ms())
+        return made
 
     @property
     def ownership(self) -> OwnershipPanel:
@@ -291,7 +303,6 @@ class ConsumersView(PageView):
         self.clients.arrived.connect(self._clients_told)
         self.tabs.currentChanged.connect(lambda _tab: self._show_group())
         self.lag.zoomed.connect(self._show_group)
-        self.heat.queue_chosen.connect(lambda topic, queue_id: self.position_grid.select_key((topic, queue_id)))
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
@@ -344,7 +355,8 @@ class ConsumersView(PageView):
         self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
-                self.heat.show_positions(group.name, self.positions.rows, self.lag.window_ms())
+                if self._heat.made is not None:
+                    self._heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
             case "ownership":
                 self.ownership.show_group(group.name, *self.lag.window_ms())
             case "offsets":

@@ -22,6 +22,7 @@ from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.lazy_tab import LazyTab
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
@@ -50,7 +51,7 @@ class ReportsView(PageView):
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
         self.catalog = CatalogPanel(theme, reports())
-        self.result = ResultPanel(theme, context.times, context.time_range)
+        self._result = LazyTab(self._make_result)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
         self.session_line = SessionLine(theme, self._runner.session)
@@ -104,8 +105,9 @@ class ReportsView(PageView):
         self.parts.set_text(RESULT, tr("Result"))
         self.search.setPlaceholderText(tr("Filter reports"))
         self.search.setAccessibleName(tr("Filter reports"))
-        for part in (self.catalog, self.result, self.form, self.history, self.run_panel, self.session_line):
-            part.retranslate()
+        for part in (self.catalog, self._result.made, self.form, self.history, self.run_panel, self.session_line):
+            if part is not None:
+                part.retranslate()
         self._show_run()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -121,6 +123,8 @@ class ReportsView(PageView):
     def show_part(self, part: str) -> None:
         """Show the catalogue or the result."""
         self.parts.choose(part)
+        if part == RESULT:
+            self._result.make()
         self._left.setCurrentIndex(0 if part == CATALOG else 1)
 
     def run(self, order: ReportOrder) -> None:
@@ -150,7 +154,7 @@ class ReportsView(PageView):
         self._shelf = shelf
         self._left = QStackedLayout()
         self._left.addWidget(shelf)
-        self._left.addWidget(self.result)
+        self._left.addWidget(self._result)
         side = QWidget()
         right = QVBoxLayout(side)
         right.setContentsMargins(0, 0, 0, 0)
@@ -178,11 +182,7 @@ class ReportsView(PageView):
         self.form.run_wanted.connect(self.run)
         self.run_panel.cancel_wanted.connect(self._runner.cancel)
         self.run_panel.again_wanted.connect(self._run_again)
-        self.result.page_wanted.connect(self.open_page)
-        self.result.folder_wanted.connect(self.open_folder)
         self.run_panel.withdraw_wanted.connect(self._runner.withdraw)
-        self.result.again_wanted.connect(self._again)
-        self.result.compare_wanted.connect(self._compare)
         self.history.was_read.connect(self._show_last)
         self.history.was_read.connect(self.form.show_past)
         self.history.selected.connect(self._past_selected)
@@ -196,10 +196,23 @@ class ReportsView(PageView):
         self._runner.ended.connect(self._run_ended)
         self._charts_call.done.connect(self._charts_read)
         self._charts_call.failed.connect(self._charts_failed)
-        self.result.table_wanted.connect(self._read_table)
         self._table_call.done.connect(self._table_read)
         self._table_call.failed.connect(self._table_failed)
         self.context.times.changed.connect(self._zone_changed)
+
+    @property
+    def result(self) -> ResultPanel:
+        """The chosen result."""
+        return self._result.widget
+
+    def _make_result(self) -> ResultPanel:
+        made = ResultPanel(self.context.theme, self.context.times, self.context.time_range)
+        made.page_wanted.connect(self.open_page)
+        made.folder_wanted.connect(self.open_folder)
+        made.again_wanted.connect(self._again)
+        made.compare_wanted.connect(self._compare)
+        made.table_wanted.connect(self._read_table)
+        return made
 
     # ---- the run -------------------------------------------------------------------------------------------------------
 
@@ -246,7 +259,8 @@ class ReportsView(PageView):
     def _past_selected(self, run: PastRun | None, *, shown: bool = False) -> None:
         if shown:
             self.show_part(RESULT)
-        if run is None or run == self.result.run:
+        shown_run = self._result.made.run if self._result.made is not None else None
+        if run is None or run == shown_run:
             return
         self.result.show_run(run)
         if run.charts:
@@ -280,4 +294,5 @@ class ReportsView(PageView):
         self.context.notify(tr("The charts were not read: {reason}", reason=error), state=State.WARNING)
 
     def _zone_changed(self) -> None:
-        self.result.retranslate()
+        if self._result.made is not None:
+            self._result.made.retranslate()

@@ -6,16 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
-from gui.models.store import (
-    CleaningRow,
-    IndexRow,
-    QueueTopicRow,
-    cleaning_rows,
-    index_rows,
-    log_shapes,
-    queue_rows,
-)
-from gui.models.table import ColumnTableModel
+from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.log_bars import LogBars
@@ -25,12 +16,11 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext, PageView
-from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
 from gui.views.store.disk_panel import DiskPanel
+from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
-from gui.widgets.basic import IconButton, column, label
-from gui.widgets.data_grid import DataGrid
-from gui.widgets.key_values import KeyValueList
+from gui.widgets.basic import IconButton, label
+from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
@@ -88,25 +78,9 @@ class StoreView(PageView):
         self._growth_lines = HistoryLines(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self.disk = DiskPanel(theme, times)
-        self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
-        self.queue_grid = DataGrid(self.queues, theme)
-        self.queue_panel = Panel(" ", flush=True)
-        self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
-        self.index_grid = DataGrid(self.index, theme)
-        self.index_panel = Panel(" ", flush=True)
-        self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
-            cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
-        )
-        self.cleaning_grid = DataGrid(self.cleanings, theme)
-        self.cleaning_panel = Panel(" ", flush=True)
-        self.runtime_panel = Panel(" ")
-        self.runtime_facts = KeyValueList()
+        self._files = LaterPart(self._make_files)
         self._build()
         context.time_range.changed.connect(self._draw)
-        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
-        self.queue_grid.sort_by("entries", descending=True)
-        for grid in self._grids:
-            grid.set_loading(True)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -137,15 +111,9 @@ class StoreView(PageView):
         self.times_panel.set_title(tr("Put and sync times"), "")
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
-        self.queue_panel.set_title(tr("Consume queues"))
-        self.queue_grid.set_empty(tr("No message was stored yet."))
         self.strip.set_empty(tr("No message was stored yet.") if self._picture is not None else tr("Reading…"))
-        self.index_grid.set_empty(tr("There is no index file yet."))
-        self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
-        self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
-        self.runtime_panel.set_title(tr("Runtime"), "")
-        for model in (self.queues, self.index, self.cleanings):
-            model.all_texts_changed()
+        if self._files.made is not None:
+            self._files.made.retranslate()
         self._show_picture()
         self._show_runtime()
 
@@ -199,22 +167,25 @@ class StoreView(PageView):
         self.latency_panel.content.addWidget(self.no_latency, 1)
         self.times_panel.add_action(self.chart.legend)
         self.times_panel.content.addWidget(self.chart, 1)
-        self.queue_panel.content.addWidget(self.queue_grid)
-        self.index_panel.content.addWidget(self.index_grid)
-        self.cleaning_panel.content.addWidget(self.cleaning_grid)
-        self.runtime_panel.content.addWidget(self.runtime_facts)
         self.content.addWidget(self.problem)
         self.content.addWidget(self.log_panel)
         middle = _side_by_side((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4))
         self.content.addLayout(middle, 5)
-        below = _side_by_side((self.queue_panel, 6))
-        below.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
-        below.addWidget(self.runtime_panel, 4)
-        self.content.addLayout(below, 6)
+        self.content.addWidget(self._files, 6)
 
     @property
-    def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:
-        return self.queue_grid, self.index_grid, self.cleaning_grid
+    def files(self) -> FilesPart:
+        """What lies below the charts."""
+        return self._files.widget
+
+    def _make_files(self) -> FilesPart:
+        made = FilesPart(self.context)
+        if self._picture is not None:
+            made.show_picture(self._picture)
+        elif self.problem.text:
+            made.show_failure(tr("The store was not read."))
+        made.show_runtime(self._runtime)
+        return made
 
     # ---- answers -------------------------------------------------------------------------------------------------------
 
@@ -222,10 +193,9 @@ class StoreView(PageView):
         self._picture = picture
         self.problem.set("")
         self.strip.set_empty(tr("No message was stored yet."))
-        for grid in self._grids:
-            grid.set_loading(False)
-            grid.set_error("")
         self._show_picture()
+        if self._files.made is not None:
+            self._files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
         if self._picture is not None:
@@ -233,9 +203,8 @@ class StoreView(PageView):
             return
         self.problem.set(tr("The store was not read."), error.message, State.CRITICAL)
         self.strip.set_empty(UNKNOWN)
-        for grid in self._grids:
-            grid.set_loading(False)
-            grid.set_error(tr("The store was not read."))
+        if self._files.made is not None:
+            self._files.made.show_failure(tr("The store was not read."))
 
     def _take_runtime(self, answer: BrokerAnswer) -> None:
         try:
@@ -257,27 +226,13 @@ class StoreView(PageView):
         picture, ready = self._picture, self.context.source.ready
         if picture is None:
             self.log_panel.set_title(tr("Commit log"), "")
-            self.index_panel.set_title(tr("Index files"), "")
             return
         chip = (tr("Refuses messages"), State.CRITICAL) if picture.refusal else (tr("Healthy"), State.HEALTHY)
         self.header.set_chips([chip])
         facts = [] if ready is None else [ready.broker_name, ready.broker, ready.store_directory]
         self.header.set_facts(", ".join(facts))
         self._show_log(picture)
-        self.queues.set_rows(queue_rows(picture))
-        behind = sum(picture.queue_behind)
-        self.queue_panel.set_subtitle(
-            tr(
-                "{topics} topics, {count} entries not in the files yet",
-                topics=len(picture.queue_topic),
-                count=count_text(behind),
-            )
-        )
-        self.index.set_rows(index_rows(picture))
-        self._show_index_title(picture)
-        self.cleanings.set_rows(cleaning_rows(picture))
         self.disk.show_picture(picture, self._growth())
-        self.runtime_facts.set_pairs(self._runtime_pairs(picture))
 
     def _show_log(self, picture: StorePicture) -> None:
         size = bytes_text(picture.log_file_bytes)
@@ -300,29 +255,6 @@ class StoreView(PageView):
             )
         )
 
-    def _show_index_title(self, picture: StorePicture) -> None:
-        if picture.indexed < 0:
-            self.index_panel.set_title(tr("Index files"), tr("no index is kept (messageIndexEnable is off)"))
-            return
-        words = tr("{count} files, {size}", count=len(picture.index_name), size=bytes_text(sum(picture.index_bytes)))
-        self.index_panel.set_title(tr("Index files"), words)
-
-    def _runtime_pairs(self, picture: StorePicture) -> list[tuple[str, str]]:
-        flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
-        mode = tr("synchronous") if picture.flush_disk_type == "SYNC_FLUSH" else flush
-        took = picture.flush_took_us
-        pairs = [
-            (tr("Flush"), mode),
-            (tr("Last sync"), milliseconds_text(took[-1] / 1_000 if took else None)),
-            (tr("Longest of {count}", count=len(took)), milliseconds_text(max(took) / 1_000 if took else None)),
-        ]
-        runtime = self._runtime
-        if runtime is not None:
-            longest = runtime.number("putMessageEntireTimeMax")
-            pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))
-            pairs.append((tr("Longest put"), milliseconds_text(longest)))
-        return pairs
-
     def _show_runtime(self) -> None:
         buckets = self._runtime.put_times if self._runtime is not None else ()
         self.latency.setVisible(bool(buckets))
@@ -334,8 +266,8 @@ class StoreView(PageView):
         else:
             self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
         self.latency.set_bars([(_short_bucket(one.name), one.name, one.puts) for one in buckets])
-        if self._picture is not None:
-            self.runtime_facts.set_pairs(self._runtime_pairs(self._picture))
+        if self._files.made is not None:
+            self._files.made.show_runtime(self._runtime)
 
     def _growth(self) -> Forecast:
         now_ms = self._state.taken_ms if self._state is not None else 0

@@ -1,0 +1,160 @@
+"""`TablesPart`: the busiest topics, the groups that lag most and the broker's meters, below the charts of the Overview."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.models.topics import TopicRow, topic_rows
+from gui.text import UNKNOWN, bytes_text, count_text, is_unknown, percent_text, tr
+from gui.theme.tokens import Size, State
+from gui.views.overview.figures import busiest_topics, disk_share, own_groups, own_topics, total
+from gui.views.overview.tables import (
+    SPARKLINE_MS,
+    SPARKLINE_POINTS,
+    GroupLagRow,
+    busiest_columns,
+    group_lag_rows,
+    lag_columns,
+)
+from gui.views.overview.tiles import DISK_LIMIT_SHARE
+from gui.views.page import PageContext
+from gui.widgets.basic import IconButton
+from gui.widgets.chip import Chip
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import Meter
+from gui.widgets.panel import Panel
+from monitoring.sources.base import SourceStatus
+from monitoring.state import ClusterState
+
+ROWS_SHOWN = 4
+ROW_HEIGHT = 24
+HEIGHT = 38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8
+UNFLUSHED_FULL_BYTES = 64 * 1024 * 1024
+"""Unflushed bytes at which the meter is full: what an asynchronous flush leaves behind at most in normal work."""
+MEMORY_FULL_BYTES = 2 * 1024 * 1024 * 1024
+_METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu": "Processor", "memory": "Memory"}
+
+
+class TablesPart(QWidget):
+    """Three panels side by side.
+
+    Args:
+        context: What the page may use.
+        play: Starts the demo; offered while there are no topics.
+    """
+
+    def __init__(self, context: PageContext, play: Callable[[], None]) -> None:
+        super().__init__()
+        self._context = context
+        self._play = play
+        theme = context.theme
+        self.topics: ColumnTableModel[TopicRow] = ColumnTableModel(
+            busiest_columns(self._put_rates), lambda row: row.name, parent=self
+        )
+        self.groups: ColumnTableModel[GroupLagRow] = ColumnTableModel(
+            lag_columns(self._lags), lambda row: row.name, parent=self
+        )
+        self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
+        self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
+        self.broker_chip = Chip(theme)
+        self.meters = {key: Meter(theme) for key in _METERS}
+        self._all_topics = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("topics"))
+        self._all_groups = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("consumers"))
+        self._topic_panel = Panel(" ", flush=True)
+        self._group_panel = Panel(" ", flush=True)
+        self._broker_panel = Panel(" ")
+        self._build()
+        self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
+        self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
+        self.retranslate()
+        self.show_status(context.source.status)
+
+    def _build(self) -> None:
+        self._topic_panel.add_action(self._all_topics)
+        self._topic_panel.content.addWidget(self.topic_grid)
+        self._group_panel.add_action(self._all_groups)
+        self._group_panel.content.addWidget(self.group_grid)
+        self._broker_panel.add_action(self.broker_chip)
+        self._broker_panel.content.setSpacing(1)
+        for meter in self.meters.values():
+            self._broker_panel.content.addWidget(meter)
+        self._broker_panel.content.addStretch(1)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(Size.GAP)
+        for panel, weight in ((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26)):
+            panel.setFixedHeight(HEIGHT)
+            line.addWidget(panel, weight)
+
+    def show_state(self, state: ClusterState) -> None:
+        """Show new figures."""
+        self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN)))
+        self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN))
+        self._all_topics.setText(tr("All {count} topics", count=len(own_topics(state))))
+        self._all_groups.setText(tr("All {count} groups", count=len(own_groups(state))))
+        self._show_meters(state)
+
+    def show_status(self, status: SourceStatus) -> None:
+        """Say how the broker is; while it is ready, its figures say more."""
+        if status is not SourceStatus.READY:
+            self.broker_chip.set(status_text(status), State.CRITICAL if status is SourceStatus.LOST else State.PENDING)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self._topic_panel.set_title(tr("Busiest topics"))
+        self._group_panel.set_title(tr("Consumer lag"))
+        self._broker_panel.set_title(tr("Broker"))
+        for key, name in _METERS.items():
+            self.meters[key].set_name(tr(name))
+        self.topic_grid.set_empty(tr("No topics yet."), tr("Play a demo"), self._play)
+        self.group_grid.set_empty(tr("No group has consumed here yet."))
+
+    def _line(self, name: str) -> Sequence[float]:
+        state = self._context.source.state
+        if state is None:
+            return ()
+        series = self._context.history.series(name)
+        values: list[float] = series.window(state.taken_ms - SPARKLINE_MS, state.taken_ms, SPARKLINE_POINTS)[1].tolist()
+        return values
+
+    def _put_rates(self, topic: str) -> Sequence[float]:
+        return self._line(f"topic:{topic}.put_rate")
+
+    def _lags(self, group: str) -> Sequence[float]:
+        return self._line(f"group:{group}.lag_messages")
+
+    def _show_meters(self, state: ClusterState) -> None:
+        disk = disk_share(state)
+        full = disk >= DISK_LIMIT_SHARE
+        limit = percent_text(DISK_LIMIT_SHARE, 0)
+        used = tr("{share} of {limit}", share=f"{disk * 100:.1f}", limit=limit) if not math.isnan(disk) else UNKNOWN
+        self.meters["disk"].set(used, _share(disk, DISK_LIMIT_SHARE), State.WARNING if full else None)
+        unflushed = total(state, "unflushed_bytes")
+        self.meters["unflushed"].set(bytes_text(unflushed), _share(unflushed, UNFLUSHED_FULL_BYTES))
+        held = total(state, "held_pulls")
+        self.meters["held"].set(tr("{count} waiting", count=count_text(held)), _share(held, total(state, "connections") * 16))
+        cpu = total(state, "process_cpu_percent")
+        self.meters["cpu"].set(UNKNOWN if math.isnan(cpu) else f"{cpu:.0f} %", _share(cpu, 100))
+        memory = total(state, "process_rss_bytes")
+        self.meters["memory"].set(bytes_text(memory), _share(memory, MEMORY_FULL_BYTES))
+        if self._context.source.status is SourceStatus.READY:
+            self.broker_chip.set(tr("Disk filling") if full else tr("Healthy"), State.WARNING if full else State.HEALTHY)
+
+
+def _share(value: float, full: float) -> float | None:
+    return None if is_unknown(value) or is_unknown(full) or full <= 0 else min(1.0, max(0.0, value / full))
+
+
+def status_text(status: SourceStatus) -> str:
+    """How a broker is, in a word."""
+    texts = {
+        SourceStatus.STARTING: tr("Starting"),
+        SourceStatus.READY: tr("Healthy"),
+        SourceStatus.LOST: tr("Stopped unexpectedly"),
+        SourceStatus.STOPPED: tr("Stopped"),
+    }
+    return texts[status]

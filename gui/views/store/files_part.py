@@ -1,0 +1,138 @@
+"""`FilesPart`: consume queues, index files, cleaning runs and the broker's own figures, below the charts of the Store page."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from broker_core.api import StorePicture
+from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
+from gui.models.table import ColumnTableModel
+from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.theme.tokens import Size
+from gui.views.page import PageContext
+from gui.views.store.columns import cleaning_columns, index_columns, queue_columns
+from gui.widgets.basic import column
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import Panel
+from monitoring.admin.runtime import BrokerRuntime
+
+
+class FilesPart(QWidget):
+    """Says that it waits until a picture or a failure is shown."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        theme, times = context.theme, context.times
+        self._picture: StorePicture | None = None
+        self._runtime: BrokerRuntime | None = None
+        self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
+        self.queue_grid = DataGrid(self.queues, theme)
+        self.queue_panel = Panel(" ", flush=True)
+        self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
+        self.index_grid = DataGrid(self.index, theme)
+        self.index_panel = Panel(" ", flush=True)
+        self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
+            cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
+        )
+        self.cleaning_grid = DataGrid(self.cleanings, theme)
+        self.cleaning_panel = Panel(" ", flush=True)
+        self.runtime_panel = Panel(" ")
+        self.runtime_facts = KeyValueList()
+        self._build()
+        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
+        self.queue_grid.sort_by("entries", descending=True)
+        for grid in self._grids:
+            grid.set_loading(True)
+        self.retranslate()
+
+    def _build(self) -> None:
+        self.queue_panel.content.addWidget(self.queue_grid)
+        self.index_panel.content.addWidget(self.index_grid)
+        self.cleaning_panel.content.addWidget(self.cleaning_grid)
+        self.runtime_panel.content.addWidget(self.runtime_facts)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(Size.GAP)
+        line.addWidget(self.queue_panel, 6)
+        line.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
+        line.addWidget(self.runtime_panel, 4)
+
+    @property
+    def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:
+        return self.queue_grid, self.index_grid, self.cleaning_grid
+
+    def show_picture(self, picture: StorePicture) -> None:
+        """Show the store as it was read."""
+        self._picture = picture
+        for grid in self._grids:
+            grid.set_loading(False)
+            grid.set_error("")
+        self.queues.set_rows(queue_rows(picture))
+        self.queue_panel.set_subtitle(
+            tr(
+                "{topics} topics, {count} entries not in the files yet",
+                topics=len(picture.queue_topic),
+                count=count_text(sum(picture.queue_behind)),
+            )
+        )
+        self.index.set_rows(index_rows(picture))
+        self._show_index_title()
+        self.cleanings.set_rows(cleaning_rows(picture))
+        self._show_runtime()
+
+    def show_failure(self, text: str) -> None:
+        """Say that the store was never read."""
+        for grid in self._grids:
+            grid.set_loading(False)
+            grid.set_error(text)
+
+    def show_runtime(self, runtime: BrokerRuntime | None) -> None:
+        """Show what the broker counts; None: not known."""
+        self._runtime = runtime
+        self._show_runtime()
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.queue_panel.set_title(tr("Consume queues"))
+        self.queue_grid.set_empty(tr("No message was stored yet."))
+        self.index_grid.set_empty(tr("There is no index file yet."))
+        self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
+        self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
+        self.runtime_panel.set_title(tr("Runtime"), "")
+        for model in (self.queues, self.index, self.cleanings):
+            model.all_texts_changed()
+        self._show_index_title()
+        if self._picture is not None:
+            self.show_picture(self._picture)
+
+    def _show_index_title(self) -> None:
+        picture = self._picture
+        if picture is None:
+            words = ""
+        elif picture.indexed < 0:
+            words = tr("no index is kept (messageIndexEnable is off)")
+        else:
+            words = tr("{count} files, {size}", count=len(picture.index_name), size=bytes_text(sum(picture.index_bytes)))
+        self.index_panel.set_title(tr("Index files"), words)
+
+    def _show_runtime(self) -> None:
+        if self._picture is not None:
+            self.runtime_facts.set_pairs(runtime_pairs(self._picture, self._runtime))
+
+
+def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[tuple[str, str]]:
+    """How the broker flushes and how long its puts took, as names and values."""
+    flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
+    mode = tr("synchronous") if picture.flush_disk_type == "SYNC_FLUSH" else flush
+    took = picture.flush_took_us
+    pairs = [
+        (tr("Flush"), mode),
+        (tr("Last sync"), milliseconds_text(took[-1] / 1_000 if took else None)),
+        (tr("Longest of {count}", count=len(took)), milliseconds_text(max(took) / 1_000 if took else None)),
+    ]
+    if runtime is not None:
+        longest = runtime.number("putMessageEntireTimeMax")
+        pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))
+        pairs.append((tr("Longest put"), milliseconds_text(longest)))
+    return pairs
