@@ -90,7 +90,7 @@ def test_every_hop_of_the_connection_is_tried(make_view, source):
 
     assert [section.hops.index(row, 3).data() for row in range(3)] == ["OK", "OK", "OK"]
     assert section.connections.index(0, 2).data() == "Running"
-    assert ("Reached", "from this machine only") in section.facts.pairs()
+    assert ("Reachable", "from this machine only") in section.facts.pairs()
 
 
 def test_a_port_is_reached_as_a_client_reaches_it(qapp, qtbot, monkeypatch):

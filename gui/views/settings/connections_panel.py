@@ -127,7 +127,7 @@ class ConnectionsPanel(QWidget):
             [
                 (tr("Name servers"), ready.name_server),
                 (tr("Broker"), f"{ready.broker_name}, {ready.broker}"),
-                (tr("Reached"), _reach_text(ready.name_server)),
+                (tr("Reachable"), _reach_text(ready.name_server)),
                 (tr("Running for"), duration_text(running_ms)),
                 (tr("Version"), f"Orbit {ORBIT_VERSION}"),
             ]
