@@ -38,6 +38,16 @@ _TEXTS = KnownTexts(
         "the commit log in {path} cannot grow: {reason}. Free some room on the disk; "
         "messages are taken again as soon as there is some"
     ),
+    (
+        "the broker process was killed by signal {number}. Its last words: {words}. "
+        "Restart it: what it has acknowledged is in the store"
+    ),
+    "the broker process was killed by signal {number}. Restart it: what it has acknowledged is in the store",
+    (
+        "the broker process ended by itself with exit code {code}. Its last words: {words}. "
+        "Restart it: what it has acknowledged is in the store"
+    ),
+    "the broker process ended by itself with exit code {code}. Restart it: what it has acknowledged is in the store",
     "the broker of this store still runs or did not end in good order: what is stored from now on is not shown; open it again",
     "the consume queues in {path} cannot grow: {reason}. Free some room on the disk; messages are taken again within seconds",
 )

@@ -44,6 +44,8 @@ class BrokerWatch(QObject):
         self._backend: Backend | None = None
         self.alerts: AlertCenter | None = None
         """Counted at its page in the side bar."""
+        self._lost = ""
+        """Why the broker is gone, in its own words."""
         self._age_timer = QTimer(self)
         self._age_timer.setInterval(AGE_TICK_MS)
         self._age_timer.timeout.connect(self._show_age)
@@ -104,7 +106,8 @@ class BrokerWatch(QObject):
         for veil in (window.area.veil, *(torn_off.veil for torn_off in window.navigation.windows)):
             veil.set_wanted(self.out_of_date)
         if status is SourceStatus.LOST:
-            self._show_banner(reason.message if reason is not None else "")
+            self._lost = reason.message if reason is not None else ""
+            self._show_banner()
         else:
             window.banner.hide()
         self.write_title()
@@ -113,8 +116,8 @@ class BrokerWatch(QObject):
         for page in window.navigation.pages:
             page.status_changed(status)
 
-    def _show_banner(self, text: str) -> None:
-        services, banner = self._window.services, self._window.banner
+    def _show_banner(self) -> None:
+        services, banner, text = self._window.services, self._window.banner, broker_text(self._lost)
         if attached_cluster(services.clusters) is not None:
             banner.set(tr("The connection has ended."), text, tr("Connect again"))
         elif services.store_folder is None:
@@ -166,6 +169,13 @@ class BrokerWatch(QObject):
         self._show_age()
         for page in window.navigation.visible_pages:
             page.state_changed(state)
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.write_title()
+        if self.status is SourceStatus.LOST:
+            self._show_banner()
+        self.refresh_figures()
 
     def refresh_figures(self) -> None:
         """Write the figures anew, e.g. for another time range or in another language."""

@@ -326,8 +326,7 @@ class MainWindow(QMainWindow):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
-            self.broker.write_title()
-            self.broker.refresh_figures()
+            self.broker.retranslate()
 
     # ---- layout, end -----------------------------------------------------------------------------------------------
 

@@ -20,14 +20,14 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.plots.light_plot import LightPlot
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
-from gui.widgets.basic import label
+from gui.widgets.basic import ElidedLabel, label
 
 Floats = NDArray[np.float64]
 
@@ -511,12 +511,23 @@ class ChartLegend(QWidget):
         self._chart = chart
         # It stands elsewhere than the chart, or nowhere, but means nothing without it.
         chart.destroyed.connect(self.deleteLater)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(14)
+        self._lines = QGridLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(14)
         self._entries = [_LegendEntry(theme, chart, one) for one in chart.series]
-        for entry in self._entries:
-            line.addWidget(entry)
+        for place, entry in enumerate(self._entries):
+            self._lines.addWidget(entry, 0, place)
+
+    def spread(self, columns: int) -> None:
+        """Stand in as many lines as it needs with so many entries each; what is longer than its part is cut, and a tip says it."""
+        self._lines.setVerticalSpacing(2)
+        for place, entry in enumerate(self._entries):
+            entry.may_be_cut = True
+            self._lines.addWidget(entry, place // columns, place % columns)
+        for column in range(columns):
+            self._lines.setColumnStretch(column, 1)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.update_values()
 
     def update_values(self) -> None:
         """Write the values anew."""
@@ -536,17 +547,20 @@ class _LegendEntry(QWidget):
         self._chart = chart
         self._one = series
         self._dimmed = False
-        self._name = label(tr(series.title), "secondary")
+        self.may_be_cut = False
+        self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
         line = QHBoxLayout(self)
         line.setContentsMargins(16, 0, 0, 0)
         line.setSpacing(6)
         line.addWidget(self._name)
         line.addWidget(self._value)
+        line.addStretch(1)
         theme.changed.connect(self.update)
 
     def update_value(self) -> None:
         self._name.setText(tr(self._one.title))
+        self._name.setMinimumWidth(0 if self.may_be_cut else self._name.sizeHint().width())
         self._value.setText(self._chart.shown_value(self._one.key))
 
     def mousePressEvent(self, event: Any) -> None:  # noqa: ANN401, ARG002  Qt's QMouseEvent

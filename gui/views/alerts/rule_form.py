@@ -48,6 +48,8 @@ class RuleForm(QWidget):
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.side = QComboBox()
         self.side.addItems(["", ""])
+        # Its words come later, and in other languages.
+        self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.threshold = QLineEdit()
         self.unit = label(role="caption")
         self.seconds = QLineEdit()

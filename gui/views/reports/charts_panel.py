@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gui.models.reports import FigureUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
@@ -19,6 +19,7 @@ from gui.widgets.basic import label
 from gui.widgets.inputs import SegmentedControl
 
 WHOLE, WINDOW = "whole", "window"
+LEGEND_COLUMNS = 4
 TIME_CHART_HEIGHT = 220
 GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
@@ -78,8 +79,7 @@ class ChartsPanel(QScrollArea):
             drawn.setAccessibleName(report_text(chart.title))
             lines.addWidget(label(report_text(chart.title), "panel-title"))
             if isinstance(drawn, TimeChart):
-                # Cut where there are many long names: the page must not become wider for them, and the tip says all.
-                drawn.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+                drawn.legend.spread(LEGEND_COLUMNS)
                 lines.addWidget(drawn.legend)
             lines.addWidget(drawn)
             if chart.note:

@@ -174,7 +174,7 @@ class ResultPanel(Panel):
             self.set_title(tr("Result"), "")
             self.chip.set("", State.PLAIN)
             return
-        self.set_title(tr(run.title), range_text(run.found_from_ms, run.found_to_ms, self._times))
+        self.set_title(tr(run.title), "")
         word, state = RUN_STATES[run.state]
         self.chip.set(tr(word), state)
         self.findings.setText("\n".join(report_texts(run.findings[:FINDINGS_SHOWN_MAX])))
@@ -183,6 +183,7 @@ class ResultPanel(Panel):
 
     def _manifest_text(self, run: PastRun) -> str:
         parts = [
+            range_text(run.found_from_ms, run.found_to_ms, self._times),
             tr(
                 "Run {at}, {took}",
                 at=self._times.full(run.created_ms).partition(".")[0],

@@ -26,7 +26,7 @@ class Hop:
 
     Attributes:
         name: English; shown through `tr`.
-        address: Where it is.
+        address: Where it is; words are English and shown through `tr`.
         took_ms: Until its answer; -1 while there is none.
         fault: What is wrong; empty for nothing.
         is_tried: Whether it was tried.
@@ -47,7 +47,7 @@ def hop_columns() -> list[Column[Hop]]:
     """Columns of the table of hops."""
     return [
         Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=170),
-        Column("address", "Address", lambda hop: hop.address or UNKNOWN, kind=CellKind.MONO, dim=True),
+        Column("address", "Address", lambda hop: tr(hop.address) or UNKNOWN, kind=CellKind.MONO, dim=True),
         Column("time", "Time", lambda hop: milliseconds_text(hop.took_ms), sort=lambda hop: hop.took_ms, right=True, width=80),
         Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=lambda hop: hop.fault, width=120),
     ]
@@ -127,7 +127,7 @@ class ConnectionDoctor(QObject):
         if ready is not None:
             # Of several, the first.
             addresses = ready.name_server.partition(";")[0].strip(), ready.broker.partition(",")[0]
-        self.hops = [Hop(WORKER, tr("this machine"))]
+        self.hops = [Hop(WORKER, "this machine")]
         if ready is None or ready.runs_broker:
             self.hops += [Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
         if self._source.status is not SourceStatus.READY:

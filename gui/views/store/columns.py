@@ -18,9 +18,9 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
     """Consume queues by topic."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=66),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=58),
         Column(
-            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=90
+            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=80
         ),
         Column(
             "behind",
@@ -29,10 +29,10 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
             sort=lambda row: row.behind,
             tip=lambda _row: tr("Entries in memory that are not in the files yet"),
             right=True,
-            width=64,
+            width=62,
         ),
         Column("size", "Size", lambda row: bytes_text(row.size), sort=lambda row: row.size,
-               tip=lambda row: bytes_exact_text(row.size), right=True, width=80),
+               tip=lambda row: bytes_exact_text(row.size), right=True, width=72),
     ]  # fmt: skip
 
 

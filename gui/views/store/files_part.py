@@ -54,7 +54,7 @@ class FilesPart(QWidget):
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
-        line.addWidget(self.queue_panel, 6)
+        line.addWidget(self.queue_panel, 7)
         line.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
         line.addWidget(self.runtime_panel, 4)
 

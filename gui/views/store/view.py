@@ -50,6 +50,7 @@ class StoreView(PageView):
         self._state: ClusterState | None = None
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
+        self._fault = ""
         self._runtime_fault = ""
         self._asked_ms = -1
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
@@ -111,7 +112,7 @@ class StoreView(PageView):
         self.times_panel.set_title(tr("Put and sync times"), "")
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
-        self.strip.set_empty(tr("No message was stored yet.") if self._picture is not None else tr("Reading…"))
+        self._show_fault()
         if self._files.made is not None:
             self._files.made.retranslate()
         self._show_picture()
@@ -182,7 +183,7 @@ class StoreView(PageView):
         made = FilesPart(self.context)
         if self._picture is not None:
             made.show_picture(self._picture)
-        elif self.problem.text:
+        elif self._fault:
             made.show_failure(tr("The store was not read."))
         made.show_runtime(self._runtime)
         return made
@@ -190,20 +191,27 @@ class StoreView(PageView):
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     def _take_picture(self, picture: StorePicture) -> None:
-        self._picture = picture
-        self.problem.set("")
-        self.strip.set_empty(tr("No message was stored yet."))
+        self._picture, self._fault = picture, ""
+        self._show_fault()
         self._show_picture()
         if self._files.made is not None:
             self._files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
+        self._fault = error.message
+        self._show_fault()
+
+    def _show_fault(self) -> None:
+        """Say what went wrong, in place of the figures or above them."""
         if self._picture is not None:
-            self.problem.set(tr("The store was not read; what is shown is older."), error.message, State.CRITICAL)
+            self.problem.set(
+                tr("The store was not read; what is shown is older.") if self._fault else "", self._fault, State.CRITICAL
+            )
+            self.strip.set_empty(tr("No message was stored yet."))
             return
-        self.problem.set(tr("The store was not read."), error.message, State.CRITICAL)
-        self.strip.set_empty(UNKNOWN)
-        if self._files.made is not None:
+        self.problem.set(tr("The store was not read.") if self._fault else "", self._fault, State.CRITICAL)
+        self.strip.set_empty(UNKNOWN if self._fault else tr("Reading…"))
+        if self._fault and self._files.made is not None:
             self._files.made.show_failure(tr("The store was not read."))
 
     def _take_runtime(self, answer: BrokerAnswer) -> None:

@@ -17,7 +17,7 @@ def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=112,
         ),
-        Column("topic", "Topic", lambda row: row.topic, width=150),
+        Column("topic", "Topic", lambda row: row.topic, width=198),
         Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=68),
         Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),

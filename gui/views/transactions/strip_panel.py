@@ -14,7 +14,7 @@ from gui.text import count_text, rate_text, tr
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
 from gui.views.transactions.half_op_strip import CELLS_MAX, HalfOpStrip
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import ElidedLabel, IconButton
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 
@@ -45,6 +45,9 @@ class StripPanel(Panel):
         self.back = IconButton(theme, "caret-left", on_click=self._earlier)
         self.forward = IconButton(theme, "caret-right", on_click=self._later)
         self.end = IconButton(theme, "skip-forward", on_click=lambda: self._move(NEWEST))
+        self._words = ElidedLabel(role="caption")
+        self.content.setSpacing(2)
+        self.content.addWidget(self._words)
         self.content.addWidget(self.strip)
         for widget in (*self.legend.values(), self.back, self.forward, self.end):
             self.add_action(widget)
@@ -118,4 +121,5 @@ class StripPanel(Panel):
         elif not math.isnan(figures.op_lag):
             facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
             words = f"{facts}; {words}"
-        self.set_title(tr("Half queue and op queue"), words)
+        self.set_title(tr("Half queue and op queue"))
+        self._words.setText(words)

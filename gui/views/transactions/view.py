@@ -169,6 +169,7 @@ class TransactionsView(PageView):
     def retranslate(self) -> None:
         self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
         self.strip_panel.retranslate()
+        self._write_decision()
         self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
         self.back.set_tip(tr("Earlier ones"))
         self.forward.set_tip(tr("Later ones"))
@@ -264,10 +265,13 @@ class TransactionsView(PageView):
 
     def _show_ended(self, page: TransactionPage) -> None:
         self._ended = transaction_rows(page, self._masks.of)
+        self._write_decision()
+        self._show_rows()
+
+    def _write_decision(self) -> None:
         p50, p99 = decision_times(self._ended)
         shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
         self.decision.setText(shown if not math.isnan(p50) else "")
-        self._show_rows()
 
     def _failed(self, error: OrbitError) -> None:
         self.grid.set_loading(False)

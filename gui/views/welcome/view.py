@@ -181,7 +181,7 @@ class WelcomeView(PageView):
             seconds = f"{source.ready.startup_ms / 1_000:.1f}"
             return tr("RocketMQ compatible, started in {seconds} s. Nothing to install, nothing to set up.", seconds=seconds)
         if status is SourceStatus.LOST and source.reason:
-            return source.reason.message
+            return broker_text(source.reason.message)
         return tr("Messages that were acknowledged are kept in the store.")
 
     def _show_steps(self, state: ClusterState | None) -> None:
