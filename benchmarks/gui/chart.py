@@ -18,7 +18,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter, QPolygonF
 
 from gui.app import make_application
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.chart_series import ChartSeries
+from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice
 from gui.theme.manager import ThemeManager, ThemeMode
 

@@ -24,6 +24,16 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     ("Messages", (("Resend…", "R"), ("Send message…", "Ctrl+Return"))),
+    (
+        "In a heat map",
+        (
+            ("Next stretch of time", "Right"),
+            ("Next row", "Down"),
+            ("First stretch of time", "Home"),
+            ("Last stretch of time", "End"),
+            ("Choose the row", "Return"),
+        ),
+    ),
     ("Live tail", (("Pause or go on", "Space"),)),
     ("Consumers", (("Undo the newest reset…", "Ctrl+Z"),)),
     ("Delay", (("Deliver now…", "D"), ("Move…", "T"), ("Cancel…", "Del"))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gui.plots.time_chart import ChartMark
+from gui.plots.chart_series import ChartMark
 from gui.text import tr
 
 MARK_NAMES = {

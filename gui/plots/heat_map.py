@@ -1,4 +1,7 @@
-"""`HeatMap`: one row a queue, one column a stretch of time, a colour a figure. Drawn by hand, without pyqtgraph."""
+"""`HeatMap`: one row a queue, one column a stretch of time, a colour a figure. Drawn by hand, without pyqtgraph.
+
+By keys: arrows, Home and End move from cell to cell, Enter chooses the row. A screen reader is told the cell.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetrics,
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.matrix import NO_MATRIX, Matrix
@@ -21,6 +35,15 @@ AXIS_HEIGHT = 18
 ROW_HEIGHT_MAX = 28
 SHADES = 64
 DAY_MS = 86_400_000
+ROWS_TOLD = 40
+"""To a screen reader, of a grid without the focus."""
+_STEPS = {
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+}
+_ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 CELL_GAP_FROM = 6
 """Cells at least so many px high and wide get a hairline between."""
 
@@ -29,7 +52,7 @@ class HeatMap(QWidget):
     """Draws a `Matrix`; an unknown cell has the colour of the panel.
 
     Signals:
-        row_chosen: A row was clicked; carries its number.
+        row_chosen: A row was clicked, or Enter pressed in it; carries its number.
     """
 
     row_chosen = Signal(int)
@@ -52,6 +75,9 @@ class HeatMap(QWidget):
         self._matrix = NO_MATRIX
         self._image = QImage()
         self._note = ""
+        self._cell = (0, -1)
+        """Where the keys are: row, and column from the right end, as the grid moves on with time."""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
         theme.changed.connect(self._restyle)
@@ -78,14 +104,25 @@ class HeatMap(QWidget):
             return
         self._labels, self._names, self._matrix = list(labels), list(names) or list(labels), matrix
         self._restyle()
-        rows = [f"{name}: {self._value_text(_last_known(matrix, row))}" for row, name in enumerate(self._names[:40])]
-        self.setAccessibleDescription("; ".join(rows))
+        self._describe()
+
+    def _describe(self) -> None:
+        """Tell a screen reader the cell where the keys are, otherwise the newest value of each row."""
+        cell = self.current_cell
+        if cell is not None and self.hasFocus():
+            self.setAccessibleDescription(self.cell_text(*cell).replace("\n", ", "))
+        elif self._matrix.values.size:
+            newest = [_last_known(self._matrix, row) for row in range(len(self._names[:ROWS_TOLD]))]
+            told = [f"{name}: {self._value_text(value)}" for name, value in zip(self._names, newest, strict=False)]
+            self.setAccessibleDescription("; ".join(told))
+        else:
+            self.setAccessibleDescription(self._note)
 
     def set_note(self, note: str) -> None:
         """Say why there is nothing to show, while there is nothing."""
         if note != self._note:
             self._note = note
-            self.setAccessibleDescription(note)
+            self._describe()
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -149,7 +186,55 @@ class HeatMap(QWidget):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         hit = self._cell_at(event.position().x(), event.position().y())
         if hit is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._cell = (hit[0], hit[1] - self._matrix.values.shape[1])
+            self._describe()
+            self.update()
             self.row_chosen.emit(hit[0])
+
+    # ---- keys ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def current_cell(self) -> tuple[int, int] | None:
+        """Row and column where the keys are; None while there is nothing to show."""
+        rows, columns = self._matrix.values.shape
+        if not self._matrix.values.size or len(self._names) < rows:
+            return None
+        row, from_end = self._cell
+        return min(row, rows - 1), max(0, columns + from_end)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        cell, key = self.current_cell, event.key()
+        if cell is None or key not in (*_STEPS, *_ENDS, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+            return
+        rows, columns = self._matrix.values.shape
+        row, column = cell
+        if key in _STEPS:
+            down, right = _STEPS[Qt.Key(key)]
+            row, column = min(max(row + down, 0), rows - 1), min(max(column + right, 0), columns - 1)
+        elif key in _ENDS:
+            column = 0 if key == Qt.Key.Key_Home else columns - 1
+        else:
+            self.row_chosen.emit(row)
+            return
+        self._cell = (row, column - columns)
+        self._describe()
+        self.update()
+        QToolTip.showText(self.mapToGlobal(self._box(row, column).bottomRight().toPoint()), self.cell_text(row, column), self)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._describe()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._describe()
+
+    def _box(self, row: int, column: int) -> QRectF:
+        """Where a cell is drawn."""
+        cells, (rows, columns) = self._cells(), self._matrix.values.shape
+        height, width = cells.height() / rows, cells.width() / columns
+        return QRectF(cells.left() + column * width, cells.top() + row * height, width, height)
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
@@ -166,6 +251,12 @@ class HeatMap(QWidget):
             self._paint_gaps(painter, cells)
         self._paint_labels(painter, cells)
         self._paint_times(painter, cells)
+        cell = self.current_cell
+        if cell is not None and self.hasFocus():
+            painter.setPen(QPen(QColor(tokens.text_1), 2))
+            # A cell of a long time is thinner than a pixel.
+            box = self._box(*cell)
+            painter.drawRect(box.adjusted(-1, 0, max(0.0, 3 - box.width()), -1))
         painter.end()
 
     def _paint_gaps(self, painter: QPainter, cells: QRectF) -> None:

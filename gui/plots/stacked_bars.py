@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gui.plots.time_chart import round_step
+from gui.plots.chart_axes import round_step
 from gui.text import count_text, short_count_text
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager

@@ -10,28 +10,24 @@ import csv
 import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
+from gui.plots.chart_legend import ChartLegend
+from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
+from gui.plots.chart_tip import ChartTip
 from gui.plots.light_plot import LightPlot
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
-from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, State, Tokens
-from gui.widgets.basic import ElidedLabel, label
+from gui.theme.tokens import State, Tokens
 
-Floats = NDArray[np.float64]
-
-TICKS_MAX = 6
 ANTIALIAS_POINTS_MAX = 2_000
 POINTS_MAX = 1_200
 """What to ask `Series.window` for: more than a chart has pixels is wasted."""
@@ -39,43 +35,12 @@ FILL_ALPHA = 30
 DAY_S = 86_400
 """A chart longer than this says the date with the time."""
 PLOT_HEIGHT_MIN = 60
-AXIS_WIDTH = 52
 THRESHOLD_REACH = 5
 """Pixels from the threshold within which a drag moves it."""
 THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 1), (1, 1)]}
 """At the right end, above the line."""
 MARK_PLACES = (0.95, 0.83, 0.71)
 """Heights of the names of marks, in turn, as shares of the chart."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartSeries:
-    """One line of a chart."""
-
-    key: str
-    title: str
-    """English; shown through `tr`."""
-    state: State | None = None
-    """Colour by meaning; None: the next series colour."""
-    fill: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChartMark:
-    """Something that happened, drawn as a dashed line with a flag."""
-
-    at_s: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChartForecast:
-    """Where a line goes: float64 [n] each, x in seconds since the epoch, from now on."""
-
-    x: Floats
-    y: Floats
-    low: Floats
-    high: Floats
 
 
 class TimeChart(QWidget):
@@ -120,9 +85,9 @@ class TimeChart(QWidget):
         self._hidden: set[str] = set()
         self._marks: list[Any] = []
         self._shown_marks: list[ChartMark] = []
-        self._plot = LightPlot(_ValueAxis(tick_text, binary=binary), _TimeAxis(times))
+        self._plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
         self._plot.setMinimumHeight(PLOT_HEIGHT_MIN)
-        self._grid = _Grid(self._plot.getAxis("left"))
+        self._grid = ValueGrid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
         self._forecast: _ForecastLines | None = None
@@ -131,7 +96,7 @@ class TimeChart(QWidget):
         self._crosshair.hide()
         self._plot.addItem(self._crosshair, ignoreBounds=True)
         self._threshold: Any = None
-        self._tip = _Tip(theme, self)
+        self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -369,259 +334,3 @@ class _ForecastLines:
         self._line.setData(x, y)
         self._edges[0].setData(x, low)
         self._edges[1].setData(x, high)
-
-
-class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
-    """Round ticks, at most `TICKS_MAX`, and the horizontal grid."""
-
-    def __init__(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
-        super().__init__("left")
-        self._tick_text = tick_text
-        self._base = 1024 if binary else 10
-        self.setTickFont(text_font(Size.CAPTION))
-        self.setStyle(tickLength=0, tickTextOffset=8)
-        self.setWidth(AXIS_WIDTH)
-
-    def set_format(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
-        self._tick_text = tick_text
-        self._base = 1024 if binary else 10
-        self.picture = None
-        self.update()
-
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
-        room = max(2, min(TICKS_MAX, int(size / 22)))
-        step = round_step((maxVal - minVal) / (room - 1), self._base)
-        ticks = _multiples(step, minVal, maxVal)
-        # Counts have no parts: ticks that would say the same number are too close.
-        while len(ticks) > 2 and len({self._tick_text(tick) for tick in ticks}) < len(ticks):
-            step = round_step(step * 1.01, self._base)
-            ticks = _multiples(step, minVal, maxVal)
-        return [(step, ticks)]
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
-        return [self._tick_text(value) for value in values]
-
-    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
-        return _without_ticks(super().generateDrawSpecs(painter))
-
-
-def _multiples(step: float, low: float, high: float) -> list[float]:
-    """Multiples of a step from ``low`` to ``high``."""
-    first = math.ceil(low / step) * step
-    return [first + i * step for i in range(int((high - first) / step + 1e-9) + 1)]
-
-
-def _without_ticks(specs: Any) -> Any:  # noqa: ANN401  pyqtgraph's (axis line, tick lines, texts) or None
-    """Drop the tick lines: even those of length 0 are drawn as dots."""
-    return specs and (specs[0], [], specs[2])
-
-
-class _Grid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untyped
-    """Horizontal lines at the ticks of the value axis, behind the curves."""
-
-    def __init__(self, axis: _ValueAxis) -> None:
-        super().__init__()
-        self._axis = axis
-        self._pen = QPen()
-        self.setZValue(-10)
-
-    def set_colour(self, colour: QColor) -> None:
-        self._pen = pg.mkPen(colour)
-        self.update()
-
-    def boundingRect(self) -> QRectF:
-        box = self.getViewBox()
-        return QRectF() if box is None else QRectF(box.viewRect())
-
-    def viewRangeChanged(self) -> None:
-        self.prepareGeometryChange()
-
-    def viewTransformChanged(self) -> None:
-        self.prepareGeometryChange()
-
-    def paint(self, painter: QPainter, *_option: object) -> None:
-        box = self.getViewBox()
-        if box is None:
-            return
-        view = box.viewRect()
-        painter.setPen(self._pen)
-        for _, values in self._axis.tickValues(view.top(), view.bottom(), box.height()):
-            for value in values:
-                painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
-
-
-class _TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
-    """Times of day at round places of the chosen zone."""
-
-    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-               86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
-
-    def __init__(self, times: TimeZoneChoice) -> None:
-        super().__init__("bottom")
-        self._times = times
-        self.setTickFont(text_font(Size.CAPTION))
-        self.setStyle(tickLength=0, tickTextOffset=4)
-        self.setHeight(22)
-
-    def relabel(self) -> None:
-        self.picture = None
-        self.update()
-
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
-        room = max(1, min(TICKS_MAX, int(size / 90)))
-        step = next((s for s in self.STEPS_S if (maxVal - minVal) / s <= room), self.STEPS_S[-1])
-        shift = self._zone_shift_s(maxVal)
-        first = math.ceil((minVal + shift) / step) * step - shift
-        return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
-        form = "%m-%d" if spacing >= 86_400 else "%H:%M" if spacing >= 60 else "%H:%M:%S"
-        return [self._times.moment(value * 1_000).strftime(form) for value in values]
-
-    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
-        return _without_ticks(super().generateDrawSpecs(painter))
-
-    def _zone_shift_s(self, at_s: float) -> float:
-        if at_s < 0:
-            return 0.0
-        moment: datetime = self._times.moment(at_s * 1_000).astimezone(self._times.zone)
-        offset = moment.utcoffset()
-        return offset.total_seconds() if offset is not None else 0.0
-
-
-def round_step(least: float, base: int = 10) -> float:
-    """The smallest round tick distance that is at least ``least``: 1, 2, 2.5 or 5 times a power of ten.
-
-    With ``base`` 1024 the powers are those of 1,024, times 1 to 512 in doublings.
-    """
-    if least <= 0 or not math.isfinite(least):
-        return 1.0
-    if base == 1024:
-        power = 1024.0 ** math.floor(math.log(max(least, 1.0), 1024))
-        return next((power * 2**i for i in range(11) if power * 2**i >= least), power * 1024)
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least * (1 - 1e-9))
-
-
-class ChartLegend(QWidget):
-    """Names and values of the lines; a click hides a line. Stands in the title line of a panel."""
-
-    def __init__(self, theme: ThemeManager, chart: TimeChart) -> None:
-        super().__init__()
-        self._chart = chart
-        # It stands elsewhere than the chart, or nowhere, but means nothing without it.
-        chart.destroyed.connect(self.deleteLater)
-        self._lines = QGridLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(14)
-        self._entries = [_LegendEntry(theme, chart, one) for one in chart.series]
-        for place, entry in enumerate(self._entries):
-            self._lines.addWidget(entry, 0, place)
-
-    def spread(self, columns: int) -> None:
-        """Stand in as many lines as it needs with so many entries each; what is longer than its part is cut, and a tip says it."""
-        self._lines.setVerticalSpacing(2)
-        for place, entry in enumerate(self._entries):
-            entry.may_be_cut = True
-            self._lines.addWidget(entry, place // columns, place % columns)
-        for column in range(columns):
-            self._lines.setColumnStretch(column, 1)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.update_values()
-
-    def update_values(self) -> None:
-        """Write the values anew."""
-        for entry in self._entries:
-            entry.update_value()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.update_values()
-
-
-class _LegendEntry(QWidget):
-    def __init__(self, theme: ThemeManager, chart: TimeChart, series: ChartSeries) -> None:
-        super().__init__()
-        self._theme = theme
-        self._chart = chart
-        self._one = series
-        self._dimmed = False
-        self.may_be_cut = False
-        self._name = ElidedLabel(tr(series.title), "secondary")
-        self._value = label(UNKNOWN, "strong")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(self._name)
-        line.addWidget(self._value)
-        line.addStretch(1)
-        theme.changed.connect(self.update)
-
-    def update_value(self) -> None:
-        self._name.setText(tr(self._one.title))
-        self._name.setMinimumWidth(0 if self.may_be_cut else self._name.sizeHint().width())
-        self._value.setText(self._chart.shown_value(self._one.key))
-
-    def mousePressEvent(self, event: Any) -> None:  # noqa: ANN401, ARG002  Qt's QMouseEvent
-        self._dimmed = not self._dimmed
-        self._value.setEnabled(not self._dimmed)
-        self._name.setEnabled(not self._dimmed)
-        self._chart.toggle_series(self._one.key)
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens = self._theme.tokens
-        painter = QPainter(self)
-        colour = tokens.text_3 if self._dimmed else self._chart.colour(self._one.key, tokens)
-        painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
-        middle = self.height() / 2
-        painter.drawLine(QPointF(2, middle), QPointF(9, middle))
-        painter.end()
-
-
-class _Tip(QWidget):
-    """Time and values beside the crosshair."""
-
-    def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._chart = parent
-        self._title = ""
-        self._lines: list[tuple[str, str, str]] = []
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.hide()
-
-    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:  # noqa: ANN401  QPoint
-        self._title = title
-        self._lines = [(name, value, colour(key, self._theme.tokens)) for name, value, key in lines]
-        metrics = self.fontMetrics()
-        width = max([metrics.horizontalAdvance(f"{name}  {value}") for name, value, _ in lines] + [70]) + 54
-        self.resize(width, 30 + 20 * len(lines))
-        room = self._chart.rect()
-        left = at.x() + 14 if at.x() + 14 + width < room.width() else at.x() - 14 - width
-        self.move(left, max(0, min(at.y() + 10, room.height() - self.height())))
-        self.show()
-        self.raise_()
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens = self._theme.tokens
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(tokens.border_strong), 1))
-        painter.setBrush(QColor(tokens.raised))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
-        painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
-        painter.setPen(QColor(tokens.text_1))
-        painter.drawText(QRectF(10, 6, self.width(), 18), Qt.AlignmentFlag.AlignVCenter, self._title)
-        for i, (name, value, colour) in enumerate(self._lines):
-            line = QRectF(10, 26 + 20 * i, self.width() - 20, 18)
-            painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
-            painter.drawLine(QPointF(12, line.center().y()), QPointF(18, line.center().y()))
-            painter.setFont(text_font(Size.SECONDARY))
-            painter.setPen(QColor(tokens.text_2))
-            painter.drawText(line.adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, name)
-            painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
-            painter.setPen(QColor(tokens.text_1))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, value)
-        painter.end()

@@ -8,7 +8,8 @@ from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.chart_series import ChartSeries
+from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.events.view import EventsView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import HistoryLines, RemoteError
 from gui.models.matrix import NO_MATRIX, Matrix, matrix_of
@@ -95,3 +95,56 @@ def test_a_cell_says_its_row_time_and_value(heat):
     assert heat.cell_text(0, 1) == "Queue 0\n00:01:01\nnot recorded"
     assert heat.accessibleDescription() == "Queue 0: 1,234"
     heat.grab()
+
+
+def shown(heat, qtbot, values) -> None:
+    names = [f"Queue {row}" for row in range(len(values))]
+    heat.set_matrix([str(row) for row in range(len(values))], Matrix(60_000, 1_000, np.array(values)), names)
+    heat.show()
+    heat.setFocus()
+    qtbot.waitUntil(heat.hasFocus)
+
+
+def test_keys_move_from_cell_to_cell_and_a_screen_reader_is_told(heat, qtbot):
+    shown(heat, qtbot, [[1.0, 2.0, np.nan], [4.0, 5.0, 6.0]])
+    assert heat.accessibleDescription() == "Queue 0, 00:01:02, not recorded"  # the newest first
+    told = []
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Up):
+        qtbot.keyClick(heat, key)
+        told.append(heat.accessibleDescription())
+    assert told == [
+        "Queue 0, 00:01:01, 2", "Queue 1, 00:01:01, 5", "Queue 1, 00:01:00, 4", "Queue 1, 00:01:02, 6",
+        "Queue 0, 00:01:02, not recorded",
+    ]  # fmt: skip
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Right):  # the ends stay the ends
+        qtbot.keyClick(heat, key)
+    assert heat.current_cell == (0, 2)
+
+
+def test_enter_chooses_the_row_of_the_cell(heat, qtbot):
+    shown(heat, qtbot, [[1.0], [4.0]])
+    qtbot.keyClick(heat, Qt.Key.Key_Down)
+    with qtbot.waitSignal(heat.row_chosen) as chosen:
+        qtbot.keyClick(heat, Qt.Key.Key_Return)
+    assert chosen.args == [1]
+
+
+def test_the_cell_keeps_its_distance_from_now_and_fits_a_smaller_grid(heat, qtbot):
+    shown(heat, qtbot, [[1.0, 2.0], [3.0, 4.0]])
+    qtbot.keyClick(heat, Qt.Key.Key_Down)
+    heat.set_matrix(["0", "1"], Matrix(60_000, 1_000, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])), ["Queue 0", "Queue 1"])
+    assert heat.accessibleDescription() == "Queue 1, 00:01:02, 6"
+    heat.set_matrix(["0"], Matrix(60_000, 1_000, np.array([[7.0]])), ["Queue 0"])
+    assert heat.accessibleDescription() == "Queue 0, 00:01:00, 7"
+    heat.set_matrix([], NO_MATRIX)
+    heat.set_note("Reading the history…")
+    assert heat.accessibleDescription() == "Reading the history…"
+    qtbot.keyClick(heat, Qt.Key.Key_Return)
+    assert heat.current_cell is None
+
+
+def test_the_cell_of_the_keys_is_drawn_while_they_are_there(heat, qtbot):
+    shown(heat, qtbot, [[1.0, 1.0], [1.0, 1.0]])
+    with_focus = heat.grab().toImage()
+    heat.clearFocus()
+    assert with_focus != heat.grab().toImage()

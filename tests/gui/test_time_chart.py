@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
 
+from gui.plots.chart_axes import round_step
+from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.queue_bars import QueueBars, Sparkline
-from gui.plots.time_chart import ChartMark, ChartSeries, TimeChart, round_step
+from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, rate_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT

@@ -14,7 +14,8 @@ from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.chart_series import ChartSeries
+from gui.plots.time_chart import TimeChart
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan

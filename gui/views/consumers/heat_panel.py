@@ -56,6 +56,7 @@ class LagHeatPanel(Panel):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.set_title(tr("Lag by queue over time"))
+        self.heat.setAccessibleName(tr("Lag by queue over time"))
 
     def _show(self) -> None:
         matrix = self.lags.matrix

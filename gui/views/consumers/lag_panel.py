@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import EventMarks, HistoryLines
 from gui.plots.brush import Brush
+from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
-from gui.plots.time_chart import ChartForecast, ChartSeries, TimeChart
+from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State

@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from gui.models.consumers import PositionRow
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.brush import Brush
+from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.ownership_strip import rows_of
-from gui.plots.time_chart import ChartMark, ChartSeries, TimeChart
+from gui.plots.time_chart import TimeChart
 from gui.text import short_count_text, tr
 from gui.views.page import PageContext
 

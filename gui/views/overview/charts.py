@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from gui.operations.history import EventMarks, HistoryLines
+from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.time_chart import TimeChart
 from gui.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.chart_tools import RuleLine, brush_time_range

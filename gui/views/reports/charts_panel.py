@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 
 from gui.models.reports import FigureUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
-from gui.plots.time_chart import ChartSeries, Floats, TimeChart
+from gui.plots.chart_series import ChartSeries, Floats
+from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import figure_text

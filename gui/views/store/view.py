@@ -9,8 +9,9 @@ from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, St
 from gui.models.store import log_shapes
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
+from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBars
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason

@@ -10,9 +10,10 @@ from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_row
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.history import EventMarks, HistoryLines
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
+from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.heat_map import HeatMap, HeatScale
-from gui.plots.time_chart import ChartSeries, TimeChart
+from gui.plots.time_chart import TimeChart
 from gui.text import percent_text, rate_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
@@ -95,6 +96,7 @@ class QueuesPanel(QWidget):
         """Write all texts anew."""
         self._table.set_title(tr("Queues"))
         self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
+        self.heat.setAccessibleName(tr("Write rate by queue"))
         self._chart_panel.set_title(tr("Traffic"), tr("messages/s"))
         self._group_label.setText(tr("Positions of"))
         self.group.setAccessibleName(tr("Positions of"))

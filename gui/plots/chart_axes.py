@@ -1,0 +1,151 @@
+"""Axes of a `TimeChart`: values at round ticks with a grid, times at round places of the chosen zone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from gui.text import TimeZoneChoice
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size
+
+TICKS_MAX = 6
+AXIS_WIDTH = 52
+
+
+class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Round ticks, at most `TICKS_MAX`, and the horizontal grid."""
+
+    def __init__(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
+        super().__init__("left")
+        self._tick_text = tick_text
+        self._base = 1024 if binary else 10
+        self.setTickFont(text_font(Size.CAPTION))
+        self.setStyle(tickLength=0, tickTextOffset=8)
+        self.setWidth(AXIS_WIDTH)
+
+    def set_format(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
+        self._tick_text = tick_text
+        self._base = 1024 if binary else 10
+        self.picture = None
+        self.update()
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+        room = max(2, min(TICKS_MAX, int(size / 22)))
+        step = round_step((maxVal - minVal) / (room - 1), self._base)
+        ticks = _multiples(step, minVal, maxVal)
+        # Counts have no parts: ticks that would say the same number are too close.
+        while len(ticks) > 2 and len({self._tick_text(tick) for tick in ticks}) < len(ticks):
+            step = round_step(step * 1.01, self._base)
+            ticks = _multiples(step, minVal, maxVal)
+        return [(step, ticks)]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+        return [self._tick_text(value) for value in values]
+
+    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+        return _without_ticks(super().generateDrawSpecs(painter))
+
+
+def _multiples(step: float, low: float, high: float) -> list[float]:
+    """Multiples of a step from ``low`` to ``high``."""
+    first = math.ceil(low / step) * step
+    return [first + i * step for i in range(int((high - first) / step + 1e-9) + 1)]
+
+
+def _without_ticks(specs: Any) -> Any:  # noqa: ANN401  pyqtgraph's (axis line, tick lines, texts) or None
+    """Drop the tick lines: even those of length 0 are drawn as dots."""
+    return specs and (specs[0], [], specs[2])
+
+
+class ValueGrid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Horizontal lines at the ticks of the value axis, behind the curves."""
+
+    def __init__(self, axis: ValueAxis) -> None:
+        super().__init__()
+        self._axis = axis
+        self._pen = QPen()
+        self.setZValue(-10)
+
+    def set_colour(self, colour: QColor) -> None:
+        self._pen = pg.mkPen(colour)
+        self.update()
+
+    def boundingRect(self) -> QRectF:
+        box = self.getViewBox()
+        return QRectF() if box is None else QRectF(box.viewRect())
+
+    def viewRangeChanged(self) -> None:
+        self.prepareGeometryChange()
+
+    def viewTransformChanged(self) -> None:
+        self.prepareGeometryChange()
+
+    def paint(self, painter: QPainter, *_option: object) -> None:
+        box = self.getViewBox()
+        if box is None:
+            return
+        view = box.viewRect()
+        painter.setPen(self._pen)
+        for _, values in self._axis.tickValues(view.top(), view.bottom(), box.height()):
+            for value in values:
+                painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
+
+
+class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Times of day at round places of the chosen zone."""
+
+    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+               86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
+
+    def __init__(self, times: TimeZoneChoice) -> None:
+        super().__init__("bottom")
+        self._times = times
+        self.setTickFont(text_font(Size.CAPTION))
+        self.setStyle(tickLength=0, tickTextOffset=4)
+        self.setHeight(22)
+
+    def relabel(self) -> None:
+        self.picture = None
+        self.update()
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+        room = max(1, min(TICKS_MAX, int(size / 90)))
+        step = next((s for s in self.STEPS_S if (maxVal - minVal) / s <= room), self.STEPS_S[-1])
+        shift = self._zone_shift_s(maxVal)
+        first = math.ceil((minVal + shift) / step) * step - shift
+        return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+        form = "%m-%d" if spacing >= 86_400 else "%H:%M" if spacing >= 60 else "%H:%M:%S"
+        return [self._times.moment(value * 1_000).strftime(form) for value in values]
+
+    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+        return _without_ticks(super().generateDrawSpecs(painter))
+
+    def _zone_shift_s(self, at_s: float) -> float:
+        if at_s < 0:
+            return 0.0
+        moment: datetime = self._times.moment(at_s * 1_000).astimezone(self._times.zone)
+        offset = moment.utcoffset()
+        return offset.total_seconds() if offset is not None else 0.0
+
+
+def round_step(least: float, base: int = 10) -> float:
+    """The smallest round tick distance that is at least ``least``: 1, 2, 2.5 or 5 times a power of ten.
+
+    With ``base`` 1024 the powers are those of 1,024, times 1 to 512 in doublings.
+    """
+    if least <= 0 or not math.isfinite(least):
+        return 1.0
+    if base == 1024:
+        power = 1024.0 ** math.floor(math.log(max(least, 1.0), 1024))
+        return next((power * 2**i for i in range(11) if power * 2**i >= least), power * 1024)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least * (1 - 1e-9))

@@ -1,0 +1,42 @@
+"""What a `TimeChart` shows: lines, marks and forecasts as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gui.theme.tokens import State
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSeries:
+    """One line of a chart."""
+
+    key: str
+    title: str
+    """English; shown through `tr`."""
+    state: State | None = None
+    """Colour by meaning; None: the next series colour."""
+    fill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChartMark:
+    """Something that happened, drawn as a dashed line with a flag."""
+
+    at_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartForecast:
+    """Where a line goes: float64 [n] each, x in seconds since the epoch, from now on."""
+
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
