@@ -188,7 +188,7 @@ class BrokerWatch(QObject):
         self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
 
     def write_title(self) -> None:
-        """Say in the title of the window, and in the tool bar, which cluster is shown and how it is."""
+        """Say in the title of the window which cluster and which page is shown, and in the tool bar how the cluster is."""
         window, services, address = self._window, self._window.services, self.address
         attached = attached_cluster(services.clusters)
         name = attached.name if attached is not None else services.clusters.title
@@ -197,4 +197,6 @@ class BrokerWatch(QObject):
             place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
         window.tool_bar.cluster_button.set_name(name)
         window.tool_bar.set_state(_STATUS_STATES[self.status], place)
-        window.setWindowTitle(f"Orbit — {tr(name)}" + (f" · {address}" if address else ""))
+        page = window.area.current
+        parts = [tr(name), address, page.tab_title() if page is not None else ""]
+        window.setWindowTitle("Orbit — " + " · ".join(part for part in parts if part))

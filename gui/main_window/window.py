@@ -201,12 +201,14 @@ class MainWindow(QMainWindow):
 
     def _page_opened(self, page: PageView) -> None:
         page.status_changed(self.source_status)
+        page.title_changed.connect(lambda _title: self.broker.write_title())
         layout.restore_page(page, self._services.settings)
         self._new_pages.add(page)
 
     def _page_shown(self, page: PageView) -> None:
         if page is self.area.current:
             self.side_bar.show_page(page.side_bar_id or page.page_id)
+            self.broker.write_title()
         if page in self._new_pages:
             # Its figures come a turn later: building, showing and filling a page in one turn would be felt.
             self._new_pages.discard(page)

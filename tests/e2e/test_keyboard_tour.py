@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,6 @@ from gui.views.registry import PAGES
 from tests.support.broker_process import CHECKOUT
 
 DEADLINE_S = 90.0
-KEY_PAUSE_S = 0.4
-"""What the program gets for each key; nothing is asserted on it."""
 TOPIC = "keyboard-only"
 
 
@@ -57,26 +56,33 @@ class Keyboard:
     def title(self) -> str:
         return self.run("getwindowname", self.window())
 
+    def windows(self, name: str) -> list[str]:
+        return self.run("search", "--onlyvisible", "--name", name).split()
+
     def focus(self, name: str = "^Orbit") -> None:
         """Give a window the keys, as a window manager would; there is none here."""
-        wait_for(name, lambda: self.run("search", "--onlyvisible", "--name", name))
-        self.run("windowfocus", self.run("search", "--onlyvisible", "--name", name).split("\n")[0])
-        time.sleep(KEY_PAUSE_S)
+        wait_for(name, lambda: self.windows(name))
+        wanted = self.windows(name)[0]
+
+        def has_focus() -> bool:
+            self.run("windowfocus", wanted)
+            return self.run("getwindowfocus", "-f") == wanted
+
+        wait_for(f"the focus of {name}", has_focus)
 
     def press(self, *keys: str) -> None:
+        """Press keys; the window takes them in this order, at its own pace."""
         for key in keys:
             self.run("key", "--clearmodifiers", key)
-            time.sleep(KEY_PAUSE_S)
 
     def type(self, text: str) -> None:
         self.run("type", "--delay", "40", text)
-        time.sleep(KEY_PAUSE_S)
 
 
 @pytest.fixture
 def display() -> Iterator[str]:
-    if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
-        pytest.skip("needs Xvfb and xdotool")
+    assert shutil.which("Xvfb"), "the tour by keys needs Xvfb"
+    assert shutil.which("xdotool"), "the tour by keys needs xdotool"
     reader, writer = os.pipe()
     command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", "1440x900x24", "-nolisten", "tcp"]
     with subprocess.Popen(command, pass_fds=(writer,), stderr=subprocess.DEVNULL) as server:
@@ -127,19 +133,30 @@ def tour(keys: Keyboard, store: Path) -> None:
     keys.press("question")  # before a field of text has the focus, which would take it as text
     keys.focus("Keyboard shortcuts")
     keys.press("Escape")
+    wait_for("the end of the sheet", lambda: not keys.windows("Keyboard shortcuts"))
     keys.focus()
     for entry in PAGES:
         if entry.in_side_bar:
             keys.press("ctrl+j")
             keys.type(entry.title)
-            keys.press("Return", "F5", "F6", "F6", "ctrl+f", "Tab", "Escape")
+            keys.press("Return")
+            wait_for(entry.title, partial(shows, keys, entry.title))
+            keys.press("F5", "F6", "F6", "ctrl+f", "Tab", "Escape")
     keys.press("F4", "F4", "ctrl+Tab", "ctrl+shift+Tab", "ctrl+shift+n")
     keys.focus("New topic")
     keys.type(TOPIC)
     keys.press("Return")
     topics = store / "config" / "topics.json"
     wait_for("the new topic", lambda: topics.exists() and TOPIC in topics.read_text(encoding="utf-8"))
+    wait_for("the end of the dialog", lambda: not keys.windows("New topic"))
     keys.focus()
     keys.press("ctrl+k")
     keys.type(f"orbit://topic/{TOPIC}")
-    keys.press("Return", "ctrl+b")
+    keys.press("Return")
+    wait_for(TOPIC, partial(shows, keys, TOPIC))
+    keys.press("ctrl+b")
+
+
+def shows(keys: Keyboard, page: str) -> bool:
+    """Whether the window says in its title that this page is in front."""
+    return keys.title().removesuffix(" — Orbit").endswith(f" · {page}")  # Qt adds the name of the program
