@@ -41,6 +41,7 @@ from monitoring.sources.base import SourceStatus
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
     from gui.main_window.palette import CommandPalette
+    from gui.operations.report_notice import ReportNotice
     from monitoring.state import ClusterState
 
 __all__ = ["Backend", "MainWindow", "WindowServices"]
@@ -63,6 +64,7 @@ class MainWindow(QMainWindow):
         self._backend: Backend | None = None
         self._language = services.language
         self._wanted_link = ""
+        self._report_notice: ReportNotice | None = None
         self._painted = False
         self._new_pages: set[PageView] = set()
         self._palettes = Palettes(self)
@@ -109,6 +111,9 @@ class MainWindow(QMainWindow):
         self.broker.use(backend)
         from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
 
+        if self._report_notice is not None:
+            # Reports go on where another cluster is shown: each is told once.
+            self._report_notice.close()
         self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
         self.broker.status_changed(backend.source.status, None)
         self.show_clock()

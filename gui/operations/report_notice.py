@@ -21,7 +21,13 @@ class ReportNotice(QObject):
     def __init__(self, runner: ReportRunner, notify: Notify, navigate: Navigate, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._notify, self._navigate = notify, navigate
+        self._runner = runner
         runner.ended.connect(self._ended)
+
+    def close(self) -> None:
+        """Tell of no report any more."""
+        self._runner.ended.disconnect(self._ended)
+        self.deleteLater()
 
     def _ended(self, run: Run) -> None:
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):

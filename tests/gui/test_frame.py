@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -16,6 +17,7 @@ from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
 from gui.main_window.page_area import TITLE_CHARACTERS_MAX
+from gui.models.reports import RunState
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
@@ -448,6 +450,13 @@ def test_another_cluster_takes_the_window_over(frame, qtbot):
     other.push_later()
     frame.window.live.once()
     assert frame.area.current.states
+
+
+def test_a_report_is_told_once_whatever_cluster_is_shown(frame):
+    frame.window.attach(frame.backend(FakeSource()))
+    spec = SimpleNamespace(title="Throughput over time")
+    frame.reports.ended.emit(SimpleNamespace(state=RunState.COMPLETE, order=SimpleNamespace(spec=spec), rows=5))
+    assert [notice.text for notice in frame.window.toasts.kept] == ["Throughput over time: 5 messages read"]
 
 
 def test_detached_windows_end_with_the_main_window(frame, qtbot):
