@@ -1,6 +1,6 @@
 """Parts of pages that are made later, so that opening a page does not wait for all of it.
 
-`LazyTab` is made when it is first looked at, `LaterPart` by itself once its page is on the screen.
+`LazyTab` is made when it is first looked at, `LaterPart` by itself once its page is shown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QPaintEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 W = TypeVar("W", bound=QWidget)
@@ -53,15 +53,19 @@ class LazyTab(QWidget, Generic[W]):
 
 
 class LaterPart(LazyTab[W]):
-    """A part that is made in a turn of the loop of its own after the page around it was painted, or when asked for.
+    """A part that is made two turns of the loop after it was first shown, or when asked for: the page is seen before.
 
-    What fills the page leaves out a part that is not `made`; ``make`` gives it what is known by then.
+    What fills the page leaves out a part that is not `made`; ``make`` gives it what is known by then. It does not wait for
+    its own painting: a part without content may have no height, and is then never painted.
     """
 
     _is_due = False
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         if not self._is_due:
             self._is_due = True
-            QTimer.singleShot(0, self, self.make)
+            QTimer.singleShot(0, self, self._wait_a_turn)
+
+    def _wait_a_turn(self) -> None:
+        QTimer.singleShot(0, self, self.make)

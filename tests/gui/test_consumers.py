@@ -326,7 +326,7 @@ def test_texts_follow_the_language(make_view, qapp, qtbot):
             QApplication.sendEvent(view, QEvent(QEvent.Type.LanguageChange))
 
         assert view.header.title == "payment-settle"  # names are never translated
-        assert [view.tabs.tabText(i) for i in range(3)] == ["积压", "成员 2", "订阅 2"]
+        assert [view.tabs.tabText(i) for i in range(3)] == ["堆积", "成员 2", "订阅 2"]
         assert view.lag.facts["drains"].name.text() == "预计消化"
     finally:
         qapp.removeTranslator(translator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 
@@ -18,25 +18,47 @@ def test_a_lazy_tab_is_made_once_when_it_is_asked_for(qtbot):
     assert made == [1]
 
 
-def test_a_later_part_comes_by_itself_after_the_first_painting(qtbot):
+def test_a_later_part_comes_by_itself_after_it_was_shown(qtbot):
     part = LaterPart(lambda: QLabel("part"))
     qtbot.addWidget(part)
-    part.resize(80, 40)
-    part.grab()  # which paints it
-    assert part.made is None  # not in the turn of the loop that paints
+    part.show()
+    assert part.made is None  # not in the turn of the loop that shows it
     qtbot.waitUntil(lambda: part.made is not None)
     assert part.made.text() == "part"
+
+
+def test_a_later_part_without_room_comes_too(qtbot):
+    page = QWidget()
+    qtbot.addWidget(page)
+    lines = QVBoxLayout(page)
+    above, part = QWidget(), LaterPart(lambda: QLabel("part"))
+    above.setMinimumHeight(400)
+    lines.addWidget(above, 1)
+    lines.addWidget(part)
+    page.resize(200, 400)
+    page.show()
+    assert part.height() == 0
+    qtbot.waitUntil(lambda: part.made is not None)
+
+
+def test_a_later_part_that_is_not_shown_is_not_made(qtbot):
+    part = LaterPart(lambda: QLabel("part"))
+    qtbot.addWidget(part)
+    other = LaterPart(lambda: QLabel("other"))
+    qtbot.addWidget(other)
+    other.show()
+    qtbot.waitUntil(lambda: other.made is not None)
+    assert part.made is None
 
 
 def test_a_later_part_that_was_asked_for_is_not_made_again(qtbot):
     made = []
     part = LaterPart(lambda: made.append(1) or QLabel("part"))
-    qtbot.addWidget(part)
-    part.resize(80, 40)
-    part.grab()
+    other = LaterPart(lambda: QLabel("other"))
+    for one in (part, other):
+        qtbot.addWidget(one)
+        one.show()  # whose turns come in this order
     first = part.widget
-    part.show()
-    qtbot.waitUntil(first.isVisible)
-    part.grab()
+    qtbot.waitUntil(lambda: other.made is not None)
     assert part.made is first
     assert made == [1]

@@ -35,6 +35,8 @@ ASK_MS = 2_000
 GROWTH_SPAN_MS = 15 * 60_000
 """What the growth of the disk looks back at."""
 AFTER_CLEANING_MS = 300
+FILES_HEIGHT_MIN = 200
+"""Kept free until what lies there is made."""
 _SERIES = {"p99": "totals.put_p99_ms", "p50": "totals.put_p50_ms", "flush": "totals.flush_max_ms"}
 
 
@@ -81,6 +83,7 @@ class StoreView(PageView):
         self._lines.arrived.connect(self._draw)
         self.disk = DiskPanel(theme, times)
         self._files = LaterPart(self._make_files)
+        self._files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
         self.retranslate()
