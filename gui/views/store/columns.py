@@ -32,7 +32,7 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
             width=62,
         ),
         Column("size", "Size", lambda row: bytes_text(row.size), sort=lambda row: row.size,
-               tip=lambda row: bytes_exact_text(row.size), right=True, width=72),
+               tip=lambda row: bytes_exact_text(row.size), right=True, width=84),
     ]  # fmt: skip
 
 
