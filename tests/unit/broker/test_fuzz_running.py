@@ -121,7 +121,13 @@ def _resident():
     return psutil.Process().memory_info().rss
 
 
-@pytest.mark.parametrize("rounds", [4_000, pytest.param(60_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_000)])])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(4_000, marks=pytest.mark.timeout(600)),
+        pytest.param(60_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_000)]),
+    ],
+)
 def test_whatever_comes_a_normal_send_works_and_memory_is_flat(tmp_path, rounds, caplog):
     seed = int(os.environ.get("ORBIT_FUZZ_SEED", "20240611"))
     fuzz = Fuzz(seed)
