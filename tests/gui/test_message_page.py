@@ -145,7 +145,7 @@ def test_what_the_worker_says_is_missing_is_translated(qapp):
     QApplication.installTranslator(translator)
     try:
         text = MISSING.text("3 other messages have the same unique key, as in a batch; they are left out.")
-        assert text == "另有 3 条消息的唯一键相同（如批量消息），未列出。"
+        assert text == "另有 3 条消息的唯一 Key 相同（如批量消息），未列出。"
     finally:
         QApplication.removeTranslator(translator)
 

@@ -494,7 +494,7 @@ def test_a_command_runs_the_report_of_the_running_broker(make_view, child):
 
 
 def test_a_report_asks_for_its_own_parameters(make_view, qtbot):
-    form = make_view(FakeSource(READY)).form
+    form = make_view(FakeSource()).form
     form.show_broker_store("/data/store")
     form.show_report(find("delay"))
     assert list(form.own.fields) == ["levels", "late-ms"]
@@ -512,7 +512,7 @@ def test_a_report_asks_for_its_own_parameters(make_view, qtbot):
 
 
 def test_what_a_report_cannot_do_without_is_asked_for(make_view):
-    form = make_view(FakeSource(READY)).form
+    form = make_view(FakeSource()).form
     form.show_broker_store("/data/store")
     form.show_report(find("reconcile"))
     assert "CSV file" in form.fault

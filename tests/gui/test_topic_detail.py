@@ -275,7 +275,7 @@ def test_a_topic_of_the_broker_is_not_deleted(make_view, window):
 def test_sending_proposes_the_topic(make_view):
     dialog = make_view(FakeSource()).ask_send()
 
-    assert dialog.draft.topic == "payments"
+    assert dialog.form.draft.topic == "payments"
     dialog.reject()
 
 
