@@ -27,7 +27,8 @@ from pathlib import Path
 from broker_core.api import StoreError, UsageError
 from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, Finding
-from monitoring.history.database import set_aside, transaction
+from monitoring.database_file import open_or_begin_anew
+from monitoring.history.database import transaction
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class AlertStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = _open_or_begin_anew(path)
+        self._connection = open_or_begin_anew(path, "alerts", _open)
         self._seen = self._version()
         self._unreadable: set[str] = set()
 
@@ -251,23 +252,6 @@ def ids_from_json(text: str) -> set[str]:
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------------
-
-
-def _open_or_begin_anew(path: Path) -> sqlite3.Connection:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _open(path)
-    except sqlite3.OperationalError as error:
-        raise StoreError(f"the alerts {path} cannot be opened: {error}", path=str(path)) from error
-    except sqlite3.DatabaseError as error:
-        logger.warning("the alerts %s are damaged: %s", path, error)
-        set_aside(path, "alerts")
-    except OSError as error:
-        raise StoreError(f"the alerts {path} cannot be opened: {error}", path=str(path)) from error
-    try:
-        return _open(path)
-    except sqlite3.Error as error:
-        raise StoreError(f"the alerts {path} cannot be made: {error}", path=str(path)) from error
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -78,13 +78,7 @@ class GroupAdmin:
     async def members(self, group: str) -> list[Member]:
         """Members of a consumer group that are online, by client id."""
         found: dict[str, Member] = {}
-        for address in (await self.master_addresses()).values():
-            try:
-                body = await self._object(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-            except RemoteError as error:
-                if error.context.get("code") != ResponseCode.CONSUMER_NOT_ONLINE:
-                    raise
-                continue
+        for body in await self._connection_lists(group):
             for item in body.get("connectionSet") or ():
                 member = Member(item["clientId"], item["clientAddr"], str(item.get("language")), int(item["version"]))
                 found[member.client_id] = member
@@ -93,15 +87,20 @@ class GroupAdmin:
     async def subscriptions(self, group: str) -> dict[str, str] | None:
         """Topic → filter expression of a group, as its members told the brokers; None where none of them is connected."""
         found: dict[str, str] | None = None
+        for body in await self._connection_lists(group):
+            table = body.get("subscriptionTable") or {}
+            found = (found or {}) | {str(topic): str(row.get("subString") or "*") for topic, row in table.items()}
+        return found
+
+    async def _connection_lists(self, group: str) -> list[dict[str, Any]]:
+        """What each broker knows of the members of a group; without the brokers that none is connected to."""
+        found: list[dict[str, Any]] = []
         for address in (await self.master_addresses()).values():
             try:
-                body = await self._object(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+                found.append(await self._object(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group}))
             except RemoteError as error:
                 if error.context.get("code") != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
-                continue
-            table = body.get("subscriptionTable") or {}
-            found = (found or {}) | {str(topic): str(row.get("subString") or "*") for topic, row in table.items()}
         return found
 
     async def running_info(self, group: str, client_id: str) -> dict[str, Any]:

@@ -21,16 +21,13 @@ takes no room.
 from __future__ import annotations
 
 import json
-import logging
 import sqlite3
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from broker_core.api import StoreError
+from monitoring.database_file import open_or_begin_anew
 from monitoring.history.tiers import HOUR_MS
-
-logger = logging.getLogger(__name__)
 
 FORMAT = 1
 FILE_NAME = "history.db"
@@ -62,20 +59,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: It cannot be opened, or was written by a newer Orbit.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _open(path)
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise StoreError(f"the history {path} cannot be opened: {error}", path=str(path)) from error
-        logger.warning("the history %s is damaged: %s", path, error)
-        set_aside(path)
-    except OSError as error:
-        raise StoreError(f"the history {path} cannot be opened: {error}", path=str(path)) from error
-    try:
-        return _open(path)
-    except sqlite3.Error as error:
-        raise StoreError(f"the history {path} cannot be made: {error}", path=str(path)) from error
+    return open_or_begin_anew(path, "history", _open)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -105,22 +89,6 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def set_aside(path: Path, name: str = "history") -> None:
-    """Rename a damaged database, so that a new one can begin.
-
-    Raises:
-        StoreError: It cannot be renamed.
-    """
-    aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
-    logger.warning("the %s %s is kept as %s and a new one begins", name, path, aside.name)
-    try:
-        path.replace(aside)
-        for end in ("-wal", "-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(f"the damaged {name} {path} cannot be renamed: {error}", path=str(path)) from error
 
 
 class Numbers:

@@ -37,8 +37,9 @@ from broker_core.api import (
 from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_store import FILE_NAME as ALERTS_NAME
 from monitoring.collector import Collector
+from monitoring.database_file import set_aside
 from monitoring.history.changes import OffsetWatch
-from monitoring.history.database import FILE_NAME, meta, open_database, set_aside, set_meta, transaction
+from monitoring.history.database import FILE_NAME, meta, open_database, set_meta, transaction
 from monitoring.history.guest import HistoryGuest
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
@@ -229,7 +230,7 @@ class HistoryKeeper:
                 if queries is not None:
                     queries.close()
                 connection.close()
-            set_aside(self._path)
+            set_aside(self._path, "history")
 
     def _serve(self, session: _Session) -> None:
         while (sample := self._samples.get()) is not None:

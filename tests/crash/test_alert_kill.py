@@ -6,8 +6,9 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from monitoring.alert_keeper import AlertKeeper
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.alert_store import FILE_NAME
 from tests.support.broker_process import running_broker
+from tests.support.waiting import wait_until
 from tests.support.worker_driver import DEADLINE_S, WorkerDriver
+
+until = partial(wait_until, deadline_s=DEADLINE_S)
 
 pytestmark = pytest.mark.crash
 
@@ -49,13 +53,6 @@ def hook() -> Iterator[tuple[str, list[dict[str, object]]]]:
         server.shutdown()
         thread.join(DEADLINE_S)
         server.server_close()
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def page(worker: WorkerDriver) -> AlertPage:

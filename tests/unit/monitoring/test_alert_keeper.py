@@ -25,8 +25,8 @@ from monitoring.alert_rules import DEFAULT_RULES, FIRST_RULE_IDS, FOREVER, RULES
 from monitoring.alert_store import FILE_NAME
 from monitoring.webhook import WebhookResult
 from tests.support.fake_source import TAKEN_MS, fake_state
+from tests.support.waiting import DEADLINE_S, wait_until
 
-DEADLINE_S = 30.0
 STATE = fake_state()
 RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 SLOW = replace(RULE, rule_id="slow", name="Fast for long", for_ms=3_000)
@@ -291,15 +291,6 @@ class Hook:
         self.told.clear()
 
 
-def until(condition) -> None:
-    turn = threading.Event()
-    for _turn in range(3_000):
-        if condition():
-            return
-        turn.wait(0.01)
-    raise AssertionError("it did not come")
-
-
 def test_the_web_hook_is_told_of_each_change(start):
     hook = Hook()
     keeper = start(hook)
@@ -308,7 +299,7 @@ def test_the_web_hook_is_told_of_each_change(start):
     keeper.look(at(0))
     hook.wait()
     keeper.look(at(1_000, put_rate=0.0))
-    until(lambda: page(keeper).posts == 2)
+    wait_until(lambda: page(keeper).posts == 2)
     assert [(body["cluster"], body["rule"], body["state"]) for body in hook.bodies] == [
         ("shop", "Fast", "firing"),
         ("shop", "Fast", "resolved"),
@@ -344,7 +335,7 @@ def test_an_address_is_tried_and_how_it_went_is_told(start):
         keeper.answer(TryAlertWebhook())
     keeper.answer(SetAlertWebhook(HOOK))
     keeper.answer(TryAlertWebhook())
-    until(lambda: page(keeper).posts == 1)
+    wait_until(lambda: page(keeper).posts == 1)
     shown = page(keeper)
     assert (shown.post_status, shown.post_reason, shown.post_given_up) == (404, "so it is", True)
     assert hook.bodies[0]["rule"] == "Test of the web hook"

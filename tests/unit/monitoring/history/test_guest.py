@@ -1,7 +1,5 @@
 """A history that another process records: read here, and its alert rules changed."""
 
-import time
-
 import pytest
 
 from broker_core.api import (
@@ -16,18 +14,11 @@ from broker_core.api import (
 )
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.keeper import open_as_guest, open_history
+from tests.support.waiting import wait_until
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
 BEGIN_MS = 1_700_000_000_000 // 60_000 * 60_000
-DEADLINE_S = 30.0
 LAG = AlertRule("mine", "Lag", "group:billing.lag_messages", above=True, threshold=5, for_ms=0)
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import dataclasses
 import sqlite3
-import time
 
 import numpy as np
 import pytest
@@ -11,10 +10,10 @@ from broker_core.api import HistorySample, Occurred, PutAlertRules, ReadAlerts, 
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.database import FILE_NAME
 from monitoring.history.keeper import WAITING_MAX, open_history
+from tests.support.waiting import wait_until
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
 BEGIN_MS = 1_700_000_000_000
-DEADLINE_S = 30.0
 
 
 @pytest.fixture
@@ -41,13 +40,6 @@ def sample(second: int, *, catalog=None, events=(), **changes):
 def lags(keeper, seconds: int = 10_000) -> list[float]:
     query = ReadHistory(["group:billing.lag_messages"], BEGIN_MS, BEGIN_MS + seconds * 1_000, 10_000)
     return np.frombuffer(keeper.answer(query).last[0], "<f8").tolist()
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def feed(keeper, first: int, count: int) -> None:

@@ -1,0 +1,58 @@
+"""A SQLite file that is set aside when it is damaged, so that a new one can begin."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from broker_core.api import StoreError
+
+logger = logging.getLogger(__name__)
+
+
+def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    """Open a database; a damaged one is set aside and a new one begun.
+
+    Args:
+        path: The file; its folder is made.
+        name: What it holds, for errors: ``history``.
+        opening: Opens it and makes what is missing in it.
+
+    Raises:
+        StoreError: It cannot be opened or made; and what ``opening`` raises that is no error of SQLite.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return opening(path)
+    except (sqlite3.OperationalError, OSError) as error:
+        raise StoreError(f"the {name} {path} cannot be opened: {error}", path=str(path)) from error
+    except sqlite3.DatabaseError as error:
+        logger.warning("damaged %s %s: %s", name, path, error)
+        set_aside(path, name)
+    try:
+        return opening(path)
+    except sqlite3.Error as error:
+        raise StoreError(f"the {name} {path} cannot be made: {error}", path=str(path)) from error
+
+
+def set_aside(path: Path, name: str) -> None:
+    """Rename a damaged database, so that a new one can begin.
+
+    Args:
+        path: The file.
+        name: What it holds, for errors.
+
+    Raises:
+        StoreError: It cannot be renamed.
+    """
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
+    logger.warning("the %s %s is kept as %s and a new file begins", name, path, aside.name)
+    try:
+        path.replace(aside)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"the damaged {name} {path} cannot be renamed: {error}", path=str(path)) from error
