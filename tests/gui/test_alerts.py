@@ -10,7 +10,7 @@ from PySide6.QtCore import QSettings
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
-from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, change_words, post_text
+from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.text import load_catalogue
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
@@ -225,8 +225,6 @@ def test_the_usual_rules_have_chinese_names():
 
 
 def alert(series: str, subject: str = "", value: float = 20.0):
-    from gui.operations.alert_center import OpenAlert
-
     return OpenAlert(replace(RULE, series=series), Finding(subject, value, 0, is_firing=True))
 
 
@@ -391,8 +389,11 @@ def test_an_address_that_cannot_be_used_says_why(make_view, source):
 def test_an_address_is_tried_and_the_result_shown(make_view, source, qtbot):
     view = make_view(source)
     view.center.set_webhook(HOOK)
+    source.hook.open.clear()
     view.webhook.try_button.click()
+    source.push_later(1_000)
     assert view.webhook.result.text() == "Sending…"
+    source.hook.open.set()
 
     def answered() -> bool:
         source.push_later(1_000)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import FieldValues
@@ -136,8 +137,6 @@ def child():
 
 @pytest.fixture
 def export(qtbot, theme, tmp_path, child, qapp):
-    from PySide6.QtCore import QSettings
-
     tasks = TaskList()
     settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
     chosen = Chosen('tag = "A"', 7)

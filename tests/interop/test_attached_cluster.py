@@ -25,7 +25,7 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
 from tests.support.attached import decided, sampled
-from tests.support.real_broker import RealBroker
+from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -35,10 +35,9 @@ BROKER = "broker-a"
 
 @pytest.fixture(params=["4.9.4", "5.3.3"])
 def real(request, tmp_path):
-    broker = RealBroker(request.param, tmp_path / "real", {"autoCreateTopicEnable": "true"})
-    broker.start()
-    yield broker
-    broker.stop()
+    with running_peer(request.param, tmp_path / "real", autoCreateTopicEnable="true") as broker:
+        broker.until_registered()
+        yield broker
 
 
 def test_it_is_shown_read_and_left_as_it_was(real):

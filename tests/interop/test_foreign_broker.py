@@ -65,8 +65,8 @@ def test_it_is_in_the_routes_beside_ours_until_it_stops(tmp_path, version, compr
             assert receipt.queue.broker_name == "broker-real"
 
         settings = {"namesrvAddr": ours.name_server, "brokerName": "broker-real", "compressedRegister": compressed}
-        with running_peer(version, tmp_path / "peer", **settings) as address:
-            asyncio.run(beside(address))
+        with running_peer(version, tmp_path / "peer", **settings) as peer:
+            asyncio.run(beside(peer.address))
 
         async def gone():
             await told({"broker-a"}, names)
@@ -100,8 +100,8 @@ def test_it_reads_the_tables_that_ours_wrote(tmp_path, version):
     with running_broker(tmp_path / "peer" / "store") as ours:
         asyncio.run(fill(ours.broker))
         before = asyncio.run(read(ours.broker))
-    with running_peer(version, tmp_path / "peer") as address:
-        topics, groups, offsets = asyncio.run(read(address))
+    with running_peer(version, tmp_path / "peer") as peer:
+        topics, groups, offsets = asyncio.run(read(peer.address))
     assert _covers(topics["Made"], before[0]["Made"])
     assert _covers(groups["CG"], before[1]["CG"])
     assert offsets["Made@CG"] == {"1": 5}

@@ -17,7 +17,7 @@ from broker_core.search.scan import StoreSearch
 from broker_core.search_command import main
 from tests.support.broker_process import running_broker
 from tests.support.golden import golden_store
-from tests.support.real_broker import RealBroker
+from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers
 
 pytestmark = pytest.mark.timeout(300)
@@ -28,19 +28,24 @@ TOPIC = "ShopOrders"
     scope="module",
     params=["orbit", pytest.param("4.9.4", marks=pytest.mark.java), pytest.param("5.3.3", marks=pytest.mark.java)],
 )
-def served(request, tmp_path_factory):
-    """Name server of a broker on a golden store, and the files as they were before."""
+def serving(request, tmp_path_factory):
+    """Name server of a broker on a golden store, the files as they were before, and a wait until the one leads to the other."""
     folder = tmp_path_factory.mktemp(request.param)
     files = golden_store("normal").unpack(folder / "files")
     shutil.copytree(files, folder / "store")
     if request.param == "orbit":
         with running_broker(folder / "store") as broker:
-            yield broker.name_server, files
+            yield broker.name_server, files, lambda: None
         return
-    peer = RealBroker(request.param, folder, golden_store("normal").expected["settings"])
-    peer.start()
-    yield peer.name_server, files
-    peer.stop()
+    with running_peer(request.param, folder, **golden_store("normal").expected["settings"]) as peer:
+        yield peer.name_server, files, peer.until_registered
+
+
+@pytest.fixture
+def served(serving):
+    name_server, files, until_registered = serving
+    until_registered()
+    return name_server, files
 
 
 def found_in_files(root, text):

@@ -68,7 +68,7 @@ from broker_core.api import (
 from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.clock import ManualClock
-from tests.support.fake_alerts import fake_alerts
+from tests.support.fake_alerts import FakeHook, fake_alerts
 from tests.support.fake_broker import fake_broker_answer
 from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, fake_forecast, fake_timers
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
@@ -161,7 +161,8 @@ class FakeSource:
         """By request code."""
         self.follow: FakePending[Followed] | None = None
         self._clock = ManualClock(TAKEN_MS)
-        self.alerts = fake_alerts(self._clock)
+        self.hook = FakeHook()
+        self.alerts = fake_alerts(self._clock, self.hook)
         """A real keeper of alerts, in memory."""
         weakref.finalize(self, self.alerts.close)
         self.asked_alerts: list[AlertQuery] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -14,14 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.client.admin import AdminClient
+from broker_core.errors import NetworkError, RemoteError
 from broker_core.remoting.client import ConnectionPool
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
+from tests.support.remoting_peer import eventually_answers
 from tests.support.shared import shared_dir
 
 _TAKES_SUBSCRIPTION = 4
 _TIMEOUT_MS = 20_000
 _FOREVER_MS = (1 << 63) - 1
+_REGISTERED_SECONDS = 120.0
+"""A broker whose connection to its name server broke registers again within half a minute."""
 
 
 @dataclass
@@ -74,6 +80,18 @@ class RealBroker:
                 path.read_text("utf-8", "replace")[-1_500:] for path in [self.folder / "broker.log"] if path.exists()
             )
             raise AssertionError(f"RocketMQ {self.version} does not start: {done.stderr[-500:]} {said}")
+
+    def until_registered(self) -> None:
+        """Wait until its name server leads to it: on a busy machine that may come late, or be lost for half a minute."""
+
+        async def is_registered() -> bool:
+            async with AdminClient(self.name_server) as admin:
+                try:
+                    return self.address in (await admin.master_addresses()).values()
+                except (NetworkError, RemoteError):
+                    return False
+
+        asyncio.run(eventually_answers(is_registered, _REGISTERED_SECONDS))
 
     def stop(self, *, kill: bool = False) -> None:
         """End it, in good order or by force."""

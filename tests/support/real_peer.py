@@ -10,18 +10,19 @@ from tests.support.real_broker import RealBroker
 
 
 @contextlib.contextmanager
-def running_peer(version: str, directory: Path, **settings: str) -> Iterator[str]:
-    """A real name server and broker; gives the broker's address. ``settings`` go into its ``broker.conf``."""
-    with running_peer_addresses(version, directory, **settings) as (_name_server, broker):
-        yield broker
+def running_peer(version: str, directory: Path, **settings: str) -> Iterator[RealBroker]:
+    """A real name server and broker. ``settings`` go into its ``broker.conf``; they may lead it to another name server."""
+    peer = RealBroker(version, directory, settings)
+    peer.start()
+    try:
+        yield peer
+    finally:
+        peer.stop()
 
 
 @contextlib.contextmanager
 def running_peer_addresses(version: str, directory: Path, **settings: str) -> Iterator[tuple[str, str]]:
-    """The same; gives the addresses of name server and broker."""
-    peer = RealBroker(version, directory, settings)
-    peer.start()
-    try:
+    """The same when one has registered with the other; gives the addresses of name server and broker."""
+    with running_peer(version, directory, **settings) as peer:
+        peer.until_registered()
         yield peer.name_server, peer.address
-    finally:
-        peer.stop()
