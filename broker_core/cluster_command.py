@@ -1,6 +1,6 @@
 """Command line of `cluster`: brokers, topics and groups of a cluster that runs elsewhere.
 
-    cluster --ns HOST:PORT [--json]
+    cluster (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--json]
 
 It only looks: everything goes through the administration requests of the protocol, and no group's offsets move.
 """
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.client.route import PERMISSION_READ, PERMISSION_WRITE
 from broker_core.errors import OrbitError
 from broker_core.remoting.codes import version_name
@@ -26,18 +27,21 @@ EXIT_PARTIAL = 1
 _CODES = "exit codes: 0 all answered, 1 a part did not answer, 2 wrong arguments, 4 no connection, 6 refused, 130 interrupted"
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     """Print the overview of a cluster.
 
     Args:
         argv: Arguments behind ``cluster``.
+        find_saved: Reads saved connections.
 
     Returns:
         0 if every broker answered; 1 if not; else the error's code.
     """
     arguments = _parser().parse_args(argv)
     try:
-        overview = asyncio.run(_look(arguments.ns))
+        access = access_of(arguments, find_saved)
+        assert access is not None  # the parser wants one
+        overview = asyncio.run(_look(access))
     except OrbitError as error:
         sys.stderr.write(f"orbit cluster: {error.message}\n")
         return error.exit_code
@@ -52,15 +56,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="orbit cluster",
         description="Print brokers, topics and consumer groups of a RocketMQ cluster; changes nothing.",
-        epilog=_CODES,
+        epilog=f"{HELP}\n\n{_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--ns", required=True, metavar="HOST:PORT", help="name server; several with ; between them")
+    add_access(parser.add_mutually_exclusive_group(required=True))
     parser.add_argument("--json", action="store_true", help="print it as JSON, with all topics and groups")
     return parser
 
 
-async def _look(name_servers: str) -> dict[str, Any]:
-    cluster = AttachedCluster(AttachOptions(name_servers))
+async def _look(access: ClusterAccess) -> dict[str, Any]:
+    cluster = AttachedCluster(AttachOptions(access.name_servers, security=access.security))
     try:
         await cluster.connect()
         await cluster.sampling.once()

@@ -4,6 +4,8 @@
     replay --from-file FILE (--to TOPIC | …) --to-ns HOST:PORT …
     replay --resume DIR
 
+A cluster may also be a saved connection or a file (--connection, --to-connection, …): see `broker_core.access`.
+
 First all messages are gathered in a folder, the journal; then they are sent from there, each with its result in the folder's
 receipt. So a replay never finds what it sends itself, and goes on after an interrupt, a crash or a restart.
 """
@@ -23,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broker_core.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.audience import GROUPS_ASKED_MAX, warnings
@@ -31,6 +34,7 @@ from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPl
 from broker_core.replay.pace import Pace
 from broker_core.replay.rewrite import Target
 from broker_core.replay.survey import Survey
+from broker_core.replay_arguments import check_arguments, goal_of_arguments, goal_of_plan, parser, refuse_with_resume
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
 from broker_core.search.results import Outcome
@@ -41,34 +45,23 @@ if TYPE_CHECKING:
 EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
 PRODUCER_GROUP = "orbit-replay"
-FAILURES_MAX = 10
 PROGRESS_INTERVAL_S = 1.0
 STOPPED = "it was stopped"
 
-_HELP = """\
-The filter is that of “orbit search”. Each new message carries the id of its origin in the property ORBIT_ORIGIN_ID.
 
-examples:
-  orbit replay --ns 127.0.0.1:9876 'topic = "orders" and stored >= -2h' --to orders-test --dry-run
-  orbit replay --store /data/store 'topic = "orders"' --to orders --to-ns 127.0.0.1:9876 --speed 10
-  orbit replay --from-file hits.jsonl --to-origin --to-ns 127.0.0.1:9876 --rate 500
-
-exit codes: 0 all sent, 1 some failed or were left out, or it stopped early, 2 wrong arguments, 3 the store cannot be used,
-4 no connection, 6 a broker refused, 130 interrupted (go on with --resume)"""
-
-
-def main(argv: list[str]) -> int:
+def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     """Run one replay.
 
     Args:
         argv: Arguments behind ``replay``.
+        find_saved: Reads saved connections.
 
     Returns:
         0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
-        return asyncio.run(_replay(arguments))
+        return asyncio.run(_replay(arguments, find_saved))
     except OrbitError as error:
         _say(f"orbit replay: {error.message}")
         return error.exit_code
@@ -80,51 +73,19 @@ def main(argv: list[str]) -> int:
         return EXIT_PARTIAL
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="orbit replay",
-        description="Send messages again, with all that their producers gave them.",
-        epilog=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--store", type=Path, metavar="DIR", help="find them in a store directory")
-    source.add_argument("--ns", metavar="HOST:PORT", help="find them in a cluster, by its name server")
-    source.add_argument("--from-file", type=Path, metavar="FILE", help="take those of an export: .jsonl, .csv or .parquet")
-    source.add_argument("--resume", type=Path, metavar="DIR", help="go on with the replay in this folder, as it was begun")
-    parser.add_argument("filter", nargs="?", metavar="FILTER", help="which messages, with --store and --ns")
-    goal = parser.add_mutually_exclusive_group()
-    goal.add_argument("--to", default="", metavar="TOPIC", help="send all to one topic")
-    goal.add_argument("--to-group", default="", metavar="GROUP", help="send them to one consumer group alone")
-    goal.add_argument("--to-origin", action="store_true", help="send each to the topic it was first sent to")
-    parser.add_argument("--to-ns", metavar="HOST:PORT", help="name server of the cluster they go to; default: that of --ns")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be sent, and send nothing")
-    parser.add_argument("--rate", type=float, metavar="N", help="messages a second at most; default: no limit")
-    parser.add_argument("--speed", type=float, metavar="X", help="1: at the pace of the originals, 10: ten times faster")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N that the search finds")
-    parser.add_argument("--allow-partial", action="store_true", help="send also when the search could not look everywhere")
-    parser.add_argument("--new-ids", action="store_true", help="give each a unique id of its own")
-    parser.add_argument("--born-now", action="store_true", help="born when they are sent, not when the originals were")
-    parser.add_argument("--without-delay", action="store_true", help="deliver at once what was sent with a delay")
-    parser.add_argument("--no-link", action="store_true", help="leave out the property with the origin")
-    failures_help = "stop after so many failures (default: %(default)s)"
-    parser.add_argument("--failures-max", type=int, default=FAILURES_MAX, metavar="N", help=failures_help)
-    parser.add_argument("--journal", type=Path, metavar="DIR", help="folder of journal and receipt; default: a new one")
-    parser.add_argument("--now", type=int, metavar="MS", help="what -2h counts from, in ms since 1970; default: now")
-    parser.add_argument("--control", action="store_true", help="take pause, resume and stop as lines on standard input")
-    return parser
-
-
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
-async def _replay(arguments: argparse.Namespace) -> int:
+async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
+    details = given_details(arguments)
     if arguments.resume is not None:
-        _refuse_with_resume(arguments)
-        return await _send(arguments.resume, arguments)
-    name_servers = _name_servers(arguments)
+        refuse_with_resume(arguments)
+        return await _send(arguments.resume, arguments, lambda plan: goal_of_plan(plan, arguments, find_saved, details))
+    check_arguments(arguments)
+    source = access_of(arguments, find_saved, details)
+    goal = goal_of_arguments(arguments, find_saved, source, details)
     target = Target(
         topic=arguments.to,
         group=arguments.to_group,
@@ -136,35 +97,17 @@ async def _replay(arguments: argparse.Namespace) -> int:
     )
     survey = Survey(target, Pace(arguments.rate, arguments.speed))
     if arguments.dry_run:
-        outcome = await _gather(arguments, survey, None)
+        outcome = await _gather(arguments, source, survey, None)
         _tell(survey, outcome)
-        if name_servers:
-            await _check_goal(name_servers, survey)
+        if goal is not None:
+            await _check_goal(goal, survey)
         _say("dry run: nothing was sent")
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
+    if goal is None:
+        raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
     folder = arguments.journal or _new_folder()
-    await _prepare(arguments, folder, survey, name_servers)
-    return await _send(folder, arguments)
-
-
-def _refuse_with_resume(arguments: argparse.Namespace) -> None:
-    given = [name for name in ("filter", "to", "to_group", "to_origin", "to_ns", "rate", "speed", "limit", "journal")
-             if getattr(arguments, name)]  # fmt: skip
-    if given or arguments.dry_run:
-        names = ", ".join(name.replace("_", "-") for name in given) or "dry-run"
-        raise UsageError(f"a replay goes on as it was begun: leave out {names}")
-
-
-def _name_servers(arguments: argparse.Namespace) -> str:
-    """Name servers of the cluster that messages go to; may be empty for a dry run."""
-    if arguments.from_file is None and not arguments.filter:
-        raise UsageError("give a FILTER that says which messages; all of a topic: 'topic = \"NAME\"'")
-    if arguments.from_file is not None and (arguments.filter or arguments.limit):
-        raise UsageError("a file is replayed as a whole: leave FILTER and --limit to the search that writes it")
-    found = arguments.to_ns or arguments.ns or ""
-    if not found and not arguments.dry_run:
-        raise UsageError("say with --to-ns HOST:PORT which cluster the messages go to")
-    return str(found)
+    await _prepare(arguments, source, folder, survey, goal)
+    return await _send(folder, arguments, lambda _plan: goal)
 
 
 def _new_folder() -> Path:
@@ -183,21 +126,25 @@ def _new_folder() -> Path:
 # ---- gathering ---------------------------------------------------------------------------------------------------------
 
 
-async def _prepare(arguments: argparse.Namespace, folder: Path, survey: Survey, name_servers: str) -> None:
+async def _prepare(
+    arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: Survey, goal: ClusterAccess
+) -> None:
     """Gather all messages in the journal's folder and check that they can be sent."""
     spool = Spool(folder)
     try:
-        outcome = await _gather(arguments, survey, spool)
+        outcome = await _gather(arguments, found_in, survey, spool)
         _tell(survey, outcome)
         limited = arguments.limit is not None and spool.count >= arguments.limit
         if outcome is not None and not outcome.is_complete and not (limited or arguments.allow_partial):
             raise UsageError("not all messages were found, so nothing was sent: mend the cause, or give --allow-partial")
-        await _check_goal(name_servers, survey)
-        source = str(arguments.from_file or f"{arguments.store or arguments.ns}: {arguments.filter}")
+        await _check_goal(goal, survey)
+        place = arguments.store if found_in is None else found_in.saved_as or found_in.name_servers
+        source = str(arguments.from_file or f"{place}: {arguments.filter}")
         spool.finish(
             ReplayPlan(
                 source=source,
-                name_servers=name_servers,
+                name_servers=goal.name_servers,
+                saved_as=goal.saved_as,
                 target=survey.target,
                 pace=survey.pace,
                 count=spool.count,
@@ -208,7 +155,9 @@ async def _prepare(arguments: argparse.Namespace, folder: Path, survey: Survey, 
         spool.close()
 
 
-async def _gather(arguments: argparse.Namespace, survey: Survey, spool: Spool | None) -> Outcome | None:
+async def _gather(
+    arguments: argparse.Namespace, source: ClusterAccess | None, survey: Survey, spool: Spool | None
+) -> Outcome | None:
     def take(item: ReplayItem) -> None:
         survey.add(item)
         if spool is not None:
@@ -219,7 +168,7 @@ async def _gather(arguments: argparse.Namespace, survey: Survey, spool: Spool | 
             take(item)
         return None
     expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
-    search = _Search(arguments, expression)
+    search = _Search(arguments, source, expression)
     async for item in search.items():
         take(item)
     return search.outcome
@@ -236,20 +185,20 @@ def _items_of_file(path: Path) -> Iterator[ReplayItem]:
 class _Search:
     """A search for the messages of a replay, of a directory or a cluster."""
 
-    def __init__(self, arguments: argparse.Namespace, expression: Expression) -> None:
+    def __init__(self, arguments: argparse.Namespace, source: ClusterAccess | None, expression: Expression) -> None:
         self.outcome: Outcome | None = None
         self._arguments = arguments
+        self._source = source
         self._expression = expression
 
     async def items(self) -> AsyncIterator[ReplayItem]:
-        if self._arguments.store is not None:
+        if self._source is None:
             for item in self._of_store():
                 yield item
             return
-        from broker_core.client.admin import AdminClient  # noqa: PLC0415  takes its time; not for a wrong filter
-        from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415
+        from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415  takes its time; not for a wrong filter
 
-        async with AdminClient(self._arguments.ns) as admin:
+        async with self._source.admin() as admin:
             search = ClusterSearch(admin, self._expression, limit=self._arguments.limit)
             await search.prepare()
             _say(f"search: {search.plan}")
@@ -276,19 +225,20 @@ def _tell(survey: Survey, outcome: Outcome | None) -> None:
         _say(line)
 
 
-async def _check_goal(name_servers: str, survey: Survey) -> None:
+async def _check_goal(goal: ClusterAccess, survey: Survey) -> None:
     """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject."""
-    from broker_core.client.admin import AdminClient  # noqa: PLC0415  as above
-    from broker_core.client.names import check_topic  # noqa: PLC0415
+    from broker_core.client.names import check_topic  # noqa: PLC0415  as above
 
     topics = survey.topics
     for topic in topics:
         check_topic(topic)
-    async with AdminClient(name_servers) as admin:
+    async with goal.admin() as admin:
         missing = sorted(topics - set(await admin.topics()))
         if missing:
             more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
-            raise UsageError(f"{name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent")
+            raise UsageError(
+                f"{goal.name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent"
+            )
         for line in await _audience(admin, survey):
             _say(line)
 
@@ -315,9 +265,8 @@ async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
 # ---- sending -----------------------------------------------------------------------------------------------------------
 
 
-async def _send(folder: Path, arguments: argparse.Namespace) -> int:
-    from broker_core.client.producer import Producer  # noqa: PLC0415  as above
-    from broker_core.message.message_id import UniqueIdGenerator  # noqa: PLC0415
+async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[ReplayPlan], ClusterAccess]) -> int:
+    from broker_core.message.message_id import UniqueIdGenerator  # noqa: PLC0415  as above
     from broker_core.replay.runner import ReplayRunner, Surroundings  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
@@ -333,7 +282,7 @@ async def _send(folder: Path, arguments: argparse.Namespace) -> int:
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
         outside = Surroundings(loop.time, wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {journal.plan.count:,} messages to send")
-        async with Producer(journal.plan.name_servers, PRODUCER_GROUP) as producer:
+        async with goal_of(journal.plan).producer(PRODUCER_GROUP) as producer:
             runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)
 
             def command(word: str) -> None:

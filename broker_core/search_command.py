@@ -1,6 +1,7 @@
 """Command line of `search`: messages of a store directory or a cluster that pass a filter.
 
-    search (--store DIR | --ns HOST:PORT) FILTER [--limit N] [--format jsonl|csv|parquet] [--out FILE] [--mask RULES]
+    search (--store DIR | --ns HOST:PORT | --connection NAME | --connection-file FILE) FILTER
+           [--limit N] [--format jsonl|csv|parquet] [--out FILE] [--mask RULES]
 
 Messages go to standard output or a file, one a line under the names that `store dump` uses. The last line on standard error
 says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.errors import FilterError, OrbitError, UsageError
@@ -37,10 +39,12 @@ EXIT_TERMINATED = 143
 EXIT_PIPE_CLOSED = 141
 PROGRESS_INTERVAL_S = 1.0
 
-_FILTER_HELP = """\
+_FILTER_HELP = f"""\
 fields: topic queue offset position id key tag prop.NAME body body.PATH body_bytes size host born stored group state reconsume
 delay_level; operators: = != < <= > >= ~ (regular expression) contains in; and, or, not, brackets; text in quotes, times as ISO
 8601, milliseconds since 1970 or -15m, sizes as 10KB.
+
+{HELP}
 
 example: topic = "orders" and tag in ("new", "paid") and body contains "4711" and stored >= -2h
 
@@ -62,25 +66,27 @@ class RowMask(Protocol):
 OpenMask = Callable[[Path], RowMask]
 
 
-def main(argv: list[str], *, open_mask: OpenMask | None = None) -> int:
+def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: FindSaved = no_saved) -> int:
     """Run one search.
 
     Args:
         argv: Arguments behind ``search``.
         open_mask: Opens the rules of a file; None: there are none.
+        find_saved: Reads saved connections.
 
     Returns:
         0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
     """
     arguments = _parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _terminated)
-    if arguments.parent_pipe:
-        threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
     try:
+        access = access_of(arguments, find_saved, given_details(arguments))
+        if arguments.parent_pipe:
+            threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
         expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
         mask = _mask(arguments, open_mask)
         with exported(arguments.out, arguments.format, NAMES if mask is None else (*NAMES, MASKED)) as write:
-            outcome = _run(arguments, expression, write if mask is None else lambda row: write(mask.masked(row)))
+            outcome = _run(arguments, access, expression, write if mask is None else lambda row: write(mask.masked(row)))
     except FilterError as error:
         _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
@@ -109,7 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--store", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
-    place.add_argument("--ns", metavar="HOST:PORT", help="name server of a cluster; several with ; between them")
+    add_access(place)
+    add_details_flag(parser)
     parser.add_argument("filter", metavar="FILTER", help="which messages; see below")
     parser.add_argument("--limit", type=_count, metavar="N", help="stop after so many; default: all")
     parser.add_argument("--format", choices=FORMATS, default="jsonl", help="how to write them (default: %(default)s)")
@@ -205,12 +212,11 @@ class _Run:
         for finding in self.outcome.findings:
             _say(str(finding))
 
-    async def cluster(self, name_servers: str, expression: Expression, limit: int | None) -> None:
+    async def cluster(self, access: ClusterAccess, expression: Expression, limit: int | None) -> None:
         """Search a cluster."""
-        from broker_core.client.admin import AdminClient  # noqa: PLC0415  as above
-        from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415
+        from broker_core.search.cluster import ClusterSearch  # noqa: PLC0415  as above
 
-        async with AdminClient(name_servers) as admin:
+        async with access.admin() as admin:
             search = ClusterSearch(admin, expression, limit=limit)
 
             def interrupted() -> None:
@@ -248,10 +254,12 @@ class _Run:
             _say(fault)
 
 
-def _run(arguments: argparse.Namespace, expression: Expression, write: Callable[[Row], None]) -> _Run:
+def _run(
+    arguments: argparse.Namespace, access: ClusterAccess | None, expression: Expression, write: Callable[[Row], None]
+) -> _Run:
     run = _Run(write, tells_progress=arguments.out is not None)
-    if arguments.store is not None:
+    if access is None:
         run.store(arguments.store, expression, arguments.limit)
     else:
-        asyncio.run(run.cluster(arguments.ns, expression, arguments.limit))
+        asyncio.run(run.cluster(access, expression, arguments.limit))
     return run

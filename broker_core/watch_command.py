@@ -1,6 +1,6 @@
 """Command line of `watch`: the history of a cluster that runs elsewhere, recorded without a window.
 
-    watch --ns HOST:PORT [--folder DIR] [--seconds N]
+    watch (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--folder DIR] [--seconds N]
 
 The window reads the same folder when it connects to this cluster. SIGTERM and SIGINT end it with everything written.
 """
@@ -14,6 +14,7 @@ import logging
 import sys
 from pathlib import Path
 
+from broker_core.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import OrbitError, StoreError, UsageError
 from broker_core.ipc.schema import WorkerMessage
@@ -26,12 +27,13 @@ from broker_core.worker.logs import start_logging
 logger = logging.getLogger(__name__)
 
 
-def main(argv: list[str], *, open_history: OpenHistory) -> int:
+def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = no_saved) -> int:
     """Record until the end is asked for.
 
     Args:
         argv: Arguments behind ``watch``.
         open_history: Opens the history in a folder.
+        find_saved: Reads saved connections.
 
     Returns:
         0, or the error's code.
@@ -41,8 +43,10 @@ def main(argv: list[str], *, open_history: OpenHistory) -> int:
     try:
         if arguments.seconds is not None and not arguments.seconds > 0:
             raise UsageError(f"{arguments.seconds:g} seconds cannot be recorded: give more than 0")
-        folder = arguments.folder or folder_of(arguments.ns)
-        asyncio.run(_watch(arguments.ns, folder.absolute(), arguments.seconds, open_history))
+        access = access_of(arguments, find_saved)
+        assert access is not None  # the parser wants one
+        folder = arguments.folder or folder_of(access.name_servers)
+        asyncio.run(_watch(access, folder.absolute(), arguments.seconds, open_history))
     except OrbitError as error:
         sys.stderr.write(f"orbit watch: {error.message}\n")
         return error.exit_code
@@ -53,18 +57,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="orbit watch",
         description="Record the figures of a RocketMQ cluster once a second, without a window; changes nothing in it.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--ns", required=True, metavar="HOST:PORT", help="name server; several with ; between them")
+    add_access(parser.add_mutually_exclusive_group(required=True))
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where to record; default: as the window does")
     parser.add_argument("--seconds", type=float, metavar="N", help="how long; default: until it is stopped")
     return parser
 
 
-async def _watch(name_servers: str, folder: Path, seconds: float | None, open_history: OpenHistory) -> None:
+async def _watch(access: ClusterAccess, folder: Path, seconds: float | None, open_history: OpenHistory) -> None:
+    name_servers = access.name_servers
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     on_stop_signals(loop, lambda _signal: stop.set())
-    cluster = AttachedCluster(AttachOptions(name_servers))
+    cluster = AttachedCluster(AttachOptions(name_servers, security=access.security))
     recording = open_recording(folder, open_history, cluster=name_servers)
     if recording.history is None:
         await cluster.close()

@@ -26,6 +26,7 @@ from broker_core.remoting.connection import Connection
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue, emit
 from broker_core.remoting.signature import Credentials
+from broker_core.remoting.way import Way
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +42,13 @@ class ClientSecurity:
         tls: Encrypts every connection; None leaves them in plain text.
         credentials: Sign every request; None signs none.
         addresses: Address that a broker registered → the one to use, for containers and NAT.
+        way: A proxy or tunnel that leads to all servers; None: they are connected to directly.
     """
 
     tls: SSLContext | None = None
     credentials: Credentials | None = None
     addresses: Mapping[str, str] = field(default_factory=dict)
+    way: Way | None = None
 
 
 class HeartbeatMember(Protocol):
@@ -94,6 +97,7 @@ class ClientInstance:
             tls=secured.tls,
             credentials=secured.credentials,
             addresses=secured.addresses,
+            way=secured.way,
         )
         self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
@@ -128,7 +132,9 @@ class ClientInstance:
         """
         connection = await self._name_server_connection()
         host, _, _ = connection.local_address.rpartition(":")
-        self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+        if host:
+            # The end of a tunnel has no address of its own.
+            self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
         self._client_id = f"{self._ip}@{self._name or f'{os.getpid()}#{time.monotonic_ns()}'}"
         self._every(self.config.route_refresh_interval_ms, self.refresh_routes)
         self._every(self.config.heartbeat_interval_ms, self.heartbeat)

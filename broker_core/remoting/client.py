@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Mapping
 from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
 from broker_core.remoting.connection import Connection, Handler, end_all
+from broker_core.remoting.dialers import dialer_of
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import Credentials
+from broker_core.remoting.way import Dialer, Way
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +45,7 @@ async def connect(
     handler: Handler = refuse_request,
     limits: RemotingLimits | None = None,
     tls: SSLContext | None = None,
+    dialer: Dialer | None = None,
 ) -> Connection:
     """Open a connection to ``host:port``.
 
@@ -50,6 +54,7 @@ async def connect(
         handler: Serves requests the peer makes of us.
         limits: Bounds of the connection.
         tls: How to encrypt it; None leaves it in plain text.
+        dialer: Connects over a proxy or tunnel, in its own time; None: directly.
 
     Raises:
         NetworkError: The address cannot be reached in time.
@@ -57,9 +62,15 @@ async def connect(
     bounds = RemotingLimits() if limits is None else limits
     host, port = parse_address(address)
     loop = asyncio.get_running_loop()
+    end = None if dialer is None else await dialer.dial(host, port)
     try:
         async with asyncio.timeout(bounds.connect_timeout_ms / 1000):
-            _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port, ssl=tls)
+            if end is None:
+                _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port, ssl=tls)
+            else:
+                connection = await _connection_on(end, lambda: Connection(handler, bounds), tls, host)
+                # What the socket says is the address of the proxy, or nothing.
+                connection.remote_address = address
     except TimeoutError as error:
         text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
         raise NetworkError(text, address=address) from error
@@ -72,6 +83,21 @@ async def connect(
     return connection
 
 
+async def _connection_on(end: socket.socket, made: Callable[[], Connection], tls: SSLContext | None, host: str) -> Connection:
+    """A connection on a socket that is connected already; the socket is closed if that fails."""
+    loop = asyncio.get_running_loop()
+    name = host if tls is not None else None
+    try:
+        if hasattr(socket, "AF_UNIX") and end.family == socket.AF_UNIX:
+            _, connection = await loop.create_unix_connection(made, sock=end, ssl=tls, server_hostname=name)
+        else:
+            _, connection = await loop.create_connection(made, sock=end, ssl=tls, server_hostname=name)
+    except BaseException:
+        end.close()
+        raise
+    return connection
+
+
 class ConnectionPool:
     """Keeps one connection per address for a client.
 
@@ -81,6 +107,7 @@ class ConnectionPool:
         tls: How to encrypt them; None leaves them in plain text.
         credentials: Signs every request; None signs none.
         addresses: Address that is asked for → the one to connect to, where they differ.
+        way: A proxy or tunnel that leads to all of them; None: they are connected to directly.
     """
 
     def __init__(
@@ -91,11 +118,13 @@ class ConnectionPool:
         tls: SSLContext | None = None,
         credentials: Credentials | None = None,
         addresses: Mapping[str, str] | None = None,
+        way: Way | None = None,
     ) -> None:
         self._handler = handler
         self._tls = tls
         self._credentials = credentials
         self._addresses = addresses or {}
+        self._dialer = None if way is None else dialer_of(way)
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
@@ -147,10 +176,12 @@ class ConnectionPool:
         await asyncio.gather(*self._opening.values(), return_exceptions=True)
         await end_all(list(self._connections.values()), "the client closes")
         self._connections.clear()
+        if self._dialer is not None:
+            await self._dialer.close()
 
     async def _open(self, address: str) -> Connection:
         used = self._addresses.get(address, address)
-        connection = await connect(used, handler=self._handler, limits=self._limits, tls=self._tls)
+        connection = await connect(used, handler=self._handler, limits=self._limits, tls=self._tls, dialer=self._dialer)
         connection.credentials = self._credentials
         self._connections[address] = connection
         connection.on_closed(lambda lost: self._forget(address, lost))

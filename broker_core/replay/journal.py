@@ -53,6 +53,7 @@ class ReplayPlan:
         target, pace: How they go.
         count: Messages.
         body_bytes: Bytes of their bodies as stored.
+        saved_as: Name of the saved connection to that cluster, which has its keys; empty for none.
     """
 
     source: str
@@ -61,6 +62,7 @@ class ReplayPlan:
     pace: Pace
     count: int
     body_bytes: int
+    saved_as: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """For the file."""
@@ -72,6 +74,7 @@ class ReplayPlan:
             "pace": self.pace.as_json(),
             "count": self.count,
             "bodyBytes": self.body_bytes,
+            "connection": self.saved_as,
         }
 
     @classmethod
@@ -87,6 +90,7 @@ class ReplayPlan:
                 pace=Pace.from_json(values["pace"]),
                 count=int(values["count"]),
                 body_bytes=int(values["bodyBytes"]),
+                saved_as=str(values.get("connection", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CodecError(f"the plan of the replay is not whole: {error}") from error

@@ -1,9 +1,15 @@
-"""How a cluster is reached, as the window writes it to a worker's input before the channel begins.
+"""How a cluster is reached, as a line of JSON.
 
-    {"accessKey": …, "secretKey": …, "securityToken": …, "tls": true, "authority": FILE, "certificate": FILE, "key": FILE,
-     "verify": true, "addresses": {"AS REGISTERED": "TO USE"}}                       one line of JSON; every part may be missing
+The window writes it to the input of a worker before the channel begins, and of other children; a connection's file holds it.
 
-Input and not the command line, which every user of the machine can read.
+    {"nameServers": "HOST:PORT;HOST:PORT",
+     "accessKey": …, "secretKey": …, "securityToken": …,
+     "tls": true, "authority": FILE, "certificate": FILE, "key": FILE, "verify": true,
+     "addresses": {"AS REGISTERED": "TO USE"},
+     "socks": "HOST:PORT", "socksUser": …, "socksPassword": …,
+     "ssh": "HOST:PORT", "sshUser": …, "sshKey": FILE, "sshPassphrase": …, "sshKnownHosts": FILE}
+
+Every part may be missing. Input and files, not the command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -19,9 +25,11 @@ from broker_core.errors import NetworkError, UsageError
 from broker_core.remoting.client import parse_address
 from broker_core.remoting.signature import Credentials
 from broker_core.remoting.tls import client_tls
+from broker_core.remoting.way import SocksProxy, SshTunnel, Way
 
 LINE_BYTES_MAX = 256 * 1024
 _KINDS = {
+    "nameServers": str,
     "accessKey": str,
     "secretKey": str,
     "securityToken": str,
@@ -31,6 +39,14 @@ _KINDS = {
     "key": str,
     "verify": bool,
     "addresses": dict,
+    "socks": str,
+    "socksUser": str,
+    "socksPassword": str,
+    "ssh": str,
+    "sshUser": str,
+    "sshKey": str,
+    "sshPassphrase": str,
+    "sshKnownHosts": str,
 }
 
 
@@ -51,11 +67,11 @@ def read_line(fd: int) -> bytes:
     raise UsageError(f"the details of the connection are longer than {LINE_BYTES_MAX:,} bytes")
 
 
-def security_of(line: bytes) -> ClientSecurity:
-    """What a line of details means.
+def details_of_line(line: bytes) -> dict[str, Any]:
+    """The parts that a line of details has, each of its kind.
 
     Raises:
-        UsageError: It is none, or a file that it names cannot be used. No message quotes a secret.
+        UsageError: It is none. No message quotes a secret.
     """
     try:
         details = json.loads(line)
@@ -66,7 +82,19 @@ def security_of(line: bytes) -> ClientSecurity:
     for name, value in details.items():
         if name not in _KINDS or not isinstance(value, _KINDS[name]):
             raise UsageError(f"the details of the connection have an unknown or wrong part “{name}”")
-    return ClientSecurity(_tls_of(details), _credentials_of(details), _addresses_of(details.get("addresses", {})))
+    return details
+
+
+def security_of(line: bytes) -> ClientSecurity:
+    """What a line of details means, but for the name servers.
+
+    Raises:
+        UsageError: It is none, or a file that it names cannot be used. No message quotes a secret.
+    """
+    details = details_of_line(line)
+    return ClientSecurity(
+        _tls_of(details), _credentials_of(details), _addresses_of(details.get("addresses", {})), _way_of(details)
+    )
 
 
 def _credentials_of(details: dict[str, Any]) -> Credentials | None:
@@ -95,3 +123,19 @@ def _addresses_of(mapped: dict[Any, Any]) -> dict[str, str]:
             text = f"“{registered}” → “{used}” maps no address to another: give HOST:PORT for both"
             raise UsageError(text) from error
     return dict(mapped)
+
+
+def _way_of(details: dict[str, Any]) -> Way | None:
+    socks, ssh = details.get("socks", ""), details.get("ssh", "")
+    if socks and ssh:
+        raise UsageError("the connection has a SOCKS proxy and an SSH tunnel: give one of them")
+    try:
+        if socks:
+            return SocksProxy(*parse_address(socks), details.get("socksUser", ""), details.get("socksPassword", ""))
+        if not ssh:
+            return None
+        host, port = parse_address(ssh)
+    except NetworkError as error:
+        raise UsageError(error.message) from error
+    key, known = (Path(details[name]) if details.get(name) else None for name in ("sshKey", "sshKnownHosts"))
+    return SshTunnel(host, port, details.get("sshUser", ""), key, details.get("sshPassphrase", ""), known)
