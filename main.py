@@ -45,19 +45,23 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["search"]:
         from broker_core.search_command import main as search
 
-        return search(list(argv[1:]), open_mask=_open_mask)
+        return search(list(argv[1:]), open_mask=_open_mask, find_saved=_saved_connection)
     if argv[:1] == ["replay"]:
         from broker_core.replay_command import main as replay
 
-        return replay(list(argv[1:]))
+        return replay(list(argv[1:]), find_saved=_saved_connection)
     if argv[:1] == ["cluster"]:
         from broker_core.cluster_command import main as cluster
 
-        return cluster(list(argv[1:]))
+        return cluster(list(argv[1:]), find_saved=_saved_connection)
     if argv[:1] == ["watch"]:
         from broker_core.watch_command import main as watch
 
-        return watch(list(argv[1:]), open_history=_open_history)
+        return watch(list(argv[1:]), open_history=_open_history, find_saved=_saved_connection)
+    if argv[:1] == ["doctor"]:
+        from broker_core.doctor_command import main as doctor
+
+        return doctor(list(argv[1:]), find_saved=_saved_connection)
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""
@@ -133,6 +137,17 @@ def _open_mask(rules: Path) -> RowMask:
     from monitoring.payload import exported
 
     return exported.RowMask(rules)
+
+
+def _saved_connection(name: str) -> bytes:
+    from broker_core.errors import UsageError
+
+    try:
+        from gui.saved_connections import kept_details
+    except ImportError as error:
+        text = f"saved connections cannot be read without Qt ({error}): set it up (./orbit setup), or give --connection-file"
+        raise UsageError(text) from error
+    return kept_details(name)
 
 
 def _open_history(store: Path, started_ms: int, *, cluster: str = "", mebibytes: int = 0) -> HistoryKeeper:
@@ -251,6 +266,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
     commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
     commands.add_parser("watch", help="record the history of a cluster without a window", add_help=False)
+    commands.add_parser("doctor", help="try each step of the way to a cluster, and say what is wrong", add_help=False)
     commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_core.client.instance import ClientSecurity
-from broker_core.errors import UsageError
+from broker_core.errors import ReadOnlyConnectionError, UsageError
 from broker_core.remoting.signature import Credentials
 from broker_core.worker.attached.details import LINE_BYTES_MAX, details_of_line, read_line, security_of
 
@@ -47,11 +47,21 @@ class ClusterAccess:
         name_servers: ``host:port``, several with ``;`` between them.
         security: Keys, TLS, address map, proxy or tunnel.
         saved_as: Name of the saved connection that this is; empty for none.
+        read_only: Whether nothing may be sent there.
     """
 
     name_servers: str
     security: ClientSecurity = field(default_factory=ClientSecurity)
     saved_as: str = ""
+    read_only: bool = False
+
+    def check_sendable(self) -> None:
+        """Refuse to send over a connection that may only look; raises `ReadOnlyConnectionError`."""
+        if self.read_only:
+            name = self.saved_as or self.name_servers
+            raise ReadOnlyConnectionError(
+                f"the connection “{name}” is read-only: nothing was sent. Take the mark off where the connection is kept"
+            )
 
     def admin(self) -> AdminClient:
         """A client that asks and orders; to be opened."""
@@ -77,10 +87,11 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
     Raises:
         UsageError: It is none, or names no name servers.
     """
-    name_servers = details_of_line(line).get("nameServers", "")
+    details = details_of_line(line)
+    name_servers = details.get("nameServers", "")
     if not name_servers:
         raise UsageError('the details of the connection name no name servers: give "nameServers": "HOST:PORT"')
-    return ClusterAccess(name_servers, security_of(line), saved_as)
+    return ClusterAccess(name_servers, security_of(line), saved_as, details.get("readOnly", False))
 
 
 def access_of_file(path: Path) -> ClusterAccess:

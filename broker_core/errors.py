@@ -4,7 +4,8 @@
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
     │   ├── FilterError            a message filter that cannot be read
-    │   └── ReadOnlyConnectionError  something was to be changed over a connection that may only look
+    │   ├── ReadOnlyConnectionError  something was to be changed over a connection that may only look
+    │   └── SecretError            the place where secrets of connections are kept
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
     │   ├── ForeignStoreError      the directory is not a RocketMQ store
@@ -89,6 +90,10 @@ class FilterError(UsageError):
 
 class ReadOnlyConnectionError(UsageError):
     """Something was to be changed over a connection that may only look."""
+
+
+class SecretError(UsageError):
+    """The place where secrets of connections are kept cannot be used; no message quotes a secret."""
 
 
 class StoreError(OrbitError):

@@ -105,6 +105,7 @@ async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
     if goal is None:
         raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
+    goal.check_sendable()
     folder = arguments.journal or _new_folder()
     await _prepare(arguments, source, folder, survey, goal)
     return await _send(folder, arguments, lambda _plan: goal)
@@ -282,7 +283,9 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
         outside = Surroundings(loop.time, wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {journal.plan.count:,} messages to send")
-        async with goal_of(journal.plan).producer(PRODUCER_GROUP) as producer:
+        goal = goal_of(journal.plan)
+        goal.check_sendable()
+        async with goal.producer(PRODUCER_GROUP) as producer:
             runner = ReplayRunner(journal, producer, outside, failures_max=arguments.failures_max)
 
             def command(word: str) -> None:

@@ -12,33 +12,27 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-import platformdirs
 from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import read_saved, with_saved
+from gui.connection_secrets import KeyStore, SecretStore, system_key_store
+from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_cluster, kept_text, remembered, settings_path
 from gui.language import LanguageSwitch, system_language
-from gui.main_window.clusters import (
-    ATTACHED,
-    EMBEDDED,
-    Cluster,
-    Clusters,
-    details_of,
-    kept_cluster,
-    kept_text,
-    remembered,
-)
+from gui.main_window.clusters import Clusters
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
 from gui.main_window.secret_file import FILE_NAME, SecretFile
 from gui.main_window.services import text_list, whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
+from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
 from gui.text import LANGUAGES, TimeZoneChoice, tr
 from gui.theme.icons import application_icon
@@ -55,8 +49,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 FORCED_END_MS = 15_000
 """After it the window ends even if a child has not: the worker kills itself once its input has ended."""
-STORES_KEY = "clusters/stores"
-"""Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the one used last first."""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
 
@@ -70,7 +62,7 @@ class WindowOptions:
     """A code of `gui.text.LANGUAGES`; empty: as last time, first as the desktop."""
     theme: str = ""
     """system, light or dark; empty: as last time."""
-    settings_file: Path = field(default_factory=lambda: platformdirs.user_config_path("orbit", appauthor=False) / "window.ini")
+    settings_file: Path = field(default_factory=settings_path)
     reports_folder: Path | None = None
     """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
     prepare_reports: bool = False
@@ -79,6 +71,8 @@ class WindowOptions:
     """Where to go once the window is open: see `gui.links`."""
     single: bool = False
     """Whether a second start on the same store brings this window to the front instead of opening its own."""
+    find_key_store: Callable[[], KeyStore | None] = system_key_store
+    """Finds what keeps secrets of connections; where there is none, a file beside the settings does."""
 
 
 def run_window(options: WindowOptions) -> int:
@@ -149,7 +143,12 @@ class Console(QObject):
         self._shown = Cluster(EMBEDDED, str(self._options.worker.store))
         self._begun = False
         self._tasks = TaskList(self)
-        self._secrets = SecretFile(options.settings_file.with_name(FILE_NAME))
+        file = SecretFile(options.settings_file.with_name(FILE_NAME))
+        self.secrets = SecretDesk(SecretStore(file, options.find_key_store), self)
+        self._details = ""
+        """How the cluster that is shown is reached."""
+        self._wanted: Cluster | None = None
+        """The cluster to show when its secrets are read."""
         self.window = MainWindow(self._services())
         self.language.changed.connect(self._language_changed)
         self._ending = False
@@ -176,8 +175,7 @@ class Console(QObject):
                 known=self._known_clusters,
                 switch=self.switch,
                 forget=self.forget,
-                keep_secret=self._keep_secret,
-                secret_place=str(self._secrets.path),
+                secrets=self.secrets,
             )
         # What is looked at has a window of its own, and is no cluster to come back to.
         return Clusters(title=self._options.worker.store.name, switch=lambda other: self._look_at(other.address))
@@ -234,39 +232,42 @@ class Console(QObject):
             QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
 
     def switch(self, cluster: Cluster) -> None:
-        """Show another cluster in this window: the worker of the one before stops, one for the other starts."""
+        """Show another cluster in this window, as soon as its secrets are read; the last one that was asked for counts."""
         if cluster.kind == EMBEDDED:
             cluster = Cluster(EMBEDDED, str(Path(cluster.address).absolute()))
-        if cluster == self._shown or self._old_worker is not None or self._ending or not self._begun:
+        if self._old_worker is not None or self._ending or not self._begun:
+            return
+        self._wanted = cluster
+        self.secrets.details(cluster, {}, lambda details: self._go(cluster, details), self._not_switched)
+
+    def _not_switched(self, fault: str) -> None:
+        self._wanted = None
+        self.window.notify(fault, state=State.CRITICAL)
+
+    def _go(self, cluster: Cluster, details: str) -> None:
+        """The worker of the cluster before stops, one for the other starts."""
+        if self._wanted != cluster or self._ending or self._old_worker is not None:
+            return
+        self._wanted = None
+        if (cluster, details) == (self._shown, self._details):
             return
         self.demo.stop()
         self.window.save_layout()
         children = self.children_processes
-        self._shown, self._old_worker = cluster, children.worker
+        self._shown, self._details, self._old_worker = cluster, details, children.worker
         # The old worker gives its ports back before the new one asks for them.
         for ended in (children.worker.stopped, children.worker.lost):
             ended.connect(self._switched)
         children.worker.stop()
 
     def forget(self, cluster: Cluster) -> None:
-        """Take a connection that is not shown off the list, with its secret."""
-        try:
-            self._secrets.keep(cluster.address, "", "")
-        except (OSError, ValueError) as error:
-            self.window.notify(_secret_fault(error), state=State.CRITICAL)
-            return
-        kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
-        self.settings.setValue(STORES_KEY, kept)
+        """Take a connection that is not shown off the list, once its secrets are forgotten."""
 
-    def _keep_secret(self, cluster: Cluster, secret: str) -> str:
-        try:
-            kept = secret or self._secrets.read(cluster.address, cluster.access_key)
-            if cluster.access_key and not kept:
-                return tr("No secret key is kept for this access key and these name servers; write it again.")
-            self._secrets.keep(cluster.address, cluster.access_key, kept if cluster.access_key else "")
-        except (OSError, ValueError) as error:
-            return _secret_fault(error)
-        return ""
+        def forgotten(_answer: None) -> None:
+            kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
+            self.settings.setValue(STORES_KEY, kept)
+
+        self.secrets.forget(cluster, forgotten, lambda fault: self.window.notify(fault, state=State.CRITICAL))
 
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:
@@ -286,18 +287,8 @@ class Console(QObject):
         options, shown = self._options.worker, self._shown
         if shown.kind == ATTACHED:
             read_only = options.read_only or shown.read_only
-            return replace(options, connect=shown.address, connect_details=self._details(shown), read_only=read_only)
+            return replace(options, connect=shown.address, connect_details=self._details, read_only=read_only)
         return replace(options, store=Path(shown.address))
-
-    def _details(self, cluster: Cluster) -> str:
-        secret = ""
-        if cluster.access_key:
-            try:
-                secret = self._secrets.read(cluster.address, cluster.access_key)
-            except (OSError, ValueError) as error:
-                # The worker then says that the key is missing; this says why.
-                self.window.notify(_secret_fault(error), state=State.CRITICAL)
-        return details_of(cluster, secret)
 
     def _settle_on(self, cluster: Cluster) -> None:
         """Remember a cluster as the one used last; on a store, listen for second starts. Not what is only looked at."""
@@ -393,10 +384,6 @@ class Console(QObject):
         self._signals.close()
         self.errors.close()
         self._application.quit()
-
-
-def _secret_fault(error: Exception) -> str:
-    return tr("The file of secret keys cannot be used: {reason}", reason=error)
 
 
 class _Signals(QObject):

@@ -9,7 +9,7 @@ from broker_core.api import OrbitError, WorkerError
 from monitoring.sources.base import ClusterSource
 
 KNOWN_WITHOUT_ASKING = frozenset(
-    {"name", "status", "reason", "read_only", "ready", "state", "history", "add_listener", "remove_listener"}
+    {"name", "connect_details", "status", "reason", "read_only", "ready", "state", "history", "add_listener", "remove_listener"}
 )
 """What a source tells by itself; all else is a question to the broker."""
 REASON = "the broker did not answer within 10 s"

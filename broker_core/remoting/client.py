@@ -75,7 +75,8 @@ async def connect(
         text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
         raise NetworkError(text, address=address) from error
     except SSLError as error:
-        text = f"the TLS handshake with {address} failed ({error.reason}): does it speak TLS, and is its certificate trusted?"
+        reason = getattr(error, "verify_message", "") or error.reason
+        text = f"the TLS handshake with {address} failed ({reason}): does it speak TLS, and is its certificate trusted?"
         raise NetworkError(text, address=address) from error
     except OSError as error:
         text = f"cannot connect to {address} ({error.strerror or error}): is a server running there?"

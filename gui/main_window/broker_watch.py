@@ -12,6 +12,7 @@ from gui.main_window.services import Backend
 from gui.main_window.side_bar import show_counts
 from gui.text import tr
 from gui.theme.tokens import State
+from gui.widgets.production_bar import ProductionBar
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
@@ -187,6 +188,12 @@ class BrokerWatch(QObject):
         live = self._window.live
         self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
 
+    def mark_production(self, bar: ProductionBar) -> None:
+        """Mark a window as that of a production cluster, or as that of none."""
+        attached = attached_cluster(self._window.services.clusters)
+        name = attached.name if attached is not None and attached.production else ""
+        bar.set_name(name, read_only=attached is not None and attached.read_only)
+
     def write_title(self) -> None:
         """Say in the title of the window which cluster and which page is shown, and in the tool bar how the cluster is."""
         window, services, address = self._window, self._window.services, self.address
@@ -195,8 +202,11 @@ class BrokerWatch(QObject):
         place = tr("this machine") if services.store_folder is None else tr("read-only")
         if attached is not None:
             place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
+        for bar in (window.production, *(torn_off.production for torn_off in window.navigation.windows)):
+            self.mark_production(bar)
         window.tool_bar.cluster_button.set_name(name)
         window.tool_bar.set_state(_STATUS_STATES[self.status], place)
         page = window.area.current
-        parts = [tr(name), address, page.tab_title() if page is not None else ""]
+        mark = tr("PRODUCTION") if attached is not None and attached.production else ""
+        parts = [mark, tr(name), address, page.tab_title() if page is not None else ""]
         window.setWindowTitle("Orbit — " + " · ".join(part for part in parts if part))

@@ -14,6 +14,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.views.page import PageView
 from gui.widgets.basic import IconButton
+from gui.widgets.production_bar import ProductionBar
 
 WIDTH, HEIGHT = 1_180, 760
 
@@ -41,6 +42,7 @@ class DetachedWindow(QWidget):
         self._stack.addWidget(page)
         self.veil = Veil(theme, self._stack)
         self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
+        self.production = ProductionBar()
         strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
@@ -51,6 +53,7 @@ class DetachedWindow(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
+        lines.addWidget(self.production)
         lines.addWidget(strip)
         lines.addWidget(self._stack, 1)
         page.title_changed.connect(self._write_title)
@@ -58,6 +61,7 @@ class DetachedWindow(QWidget):
         self.resize(WIDTH, HEIGHT)
         self._write()
         theme.dress(strip)
+        theme.dress(self.production)
 
     def give_back(self) -> PageView:
         """Close the window without its page, which the caller takes."""

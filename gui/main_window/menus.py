@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters, attached_cluster, colour_icon
+from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.main_window.clusters import Clusters, attached_cluster, colour_icon
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
@@ -113,7 +114,7 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
 
 def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None) -> None:
     """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there."""
-    dialog = ConnectDialog(parent, shown=shown, keep=clusters.keep_secret, secret_place=clusters.secret_place)
+    dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets)
     theme.dress(dialog)
     dialog.chosen.connect(clusters.switch)
     dialog.open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 FILE_NAME = "connection-secrets.json"
@@ -11,7 +12,7 @@ FILE_MODE = 0o600
 
 
 class SecretFile:
-    """Secrets by the connection and the access key that they belong to.
+    """Secrets by the connection and whom they belong to there, such as an access key.
 
     Args:
         path: The file; made with mode 0600 when there is something to keep.
@@ -20,22 +21,22 @@ class SecretFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self, name_servers: str, access_key: str) -> str:
-        """The secret of an access key; empty where none is kept.
+    def read(self, name_servers: str) -> dict[str, str]:
+        """Secrets of a connection, by who they belong to; empty where none are kept.
 
         Raises:
             OSError: The file cannot be read.
             ValueError: It is no file of secrets.
         """
-        return self._secrets().get(_entry(name_servers, access_key), "")
+        end = _entry(name_servers, "")
+        return {entry.removesuffix(end): secret for entry, secret in self._secrets().items() if entry.endswith(end)}
 
-    def keep(self, name_servers: str, access_key: str, secret: str) -> None:
-        """Keep a secret as the only one of a connection; an empty one keeps none. Raises as `read`."""
-        secrets = self._secrets()
-        changed = {entry: kept for entry, kept in secrets.items() if not entry.endswith(_entry(name_servers, ""))}
-        if secret:
-            changed[_entry(name_servers, access_key)] = secret
-        if changed != secrets:
+    def keep(self, name_servers: str, secrets: Mapping[str, str]) -> None:
+        """Keep secrets as the only ones of a connection. Raises as `read`."""
+        before = self._secrets()
+        changed = {entry: kept for entry, kept in before.items() if not entry.endswith(_entry(name_servers, ""))}
+        changed |= {_entry(name_servers, owner): secret for owner, secret in secrets.items()}
+        if changed != before:
             self._write(changed)
 
     def _secrets(self) -> dict[str, str]:
@@ -61,5 +62,5 @@ class SecretFile:
             made.unlink(missing_ok=True)
 
 
-def _entry(name_servers: str, access_key: str) -> str:
-    return f"{access_key}@{name_servers}"
+def _entry(name_servers: str, owner: str) -> str:
+    return f"{owner}@{name_servers}"

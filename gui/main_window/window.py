@@ -34,6 +34,7 @@ from gui.views.page import PageContext, PageView
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.notice import Banner
+from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.toast import ToastStack
 from monitoring.sources.base import SourceStatus
@@ -79,6 +80,7 @@ class MainWindow(QMainWindow):
         self.navigation = Navigation(self.area, services.pages, theme, plain_key=self.keys.plain_key, parent=self)
         self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
         self.banner = Banner(theme)
+        self.production = ProductionBar()
         self.progress = ProgressLine(theme)
         self.setCentralWidget(frame_of(self))
         self.notices = Notices(theme, self, self.tool_bar, settings)
@@ -92,7 +94,15 @@ class MainWindow(QMainWindow):
         self.broker.status_changed(SourceStatus.STARTING, None)
         self.show_clock()
         layout.restore_geometry(self, settings)
-        for part in (self.tool_bar, self.progress, self.side_bar, self.banner, self.area.strip, self.status_bar):
+        for part in (
+            self.production,
+            self.tool_bar,
+            self.progress,
+            self.side_bar,
+            self.banner,
+            self.area.strip,
+            self.status_bar,
+        ):
             theme.dress(part)
 
     # ---- construction ----------------------------------------------------------------------------------------------
@@ -231,6 +241,7 @@ class MainWindow(QMainWindow):
         window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
         self._palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
+        self.broker.mark_production(window.production)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
         self.navigation.open(Place(page_id), new_tab=new_tab)
@@ -389,6 +400,7 @@ def frame_of(window: MainWindow) -> QWidget:
     whole = QVBoxLayout(central)
     whole.setContentsMargins(0, 0, 0, 0)
     whole.setSpacing(0)
+    whole.addWidget(window.production)
     whole.addWidget(window.tool_bar)
     whole.addWidget(window.progress)
     whole.addLayout(middle, 1)

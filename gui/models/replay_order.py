@@ -29,6 +29,8 @@ class ReplayOrder:
 
     Attributes:
         place: Arguments that say where the messages are found.
+        details: Arguments that make the command read how the cluster is reached.
+        saved: Whether ``name_server`` names a saved connection, by its name or its name servers.
         filter: Which of them; not with a file.
         now_ms: What times like -2h of the filter count from; 0: when it begins.
         file: Exported file in place of a search.
@@ -40,6 +42,8 @@ class ReplayOrder:
     """
 
     place: Sequence[str] = ()
+    details: Sequence[str] = ()
+    saved: bool = False
     filter: str = ""
     now_ms: int = 0
     file: str = ""
@@ -74,7 +78,8 @@ class ReplayOrder:
             (self.partial, "--allow-partial"), (dry_run, "--dry-run"), (not dry_run, "--control"),
         )  # fmt: skip
         now = ["--now", str(self.now_ms)] if self.now_ms and not self.file else []
-        words = ["replay", *where, *goal[self.goal], "--to-ns", self.name_server, *pace[self.speed], *now]
+        cluster = ["--to-connection" if self.saved else "--to-ns", self.name_server]
+        words = ["replay", *where, *self.details, *goal[self.goal], *cluster, *pace[self.speed], *now]
         words += [name for wanted, name in flags if wanted]
         return words if self.file else [*words, "--", self.filter]
 

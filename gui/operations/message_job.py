@@ -62,6 +62,11 @@ def place_arguments(source: ClusterSource) -> list[str] | None:
     return ["--store", ready.store_directory] if by_files else ["--ns", ready.name_server]
 
 
+def details_arguments(source: ClusterSource) -> list[str]:
+    """What a command needs on its line to read the details of a source's connection from its input."""
+    return ["--connection-details"] if source.connect_details else []
+
+
 class MessageJob(QObject):
     """One run after the other. GUI thread only.
 
@@ -100,12 +105,14 @@ class MessageJob(QObject):
     def is_running(self) -> bool:
         return self.state in (JobState.RUNNING, JobState.PAUSED)
 
-    def start(self, arguments: Sequence[str]) -> None:
-        """Begin; only while none runs."""
+    def start(self, arguments: Sequence[str], details: str = "") -> None:
+        """Begin; only while none runs. ``details`` is the line that ``--connection-details`` among the arguments reads."""
         assert not self.is_running
         self.state, self.share, self.lines, self.last, self.folder, self._total = JobState.RUNNING, None, [], "", "", 0
         self._task = self._tasks.start(self._title, self.cancel)
         self._process.start(arguments)
+        if details:
+            self._process.tell(details)
         self.changed.emit()
 
     def pause(self) -> None:

@@ -1,4 +1,7 @@
-"""`ActionDialog`: says what an action will do, asks for a typed word where something is lost, runs it and says how it went."""
+"""`ActionDialog`: says what an action will do, asks for a typed word where something is lost, runs it and says how it went.
+
+On a production cluster it asks for the name of the cluster, too.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from gui.theme.tokens import State
 from gui.widgets.basic import label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
+from gui.widgets.production_bar import production_name
 from monitoring.sources.base import ClusterSource, Pending
 
 WIDTH = 480
@@ -37,6 +41,7 @@ class ActionPlan:
         is_destructive: Whether something is lost for good.
         enter_starts: Whether Enter starts it although no word is typed; for what can be done again otherwise.
         refusal: Why it cannot be done at all, as `read_only_reason` says it; empty where it can.
+        is_local: Whether it changes nothing in the cluster itself.
     """
 
     title: str
@@ -49,6 +54,7 @@ class ActionPlan:
     is_destructive: bool = False
     enter_starts: bool = False
     refusal: str = ""
+    is_local: bool = False
 
 
 def read_only_reason(source: ClusterSource) -> str:
@@ -75,6 +81,11 @@ class ActionDialog(QDialog):
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(plan.typed)
         self.typed.setAccessibleName(tr("Type {word} to confirm", word=plan.typed))
+        self.production = "" if plan.is_local else production_name(parent)
+        self.cluster_typed = QLineEdit()
+        self.cluster_typed.setPlaceholderText(self.production)
+        text = tr("{name} is a production cluster: type its name to confirm", name=self.production)
+        self.cluster_typed.setAccessibleName(text)
         self.error = Notice(theme)
         self.error.set("")
         self.extra = QVBoxLayout()
@@ -86,6 +97,7 @@ class ActionDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._start)
         self.typed.textChanged.connect(self._check)
+        self.cluster_typed.textChanged.connect(self._check)
         self._build(theme)
         self._check()
 
@@ -98,7 +110,8 @@ class ActionDialog(QDialog):
     def is_ready(self) -> bool:
         """Whether the action may start."""
         is_held_back = self._plan.refusal or self._blocked or self._query.waiting
-        return self.typed.text().strip() == self._plan.typed and not is_held_back
+        is_typed = (self.typed.text().strip(), self.cluster_typed.text().strip()) == (self._plan.typed, self.production)
+        return is_typed and not is_held_back
 
     def reject(self) -> None:
         """Close without doing anything; not while it is being done."""
@@ -124,9 +137,11 @@ class ActionDialog(QDialog):
             lines.addWidget(warning)
         if plan.refusal:
             self.error.set(tr("This cannot be done here"), plan.refusal, State.WARNING)
-        elif plan.typed:
-            lines.addWidget(label(self.typed.accessibleName(), "secondary", wrap=True))
-            lines.addWidget(self.typed)
+        else:
+            for word, field in ((plan.typed, self.typed), (self.production, self.cluster_typed)):
+                if word:
+                    lines.addWidget(label(field.accessibleName(), "secondary", wrap=True))
+                    lines.addWidget(field)
         lines.addWidget(self.error)
         lines.addLayout(row(1, self.cancel, self.go))
 
@@ -134,7 +149,7 @@ class ActionDialog(QDialog):
         is_ready = self.is_ready
         self.go.setEnabled(is_ready)
         self.cancel.setEnabled(not self._query.waiting)
-        by_enter = is_ready and bool(self._plan.typed or self._plan.enter_starts)
+        by_enter = is_ready and bool(self._plan.typed or self.production or self._plan.enter_starts)
         self.go.setDefault(by_enter)
         self.cancel.setDefault(not by_enter)
         self.go.setToolTip(self._plan.refusal or self._blocked)

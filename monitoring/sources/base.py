@@ -110,6 +110,10 @@ class ClusterSource(Protocol):
     def name(self) -> str: ...
 
     @property
+    def connect_details(self) -> str:
+        """How other processes reach an attached cluster, a line of JSON with its keys for their input alone; else empty."""
+
+    @property
     def status(self) -> SourceStatus: ...
 
     @property

@@ -120,10 +120,14 @@ class EmbeddedSource:
         transport: The way to the worker.
         name: How the cluster is called in the window.
         read_only: Whether to refuse what would change something, whatever the worker says.
+        connect_details: How an attached cluster is reached; see `ClusterSource`.
     """
 
-    def __init__(self, transport: Transport, *, name: str = "Embedded", read_only: bool = False) -> None:
+    def __init__(
+        self, transport: Transport, *, name: str = "Embedded", read_only: bool = False, connect_details: str = ""
+    ) -> None:
         self._transport = transport
+        self._connect_details = connect_details
         self._read_only = read_only
         self._name = name
         self._history = History()
@@ -141,6 +145,10 @@ class EmbeddedSource:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def connect_details(self) -> str:
+        return self._connect_details
 
     @property
     def status(self) -> SourceStatus:

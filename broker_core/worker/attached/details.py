@@ -2,7 +2,7 @@
 
 The window writes it to the input of a worker before the channel begins, and of other children; a connection's file holds it.
 
-    {"nameServers": "HOST:PORT;HOST:PORT",
+    {"nameServers": "HOST:PORT;HOST:PORT", "readOnly": true,
      "accessKey": …, "secretKey": …, "securityToken": …,
      "tls": true, "authority": FILE, "certificate": FILE, "key": FILE, "verify": true,
      "addresses": {"AS REGISTERED": "TO USE"},
@@ -30,6 +30,7 @@ from broker_core.remoting.way import SocksProxy, SshTunnel, Way
 LINE_BYTES_MAX = 256 * 1024
 _KINDS = {
     "nameServers": str,
+    "readOnly": bool,
     "accessKey": str,
     "secretKey": str,
     "securityToken": str,

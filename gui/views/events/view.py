@@ -155,6 +155,7 @@ class EventsView(PageView):
             start=lambda: self.context.source.note_event(NoteEvent("note", "", field.text().strip())),
             enter_starts=True,
             refusal=read_only_reason(self.context.source),
+            is_local=True,
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.extra.addWidget(field)

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
 from gui.operations.decoding import DecoderBook, settings_folder
-from gui.operations.message_job import Chosen, JobState, MessageJob, place_arguments
+from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.text import count_text, tr
 from gui.views.messages.job_view import JobView
@@ -51,10 +51,11 @@ class ExportDialog(QDialog):
             return
         self._path = path
         now = ["--now", str(self._chosen.now_ms)] if self._chosen.now_ms else []
-        self.job.start([
-            "search", *where, "--format", self.format.current, "--out", str(path), *now, *self._taken(), "--parent-pipe", "--",
-            self._chosen.filter,
-        ])  # fmt: skip
+        words = [
+            "search", *where, *details_arguments(self._source), "--format", self.format.current, "--out", str(path), *now,
+            *self._taken(), "--parent-pipe", "--", self._chosen.filter,
+        ]  # fmt: skip
+        self.job.start(words, self._source.connect_details)
 
     def _taken(self) -> list[str]:
         """Whether values are masked. Rules that cannot be read hide everything, so then nothing but originals can be had."""

@@ -17,11 +17,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.connections import Cluster
 from gui.models.messages import writable_topics
 from gui.models.replay_order import Goal, ReplayOrder, Speed, resume_arguments
 from gui.operations.decoding import DecoderBook, settings_folder
-from gui.operations.message_job import Chosen, JobState, MessageJob, place_arguments
+from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
+from gui.saved_connections import saved_connections
 from gui.text import count_text, tr
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
@@ -31,6 +33,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.production_bar import production_name
 
 WIDTH = 680
 FILTER_HEIGHT = 48
@@ -68,6 +71,8 @@ class ReplayDialog(QDialog):
         self.born_now = QCheckBox(tr("Born when they are sent"))
         self.without_delay = QCheckBox(tr("Without their delays"))
         self.partial = QCheckBox(tr("Also if not all could be looked at"))
+        self._own_production = production_name(parent)
+        self.cluster_typed = QLineEdit()
         self.view = JobView(theme, self.job)
         self.fault = label(role="warning", wrap=True)
         self.file_button = IconButton(theme, "folder-open", tr("From a file…"), on_click=self._ask_file)
@@ -86,12 +91,35 @@ class ReplayDialog(QDialog):
         """What is asked for now."""
         goal = Goal(self.goal.current)
         name = {Goal.TOPIC: self.topic_text.text().strip(), Goal.GROUP: self.group.currentText(), Goal.ORIGIN: ""}[goal]
+        name_server = self.name_server.text().strip()
         return ReplayOrder(
+            details=details_arguments(self._source), saved=self._saved_goal is not None,
             place=place_arguments(self._source) or (), filter=self._chosen.filter, now_ms=self._chosen.now_ms, file=self._file,
-            goal=goal, name=name, name_server=self.name_server.text().strip(), speed=Speed(self.speed.currentData()),
+            goal=goal, name=name, name_server=name_server, speed=Speed(self.speed.currentData()),
             pace=self.pace.value(), new_ids=self.new_ids.isChecked(), born_now=self.born_now.isChecked(),
             without_delay=self.without_delay.isChecked(), partial=self.partial.isChecked(),
         )  # fmt: skip
+
+    @property
+    def _goes_home(self) -> bool:
+        """Whether the messages go to the cluster that is shown."""
+        ready = self._source.ready
+        return ready is not None and self.name_server.text().strip() == ready.name_server
+
+    @property
+    def _saved_goal(self) -> Cluster | None:
+        """The saved connection that they go to, by its name or its name servers; None for the cluster that is shown."""
+        text = self.name_server.text().strip()
+        saved = () if self._goes_home else saved_connections(self._settings)
+        return next((cluster for cluster in saved if text in (cluster.title, cluster.address)), None)
+
+    @property
+    def production(self) -> str:
+        """Name of the production cluster that they go to; empty where it is none."""
+        goal = self._saved_goal
+        if goal is not None:
+            return goal.name if goal.production else ""
+        return self._own_production if self._goes_home else ""
 
     def use_file(self, path: str) -> None:
         """Take the messages of an exported file in place of those that were found."""
@@ -103,13 +131,13 @@ class ReplayDialog(QDialog):
         """Begin, or only say what would be sent."""
         if not self._refusal(dry_run=dry_run) and not self.job.is_running:
             self._is_dry = dry_run
-            self.job.start(self.order.arguments(dry_run=dry_run))
+            self.job.start(self.order.arguments(dry_run=dry_run), self._source.connect_details)
 
     def resume(self, folder: str) -> None:
         """Go on with a replay that ended early."""
         if not self.job.is_running:
             self._is_dry = False
-            self.job.start(resume_arguments(folder))
+            self.job.start([*resume_arguments(folder), *details_arguments(self._source)], self._source.connect_details)
 
     def reject(self) -> None:
         """Stop what runs, or close."""
@@ -140,7 +168,7 @@ class ReplayDialog(QDialog):
         self.go.setProperty("role", "primary")
         named = (
             (self.filter, "Filter"), (self.topic, "Topic"), (self.group, "Group"), (self.name_server, "Name server"),
-            (self.speed, "Pace"), (self.pace, "Pace"),
+            (self.speed, "Pace"), (self.pace, "Pace"), (self.cluster_typed, "Name of the production cluster"),
         )  # fmt: skip
         for widget, name in named:
             widget.setAccessibleName(tr(name))
@@ -152,6 +180,7 @@ class ReplayDialog(QDialog):
         lines.addWidget(self.filter)
         lines.addLayout(self._form())
         lines.addWidget(self.fault)
+        lines.addWidget(self.cluster_typed)
         lines.addWidget(self.view)
         lines.addLayout(row(self.file_button, self.resume_button, self.folder_button, 1))
         lines.addLayout(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
@@ -186,7 +215,8 @@ class ReplayDialog(QDialog):
 
     def _connect(self) -> None:
         self.goal.chosen.connect(lambda _goal: self._show())
-        for changed in (self.topic_text.textChanged, self.name_server.textChanged, self.speed.currentIndexChanged):
+        texts = (self.topic_text, self.name_server, self.cluster_typed)
+        for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
             changed.connect(lambda _value: self._show())
         self.pause_button.clicked.connect(self._pause_or_go_on)
         self.close_button.clicked.connect(self.reject)
@@ -197,9 +227,19 @@ class ReplayDialog(QDialog):
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _refusal(self, *, dry_run: bool) -> str:
-        order, ready = self.order, self._source.ready
-        own = ready is not None and order.name_server == ready.name_server
-        return tr(order.fault) if order.fault else read_only_reason(self._source) if own and not dry_run else ""
+        order = self.order
+        if order.fault:
+            return tr(order.fault)
+        if dry_run:
+            return ""
+        return (read_only_reason(self._source) if self._goes_home else "") or self._unconfirmed
+
+    @property
+    def _unconfirmed(self) -> str:
+        """What must be typed before a production cluster is sent to; empty where nothing must."""
+        if self.cluster_typed.text().strip() == self.production or not self.production:
+            return ""
+        return tr("{name} is a production cluster: type its name to confirm", name=self.production)
 
     @property
     def _can_go_on(self) -> bool:
@@ -214,6 +254,8 @@ class ReplayDialog(QDialog):
         speed = Speed(self.speed.currentData())
         self.pace.setEnabled(speed is not Speed.UNLIMITED)
         self.pace.setSuffix(tr(next(unit for one, _title, unit in _SPEEDS if one is speed)))
+        self.cluster_typed.setVisible(bool(self.production))
+        self.cluster_typed.setPlaceholderText(self.production)
         refusal = "" if running else self._refusal(dry_run=False)
         self.fault.setText(refusal)
         self.fault.setVisible(bool(refusal))

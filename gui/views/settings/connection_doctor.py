@@ -1,10 +1,13 @@
-"""`ConnectionDoctor`: each hop to the broker tried, with the time it took and what is wrong."""
+"""`ConnectionDoctor`: each hop to the broker tried, with the time it took and what is wrong.
+
+Those to an attached cluster are tried by a process of its own (`ConnectionProbe`), with the keys and the way of the connection.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,58 +15,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
 from broker_core.api import AskBroker, OrbitError, RequestCode
-from gui.models.table import CellKind, Column
+from gui.models.hops import Hop
+from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery
-from gui.text import UNKNOWN, milliseconds_text, tr
-from gui.theme.tokens import State
+from gui.text import tr
 from monitoring.admin.runtime import runtime_request
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A step on the way to the broker.
-
-    Attributes:
-        name: English; shown through `tr`.
-        address: Where it is; words are English and shown through `tr`.
-        took_ms: Until its answer; -1 while there is none.
-        fault: What is wrong; empty for nothing.
-        is_tried: Whether it was tried.
-    """
-
-    name: str
-    address: str
-    took_ms: float = -1.0
-    fault: str = ""
-    is_tried: bool = False
-
-
 REACH_MS = 3_000
 WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
-
-
-def hop_columns() -> list[Column[Hop]]:
-    """Columns of the table of hops."""
-    return [
-        Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=170),
-        Column("address", "Address", lambda hop: tr(hop.address) or UNKNOWN, kind=CellKind.MONO, dim=True),
-        Column("time", "Time", lambda hop: milliseconds_text(hop.took_ms), sort=lambda hop: hop.took_ms, right=True, width=80),
-        Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=lambda hop: hop.fault, width=120),
-    ]
-
-
-def result_text(hop: Hop) -> str:
-    """How a hop went."""
-    if not hop.is_tried:
-        return tr("Not tried")
-    return tr("Failed") if hop.fault else tr("OK")
-
-
-def _result_state(hop: Hop) -> State:
-    if not hop.is_tried:
-        return State.IDLE
-    return State.CRITICAL if hop.fault else State.HEALTHY
 
 
 class Reach(Protocol):
@@ -100,6 +60,7 @@ class ConnectionDoctor(QObject):
         source: The cluster.
         parent: The owner.
         reach: How an address is connected to; None: by TCP.
+        probe: Tries the hops to an attached cluster; given by tests.
 
     Signals:
         changed: A hop was tried.
@@ -109,8 +70,13 @@ class ConnectionDoctor(QObject):
     changed = Signal()
     ended = Signal()
 
-    def __init__(self, source: ClusterSource, parent: QObject, *, reach: Reach | None = None) -> None:
+    def __init__(
+        self, source: ClusterSource, parent: QObject, *, reach: Reach | None = None, probe: ConnectionProbe | None = None
+    ) -> None:
         super().__init__(parent)
+        self._probe = probe or ConnectionProbe(self)
+        self._probe.changed.connect(self._probed)
+        self._probe.ended.connect(self.ended)
         self._source = source
         self._reach = reach or reach_by_tcp
         self._run = 0
@@ -122,11 +88,15 @@ class ConnectionDoctor(QObject):
         """Try all hops anew; what still runs is given up."""
         self._run += 1
         self._query.cancel()
+        self._probe.cancel()
         ready = self._source.ready
         addresses = ("", "")
         if ready is not None:
             # Of several, the first.
             addresses = ready.name_server.partition(";")[0].strip(), ready.broker.partition(",")[0]
+        if self._source.connect_details:
+            self._probe.start(self._source.name, self._source.connect_details)
+            return
         self.hops = [Hop(WORKER, "this machine")]
         if ready is None or ready.runs_broker:
             self.hops += [Hop(NAME_SERVER, addresses[0]), Hop(BROKER, addresses[1])]
@@ -135,6 +105,13 @@ class ConnectionDoctor(QObject):
             self._tried(0, -1.0, reason.message if reason is not None else tr("the broker is not running"))
             return
         self._try(0)
+
+    def _probed(self) -> None:
+        probe = self._probe
+        self.hops = probe.hops
+        if probe.fault and not probe.hops:
+            self.hops = [Hop(WORKER, "this machine", fault=probe.fault, is_tried=True)]
+        self.changed.emit()
 
     def _asks(self, number: int) -> Pending[Any]:
         source = self._source

@@ -5,11 +5,12 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from broker_core.api import ORBIT_VERSION
+from gui.models.hops import Hop, hop_columns
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.text import UNKNOWN, duration_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.views.settings.connection_doctor import ConnectionDoctor, Hop, hop_columns
+from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.widgets.basic import IconButton, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -61,7 +62,7 @@ class ConnectionsPanel(QWidget):
         self.facts = KeyValueList()
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self.doctor.run)
         self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
-        self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: hop.name, parent=self)
+        self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = DataGrid(self.hops, theme)
         self.doctor_title = label(role="panel-title")
         self.fault = Notice(theme)
@@ -77,7 +78,9 @@ class ConnectionsPanel(QWidget):
         self.connections.all_texts_changed()
         self.list.select_first()
         self._show_facts()
-        if not self.doctor.hops and self._context.source.status is SourceStatus.READY:
+        source = self._context.source
+        # The way to an attached cluster is of interest also while it does not answer.
+        if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
             self.doctor.run()
 
     def retranslate(self) -> None:
@@ -136,7 +139,7 @@ class ConnectionsPanel(QWidget):
     def _show_hops(self) -> None:
         self.hops.set_rows(self.doctor.hops)
         fault = next((hop for hop in self.doctor.hops if hop.fault), None)
-        self.fault.set(tr("{hop} does not answer", hop=tr(fault.name)) if fault else "", fault.fault if fault else "")
+        self.fault.set(tr("{hop} does not answer", hop=tr(fault.name)) if fault else "", fault.what_is_wrong if fault else "")
 
 
 def _reach_text(address: str) -> str:

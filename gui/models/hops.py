@@ -1,0 +1,68 @@
+"""Hops on the way to a cluster, as the connection doctor shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, milliseconds_text, tr
+from gui.theme.tokens import State
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A step on the way to the broker.
+
+    Attributes:
+        name: English; shown through `tr`.
+        address: Where it is; words are English and shown through `tr`.
+        took_ms: Until its answer; -1 while there is none.
+        fault: What is wrong; empty for nothing.
+        is_tried: Whether it was tried.
+        note: What was found there.
+        advice: What to do about the fault.
+    """
+
+    name: str
+    address: str
+    took_ms: float = -1.0
+    fault: str = ""
+    is_tried: bool = False
+    note: str = ""
+    advice: str = ""
+
+    @property
+    def what_is_wrong(self) -> str:
+        """The fault, and what to do about it."""
+        return " ".join(filter(None, (self.fault, self.advice)))
+
+
+def hop_columns() -> list[Column[Hop]]:
+    """Columns of the table of hops."""
+    return [
+        Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=130),
+        Column("address", "Address", _address, kind=CellKind.MONO, dim=True, tip=_tip),
+        Column("time", "Time", lambda hop: milliseconds_text(hop.took_ms), sort=lambda hop: hop.took_ms, right=True, width=80),
+        Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=_tip, width=120),
+    ]
+
+
+def _address(hop: Hop) -> str:
+    return "  ".join(filter(None, (tr(hop.address), hop.note))) or UNKNOWN
+
+
+def _tip(hop: Hop) -> str:
+    return hop.what_is_wrong or hop.note
+
+
+def result_text(hop: Hop) -> str:
+    """How a hop went."""
+    if not hop.is_tried:
+        return tr("Not tried")
+    return tr("Failed") if hop.fault else tr("OK")
+
+
+def _result_state(hop: Hop) -> State:
+    if not hop.is_tried:
+        return State.IDLE
+    return State.CRITICAL if hop.fault else State.HEALTHY

@@ -1,0 +1,105 @@
+"""`ConnectionProbe`: the hops to a cluster, tried by a process of its own (`orbit doctor`), which can be given up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from gui.bridge.child_process import ChildEnd, ChildProcess
+from gui.models.hops import Hop
+
+EXIT_CODES_OF_A_RESULT = (0, 1)
+HOPS_MAX = 500
+
+
+class ConnectionProbe(QObject):
+    """One examination after the other; a new one gives the one before up. GUI thread only.
+
+    Args:
+        parent: Qt's owner; its end gives up what runs.
+        make_process: Makes the child; given by tests.
+
+    Signals:
+        changed: `hops` are others.
+        ended: The last hop was tried, or it could not go on (`fault`). Not after a cancel.
+    """
+
+    changed = Signal()
+    ended = Signal()
+
+    def __init__(self, parent: QObject, *, make_process: Callable[[QObject | None], ChildProcess] = ChildProcess) -> None:
+        super().__init__(parent)
+        self._make_process = make_process
+        self._process: ChildProcess | None = None
+        self.hops: list[Hop] = []
+        self.fault = ""
+        """Why it could not begin or go on; empty where the hops say all."""
+        parent.destroyed.connect(self.cancel)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether hops are being tried."""
+        return self._process is not None
+
+    def start(self, name_servers: str, details: str) -> None:
+        """Try the way to a cluster.
+
+        Args:
+            name_servers: ``HOST:PORT``, several with ``;`` between them.
+            details: A line of details, secrets included; goes to the child's input.
+        """
+        self.cancel()
+        self.hops, self.fault = [], ""
+        # Not a child of this object: a process that is given up takes a moment to end.
+        process = self._process = self._make_process(QCoreApplication.instance())
+        process.line_read.connect(lambda line: self._read(process, line))
+        process.ended.connect(lambda end: self._ended(process, end))
+        process.start(["doctor", "--ns", name_servers, "--connection-details", "--json"])
+        process.tell(details)
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Give up what runs; what was found stays."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.cancel()
+
+    def _read(self, process: ChildProcess, line: str) -> None:
+        if process is not self._process:
+            return
+        hop = _hop(line)
+        if hop is None or len(self.hops) >= HOPS_MAX:
+            return
+        place = next((number for number, one in enumerate(self.hops) if _is_same(one, hop)), None)
+        if place is None:
+            self.hops = [*self.hops, hop]
+        else:
+            self.hops = [*self.hops[:place], hop, *self.hops[place + 1 :]]
+        self.changed.emit()
+
+    def _ended(self, process: ChildProcess, end: ChildEnd) -> None:
+        process.deleteLater()
+        if process is not self._process:
+            return
+        self._process = None
+        if end.crashed or end.exit_code not in EXIT_CODES_OF_A_RESULT:
+            self.fault = end.error_text.removeprefix("doctor: ")
+            self.hops = [hop if hop.is_tried else replace(hop, fault=self.fault, is_tried=True) for hop in self.hops]
+        self.changed.emit()
+        self.ended.emit()
+
+
+def _is_same(one: Hop, other: Hop) -> bool:
+    return (one.name, one.address) == (other.name, other.address)
+
+
+def _hop(line: str) -> Hop | None:
+    """The hop of a line; None where it is something else that the child printed."""
+    try:
+        parts = json.loads(line)
+        return Hop(**parts)
+    except (ValueError, TypeError):
+        return None

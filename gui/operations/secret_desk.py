@@ -1,0 +1,126 @@
+"""`SecretDesk`: secrets of connections for the GUI thread, which never waits: the key store may ask the user first."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.connection_secrets import SecretStore
+from gui.connections import ATTACHED, SECRET_KEY, Cluster, details_of, secret_owners
+from gui.text import tr
+
+logger = logging.getLogger(__name__)
+
+Told = Callable[[str], None]
+T = TypeVar("T")
+
+
+class _MissingError(Exception):
+    """A secret that a connection needs is not kept."""
+
+
+class SecretDesk(QObject):
+    """Asks the store of secrets on threads of their own and tells the answers on the GUI thread.
+
+    A thread ends with the program even while the key store waits for its user.
+
+    Args:
+        store: Where secrets are kept.
+        parent: Qt's owner.
+    """
+
+    _answered = Signal(object, object)
+
+    def __init__(self, store: SecretStore, parent: QObject) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._answered.connect(lambda tell, answer: tell(answer))
+
+    @property
+    def file(self) -> str:
+        """The file that is used where there is no key store."""
+        return str(self._store.file.path)
+
+    def find_key_store(self, name_servers: str, tell: Callable[[tuple[str, bool]], None]) -> None:
+        """Tell the name of the key store that works here, empty for none, and whether the file holds this one's secrets."""
+
+        def look() -> tuple[str, bool]:
+            return self._store.key_store_name(), bool(name_servers) and self._store.is_in_file(name_servers)
+
+        self._ask(look, tell, lambda _fault: tell(("", True)))
+
+    def details(self, cluster: Cluster, typed: Mapping[str, str], done: Told, failed: Told) -> None:
+        """Tell the line of details of an attached cluster, or why there is none.
+
+        Args:
+            cluster: The connection.
+            typed: Part of the details → a secret that counts before the one that is kept.
+            done: Told the line, later or at once.
+            failed: Told the reason.
+        """
+        if cluster.kind != ATTACHED or not secret_owners(cluster):
+            done(details_of(cluster, {}) if cluster.kind == ATTACHED else "")
+            return
+        self._ask(lambda: details_of(cluster, self._whole(cluster, typed)), done, failed)
+
+    def keep(
+        self, cluster: Cluster, typed: Mapping[str, str], *, in_file: bool, done: Callable[[None], None], failed: Told
+    ) -> None:
+        """Keep the secrets of a connection; what was not typed stays as it is kept.
+
+        Args:
+            cluster: The connection; secrets of others that it had are forgotten.
+            typed: Part of the details → secret.
+            in_file: Keep them in the file although there is a key store.
+            done: Told when they are kept.
+            failed: Told why they are not.
+        """
+        owned = bool(secret_owners(cluster))
+
+        def keep() -> None:
+            self._store.keep(cluster.address, self._whole(cluster, typed) if owned else {}, in_file=in_file)
+
+        self._ask(keep, done, failed)
+
+    def forget(self, cluster: Cluster, done: Callable[[None], None], failed: Told) -> None:
+        """Forget the secrets of a connection."""
+        self._ask(lambda: self._store.keep(cluster.address, {}), done, failed)
+
+    def _whole(self, cluster: Cluster, typed: Mapping[str, str]) -> dict[str, str]:
+        """Secrets by their owners."""
+        owners = secret_owners(cluster)
+        is_whole = all(typed.get(part) for part in owners)
+        kept = {} if is_whole else self._store.read(cluster.address)
+        found = {owner: typed.get(part) or kept.get(owner, "") for part, owner in owners.items()}
+        if SECRET_KEY in owners and not found[owners[SECRET_KEY]]:
+            raise _MissingError
+        return {owner: secret for owner, secret in found.items() if secret}
+
+    def _ask(self, work: Callable[[], T], done: Callable[[T], None], failed: Told) -> None:
+        threading.Thread(target=self._run, args=(work, done, failed), name="connection-secrets", daemon=True).start()
+
+    def _run(self, work: Callable[[], object], done: Callable[..., None], failed: Told) -> None:
+        from broker_core.api import SecretError  # noqa: PLC0415  the frame is on screen before what it brings
+
+        try:
+            answer = work()
+        except _MissingError:
+            self._tell(failed, tr("No secret key is kept for this access key and these name servers; write it again."))
+        except SecretError as error:
+            self._tell(failed, error.message)
+        except Exception as error:
+            # The root of a thread: whoever asked must hear of its end.
+            logger.exception("secrets of a connection were asked for")
+            self._tell(failed, tr("Orbit made a mistake: {error}", error=type(error).__name__))
+        else:
+            self._tell(done, answer)
+
+    def _tell(self, tell: Callable[..., None], answer: object) -> None:
+        try:
+            self._answered.emit(tell, answer)
+        except RuntimeError:
+            logger.info("the window has gone before its secrets were told")

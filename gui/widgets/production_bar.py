@@ -1,0 +1,53 @@
+"""The mark of a production cluster: a bar over its windows, and the name that is typed before it is changed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from gui.text import tr
+from gui.widgets.basic import label
+
+_PROPERTY = "productionName"
+
+
+class ProductionBar(QFrame):
+    """A loud line over a window that shows a production cluster; hidden over all others."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "production")
+        self._text = label(role="production")
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(16, 4, 16, 4)
+        line.addWidget(self._text)
+        self._name, self._read_only = "", False
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What it says; empty while it is hidden."""
+        return self._text.text() if self._name else ""
+
+    def set_name(self, name: str, *, read_only: bool) -> None:
+        """Mark the window as that of a production cluster; an empty name takes the mark off."""
+        self._name, self._read_only = name, read_only
+        self.window().setProperty(_PROPERTY, name)
+        self.retranslate()
+        self.setVisible(bool(name))
+
+    def retranslate(self) -> None:
+        """Write it anew."""
+        kind = tr("read-only") if self._read_only else tr("changes are real")
+        self._text.setText(tr("PRODUCTION · {name} · {kind}", name=self._name, kind=kind))
+
+
+def production_name(widget: QWidget | None) -> str:
+    """Name of the production cluster whose window a widget is in, or in a dialog of; empty for none."""
+    while widget is not None:
+        window = widget.window()
+        if name := window.property(_PROPERTY):
+            return str(name)
+        widget = window.parentWidget()
+    return ""
