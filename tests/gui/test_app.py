@@ -15,7 +15,7 @@ from PySide6.QtCore import QSettings
 from broker_core.api import CreateTopic
 from gui.app import Console, WindowOptions, set_scale
 from gui.bridge.options import WorkerOptions
-from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster
+from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.commands import SCALE_KEY
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import reports
@@ -83,25 +83,46 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
     assert threads[0] is not threading.main_thread()
 
 
-def test_a_connections_secret_is_kept_beside_the_settings_and_never_in_them(console, tmp_path):
+def asked(qtbot, ask):
+    """What the desk of secrets tells, which it does later."""
+    told = []
+    ask(lambda answer: told.append(("done", answer)), lambda fault: told.append(("failed", fault)))
+    qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
+    return told[0]
+
+
+def kept(console, qtbot, cluster, secret):
+    typed = {"secretKey": secret} if secret else {}
+    return asked(qtbot, lambda done, failed: console.secrets.keep(cluster, typed, in_file=False, done=done, failed=failed))
+
+
+def test_a_connections_secret_is_kept_beside_the_settings_and_never_in_them(console, qtbot, tmp_path):
     cluster = Cluster(ATTACHED, "h:9876", access_key="ann")
-    assert "write it again" in console._keep_secret(cluster, "")
-    assert console._keep_secret(cluster, "hidden") == ""
-    assert console._keep_secret(cluster, "") == "", "an empty one leaves what is kept"
+    assert "write it again" in kept(console, qtbot, cluster, "")[1]
+    assert kept(console, qtbot, cluster, "hidden") == ("done", None)
+    assert kept(console, qtbot, cluster, "") == ("done", None), "an empty one leaves what is kept"
     console._settle_on(cluster)
     console.settings.sync()
     assert "ann" in (tmp_path / "window.ini").read_text()
     assert "hidden" not in (tmp_path / "window.ini").read_text()
-    assert '"secretKey": "hidden"' in console._details(console._known_clusters()[1])
-    console.forget(console._known_clusters()[1])
-    assert [one.kind for one in console._known_clusters()] == [EMBEDDED]
+    known = console._known_clusters()[1]
+    details = asked(qtbot, lambda done, failed: console.secrets.details(known, {}, done, failed))
+    assert '"secretKey": "hidden"' in details[1]
+    console.forget(known)
+    qtbot.waitUntil(lambda: [one.kind for one in console._known_clusters()] == [EMBEDDED], timeout=WAIT_MS)
     assert "hidden" not in (tmp_path / "connection-secrets.json").read_text()
 
 
-def test_a_damaged_file_of_secrets_is_told_and_kept(console, tmp_path):
+def test_a_damaged_file_of_secrets_is_told_and_kept(console, qtbot, tmp_path):
     (tmp_path / "connection-secrets.json").write_text("{")
-    assert "cannot be used" in console._keep_secret(Cluster(ATTACHED, "h:9876", access_key="ann"), "hidden")
+    cluster = Cluster(ATTACHED, "h:9876", access_key="ann")
+    how, fault = kept(console, qtbot, cluster, "hidden")
+    assert (how, "cannot be used" in fault) == ("failed", True)
     assert (tmp_path / "connection-secrets.json").read_text() == "{"
+    console._begun = True
+    console.switch(cluster)
+    qtbot.waitUntil(lambda: console._wanted is None, timeout=WAIT_MS)
+    assert console._shown.kind == EMBEDDED
 
 
 @pytest.mark.timeout(180)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from shiboken6 import isValid
 
+from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, losses
-from gui.main_window.clusters import ATTACHED, EMBEDDED, Cluster, Clusters
+from gui.main_window.clusters import Clusters
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
 from gui.main_window.notices import SYSTEM_KEY, Notices
@@ -357,6 +358,23 @@ def test_the_switcher_offers_what_is_known(make_frame, qtbot):
     menu.close()
 
 
+class Desk(QObject):
+    """Secrets that are kept at once."""
+
+    file = "/s"
+    kept = ()
+
+    def find_key_store(self, _name_servers, tell):
+        tell(("", False))
+
+    def keep(self, cluster, typed, *, in_file, done, failed):
+        if typed.get("secretKey") == "wrong":
+            failed("The disk is full")
+        else:
+            self.kept = (cluster.access_key, typed, in_file)
+            done(None)
+
+
 def test_the_switcher_asks_for_a_cluster_that_runs_elsewhere(make_frame, qtbot):
     went: list[Cluster] = []
     frame = make_frame(clusters=Clusters(switch=went.append))
@@ -368,10 +386,10 @@ def test_the_switcher_asks_for_a_cluster_that_runs_elsewhere(make_frame, qtbot):
     (dialog,) = frame.window.findChildren(ConnectDialog)
     assert not dialog.go.isEnabled()
     for wrong in ("orders", "host:", ":9876", "host:0", "host:70000", "a b:9876", "h:1;x"):
-        dialog.address.setText(wrong)
+        dialog.fields.address.setText(wrong)
         assert not dialog.go.isEnabled(), wrong
         assert wrong.rpartition(";")[2] in dialog.fault.text()
-    dialog.address.setText(" h:9876 ; [::1]:9876;")
+    dialog.fields.address.setText(" h:9876 ; [::1]:9876;")
     assert dialog.fault.text() == ""
     dialog.go.click()
     assert went == [Cluster(ATTACHED, "h:9876;[::1]:9876", read_only=True)]
@@ -379,17 +397,13 @@ def test_the_switcher_asks_for_a_cluster_that_runs_elsewhere(make_frame, qtbot):
 
 def test_a_connection_is_changed_where_it_is_shown(make_frame):
     went: list[Cluster] = []
-    kept: list[tuple[str, str]] = []
     shown = Cluster(
         ATTACHED, "h:9876", title="Prod", colour="#c0273a", access_key="ann", tls=True, authority="/ca.pem",
         addresses=(("172.17.0.3:10911", "10.0.0.1:10911"),),
     )  # fmt: skip
 
-    def keep(cluster: Cluster, secret: str) -> str:
-        kept.append((cluster.access_key, secret))
-        return "" if secret != "wrong" else "The disk is full"
-
-    frame = make_frame(clusters=Clusters(known=lambda: [shown], switch=went.append, keep_secret=keep, secret_place="/s"))
+    desk = Desk()
+    frame = make_frame(clusters=Clusters(known=lambda: [shown], switch=went.append, secrets=desk))
     frame.window.actions_known.run("broker.switch")
     (menu,) = [menu for menu in frame.window.findChildren(QMenu) if menu.isVisible()]
     assert not menu.actions()[0].icon().isNull()
@@ -397,23 +411,27 @@ def test_a_connection_is_changed_where_it_is_shown(make_frame):
     change.trigger()
     menu.close()
     (dialog,) = frame.window.findChildren(ConnectDialog)
-    assert dialog.cluster() == shown
-    dialog.access_key.clear()
-    dialog.secret_key.setText("wrong")
+    assert dialog.fields.cluster() == shown
+    dialog.fields.access_key.clear()
+    dialog.fields.secret_key.setText("wrong")
     assert dialog.fault.text() == "A secret key needs its access key."
-    dialog.access_key.setText("bob")
-    for field, wrong in ((dialog.addresses, "a:1"), (dialog.addresses, "a=b:1"), (dialog.authority, "ca.pem")):
+    dialog.fields.access_key.setText("bob")
+    for field, wrong in (
+        (dialog.fields.addresses, "a:1"),
+        (dialog.fields.addresses, "a=b:1"),
+        (dialog.fields.authority, "ca.pem"),
+    ):
         right = field.text()
         field.setText(wrong)
         assert not dialog.go.isEnabled(), wrong
         field.setText(right)
     dialog.go.click()
     assert (dialog.fault.text(), went) == ("The disk is full", [])
-    dialog.secret_key.setText("hidden")
-    dialog.unverified.setChecked(True)
+    dialog.fields.secret_key.setText("hidden")
+    dialog.fields.unverified.setChecked(True)
     assert "pretend to be the cluster" in dialog.fault.text()
     dialog.go.click()
-    assert kept[-1] == ("bob", "hidden")
+    assert desk.kept == ("bob", {"secretKey": "hidden"}, False)
     assert went == [replace(shown, access_key="bob", verify=False)]
 
 

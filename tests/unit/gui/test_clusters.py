@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from broker_core.client.instance import ClientSecurity
+from broker_core.remoting.way import SocksProxy, SshTunnel
 from broker_core.worker.attached.details import security_of
-from gui.main_window.clusters import (
+from gui.connections import (
     ATTACHED,
     EMBEDDED,
     STORES_MAX,
     Cluster,
-    Clusters,
-    attached_cluster,
     details_of,
     kept_cluster,
     kept_text,
     remembered,
+    secret_owners,
 )
+from gui.main_window.clusters import Clusters, attached_cluster
 
 
 def test_the_current_store_comes_first_and_each_once():
@@ -29,7 +34,7 @@ def test_a_changed_connection_takes_the_place_of_the_one_before():
 
 def test_a_worker_reads_the_details_that_the_window_writes():
     cluster = Cluster(ATTACHED, "h:1", access_key="ann", tls=True, verify=False, addresses=(("a:1", "b:1"),))
-    security = security_of(details_of(cluster, "hidden").encode())
+    security = security_of(details_of(cluster, {"ann": "hidden"}).encode())
     assert security.credentials is not None
     assert security.credentials.secret_key == "hidden"
     assert security.tls is not None
@@ -37,8 +42,21 @@ def test_a_worker_reads_the_details_that_the_window_writes():
     assert "hidden" not in kept_text(cluster)
 
 
-def test_a_plain_connection_has_no_details():
-    assert details_of(Cluster(ATTACHED, "h:1", True, title="Prod", colour="#c0273a"), "") == ""
+def test_the_details_of_a_plain_connection_say_where_it_is_alone():
+    plain = Cluster(ATTACHED, "h:1", True, title="Prod", colour="#c0273a", production=True)
+    assert json.loads(details_of(plain, {})) == {"nameServers": "h:1", "readOnly": True}
+    assert security_of(details_of(plain, {}).encode()) == ClientSecurity()
+
+
+def test_a_proxy_and_a_tunnel_reach_the_worker_with_their_secrets():
+    proxied = Cluster(ATTACHED, "h:1", socks="p:1080", socks_user="bob")
+    assert secret_owners(proxied) == {"socksPassword": "socks:bob"}
+    assert security_of(details_of(proxied, {"socks:bob": "hidden"}).encode()).way == SocksProxy("p", 1080, "bob", "hidden")
+    tunnelled = Cluster(ATTACHED, "h:1", ssh="s:22", ssh_user="bob", ssh_key="/k", ssh_known_hosts="/hosts")
+    assert secret_owners(tunnelled) == {"sshPassphrase": "ssh:/k"}
+    way = security_of(details_of(tunnelled, {"ssh:/k": "hidden"}).encode()).way
+    assert way == SshTunnel("s", 22, "bob", Path("/k"), "hidden", Path("/hosts"))
+    assert "hidden" not in f"{way}{kept_text(tunnelled)}"
 
 
 def test_only_the_newest_stores_are_kept():
@@ -58,6 +76,8 @@ def test_a_store_is_called_by_the_folder_that_tells_it_from_others():
         Cluster(ATTACHED, "[::1]:9876", read_only=True),
         Cluster(ATTACHED, "h:9876", title="Prod & more = ü?", colour="#c0273a", access_key="ann"),
         Cluster(ATTACHED, "h:9876", read_only=True, tls=True, verify=False, authority="/a b.pem", key="/k", certificate="/c"),
+        Cluster(ATTACHED, "h:9876", production=True, socks="127.0.0.1:1080", socks_user="ü &"),
+        Cluster(ATTACHED, "h:9876", ssh="s:22", ssh_user="bob", ssh_key="/k", ssh_known_hosts="/h"),
         Cluster(ATTACHED, "h:9876", tls=True, addresses=(("172.17.0.3:10911", "10.0.0.1:1"), ("[::1]:2", "[::2]:2"))),
     ],
 )
