@@ -205,6 +205,8 @@ class Doctor:
                 response = await connection.request(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
                 if response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                     hop.advice = "This looks like a broker: give the address of the name server, usually with port 9876."
+                if _is_refusal(response):
+                    hop.advice = self._keys_advice()
                 _check(address, response)
             async with self._hop(BROKERS, address) as hop:
                 hop.advice = "Set namesrvAddr of the broker to this address, and look into the broker's log."
@@ -213,6 +215,12 @@ class Doctor:
                     raise NetworkError(f"the name server {address} knows no broker")
                 hop.note = ", ".join(broker.name for broker in brokers)
         return brokers
+
+    def _keys_advice(self) -> str:
+        credentials = self._security.credentials
+        if credentials is None:
+            return "It asks for keys: give the access key with its secret key."
+        return f"Check the secret key of {credentials.access_key}, and that this account may read the broker."
 
     async def _try_brokers(self, brokers: list[BrokerPlace]) -> None:
         places = [(broker.name, number, address) for broker in brokers for number, address in sorted(broker.addresses.items())]
@@ -226,12 +234,8 @@ class Doctor:
         credentials = self._security.credentials
         async with self._hop(CREDENTIALS, shown) as hop:
             answer = await connection.request(_runtime_request())
-            if answer.code != ResponseCode.SUCCESS and _is_refusal(answer):
-                hop.advice = (
-                    "The broker asks for keys: give the access key with its secret key."
-                    if credentials is None
-                    else f"Check the secret of {credentials.access_key}, and that this account may read the broker."
-                )
+            if _is_refusal(answer):
+                hop.advice = self._keys_advice()
             _check(shown, answer)
             connection.credentials = None
             unsigned = answer if credentials is None else await connection.request(_runtime_request())
@@ -263,8 +267,11 @@ def _check(address: str, response: RemotingCommand) -> None:
 
 
 def _is_refusal(answer: RemotingCommand) -> bool:
+    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: spec remoting §7)."""
     remark = (answer.remark or "").lower()
-    return answer.code == ResponseCode.NO_PERMISSION or any(word in remark for word in _REFUSALS)
+    return answer.code == ResponseCode.NO_PERMISSION or (
+        answer.code != ResponseCode.SUCCESS and any(word in remark for word in _REFUSALS)
+    )
 
 
 def _is_number(host: str) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 COPY_BYTES = 64 * 1024
+CLOSE_SECONDS = 2.0
 KEEP_ALIVE_SECONDS = 15
 """A tunnel that does not answer three times in a row is given up."""
 
@@ -73,13 +74,17 @@ class SshDialer:
 
     async def close(self) -> None:
         self._closed = True
-        for task in list(self._copies):
-            task.cancel()
-        await asyncio.gather(*self._copies, return_exceptions=True)
         login, self._login = self._login, None
         if login is not None:
             login.close()
             await login.wait_closed()
+        copies = list(self._copies)
+        if copies:
+            # They end with their channels; one that was cancelled before it began would leave its socket open.
+            _, late = await asyncio.wait(copies, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*copies, return_exceptions=True)
 
     async def _logged_in(self) -> asyncssh.SSHClientConnection:
         async with self._logging_in:
@@ -181,13 +186,14 @@ async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None
     try:
         await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        # Before anything that waits: what waits can be cancelled.
+        near_writer.close()
+        writer.close()
         for copy in copies:
             copy.cancel()
         for outcome in await asyncio.gather(*copies, return_exceptions=True):
             if isinstance(outcome, Exception):
                 logger.info("a tunnelled connection was lost: %s", outcome)
-        near_writer.close()
-        writer.close()
 
 
 async def _copy(reader: Any, writer: Any) -> None:  # noqa: ANN401
