@@ -105,6 +105,7 @@ class Doctor:
             if way is not None and self._dialer is not None:
                 dialer = self._dialer
                 async with self._hop(PROXY if isinstance(way, SocksProxy) else TUNNEL, f"{way.host}:{way.port}") as hop:
+                    hop.advice = "What lies behind it was not tried."
                     hop.note = await dialer.open()
             brokers: dict[str, BrokerPlace] = {}
             for address in self._name_servers:
@@ -233,6 +234,7 @@ class Doctor:
     async def _examine(self, connection: Connection, shown: str) -> None:
         credentials = self._security.credentials
         async with self._hop(CREDENTIALS, shown) as hop:
+            hop.advice = "What answers is perhaps no broker."
             answer = await connection.request(_runtime_request())
             if _is_refusal(answer):
                 hop.advice = self._keys_advice()
