@@ -108,11 +108,20 @@ class SecretStore:
             elif store is None or in_file:
                 self._to_file(name_servers, secrets)
                 if store is not None:
-                    self._take_from(store, name_servers)
+                    self._tidy(store, name_servers)
             else:
                 self._to_store(store, name_servers, secrets)
                 if self._of_file(name_servers):
                     self._to_file(name_servers, {})
+
+    def _tidy(self, store: KeyStore, name_servers: str) -> None:
+        """Take an entry away that the file has overtaken; one that stays does no harm, as the file counts first."""
+        from broker_core.api import SecretError  # noqa: PLC0415  as in `_error`
+
+        try:
+            self._take_from(store, name_servers)
+        except SecretError as error:
+            logger.warning("an older entry of %s may still be in the key store: %s", name_servers, error.message)
 
     def _forget(self, store: KeyStore | None, name_servers: str) -> None:
         if store is not None:
