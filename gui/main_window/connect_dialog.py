@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shiboken6
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.connections import Cluster
 from gui.main_window.connect_fields import ConnectFields
@@ -17,8 +17,8 @@ from gui.theme.manager import ThemeManager
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid
 
-WIDTH = 680
-HOPS_HEIGHT = 210
+WIDTH = 640
+HOPS_HEIGHT = 172
 
 
 class ConnectDialog(QDialog):
@@ -52,7 +52,6 @@ class ConnectDialog(QDialog):
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setMinimumWidth(WIDTH)
         self.fields = ConnectFields()
         self.probe = probe or ConnectionProbe(self)
         self.place = label(role="caption", wrap=True)
@@ -92,6 +91,9 @@ class ConnectDialog(QDialog):
 
     def _build(self) -> None:
         lines = QVBoxLayout(self)
+        # Qt would make it no higher than two thirds of the screen, also where its parts need more.
+        lines.setSizeConstraint(QLayout.SizeConstraint.SetMinimumSize)
+        self.fields.setMinimumWidth(WIDTH)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
         lines.addWidget(label(tr("Connect to a cluster"), "card-title"))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.connections import (
     ATTACHED,
@@ -20,6 +21,7 @@ from gui.connections import (
 )
 from gui.main_window.clusters import colour_icon
 from gui.text import tr
+from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
 
 PORT_MAX = 65_535
@@ -157,6 +159,11 @@ class ConnectFields(QWidget):
             return tr("Anybody on the way can pretend to be the cluster and read the traffic.")
         return ""
 
+    def showEvent(self, event: QShowEvent) -> None:
+        # Their theme has come by now; a page must have its room also where another one is in front.
+        self._pages.setMinimumHeight(self._pages.sizeHint().height())
+        super().showEvent(event)
+
     def _way_fault(self) -> str:
         field = {DIRECT: None, SOCKS: self.socks, SSH: self.ssh}[self.way.current]
         if field is None:
@@ -214,11 +221,12 @@ class ConnectFields(QWidget):
         )  # fmt: skip
         self._way_pages.addWidget(_form())
         self._way_pages.addWidget(
-            _form((tr("Proxy"), self.socks), (tr("User"), self.socks_user), (tr("Password"), self.socks_password))
+            _form((tr("Proxy"), self.socks), (tr("User"), self.socks_user, tr("Password"), self.socks_password))
         )
         self._way_pages.addWidget(
-            _form((tr("SSH server"), self.ssh), (tr("User"), self.ssh_user), (tr("Key file"), self.ssh_key),
-                  (tr("Passphrase"), self.ssh_passphrase), (tr("Known hosts"), self.ssh_known_hosts))
+            _form((tr("SSH server"), self.ssh, tr("User"), self.ssh_user),
+                  (tr("Key file"), self.ssh_key, tr("Passphrase"), self.ssh_passphrase),
+                  (tr("Known hosts"), self.ssh_known_hosts))
         )  # fmt: skip
         way = _form((tr("Addresses to replace"), self.addresses), (tr("Way"), self.way))
         whole = QWidget()
@@ -231,7 +239,8 @@ class ConnectFields(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
-        lines.addWidget(_form((tr("Name"), self.name), (tr("Name servers"), self.address), (tr("Colour"), self.colour)))
+        name = (tr("Name"), self.name, tr("Colour"), self.colour)
+        lines.addWidget(_form(name, (tr("Name servers"), self.address)))
         lines.addWidget(self.tabs)
         lines.addWidget(self._pages)
         lines.addWidget(self.production)
@@ -242,15 +251,29 @@ def _text(field: QLineEdit) -> str:
     return field.text().strip()
 
 
-def _form(*rows: tuple[str, QWidget]) -> QWidget:
+def _form(*rows: tuple[str, QWidget] | tuple[str, QWidget, str, QWidget]) -> QWidget:
+    """A form of rows: a name and its field, or two of them side by side."""
     whole = QWidget()
     form = QFormLayout(whole)
     form.setContentsMargins(0, 0, 0, 0)
     form.setVerticalSpacing(8)
-    for name, field in rows:
+    for line in rows:
+        name, field = line[:2]
         if name or not isinstance(field, QCheckBox):
             field.setAccessibleName(name)
-        form.addRow(name, field)
-        if (shown := form.labelForField(field)) is not None:
-            shown.setMinimumWidth(_LABEL_WIDTH)
+        first = label(name)
+        first.setMinimumWidth(_LABEL_WIDTH)
+        first.setBuddy(field)
+        if len(line) == 2:
+            form.addRow(first, field)
+        else:
+            form.addRow(first, _beside(field, line[2], line[3]))
     return whole
+
+
+def _beside(field: QWidget, name: str, second: QWidget) -> QHBoxLayout:
+    second.setAccessibleName(name)
+    both = row(field, label(name), second)
+    both.setStretch(0, 3)
+    both.setStretch(2, 2)
+    return both

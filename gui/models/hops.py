@@ -34,7 +34,8 @@ class Hop:
     @property
     def what_is_wrong(self) -> str:
         """The fault, and what to do about it."""
-        return " ".join(filter(None, (self.fault, self.advice)))
+        ends = self.fault.endswith((".", "!", "?"))
+        return (" " if ends else ". ").join(filter(None, (self.fault, self.advice)))
 
 
 def hop_columns() -> list[Column[Hop]]:
@@ -48,7 +49,8 @@ def hop_columns() -> list[Column[Hop]]:
 
 
 def _address(hop: Hop) -> str:
-    return "  ".join(filter(None, (tr(hop.address), hop.note))) or UNKNOWN
+    # What was found comes first: what is too long is shortened in its middle.
+    return "  ".join(filter(None, (hop.note, tr(hop.address)))) or UNKNOWN
 
 
 def _tip(hop: Hop) -> str:
