@@ -48,7 +48,8 @@ class ConnectDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._secrets = secrets
-        self._key_store = ""
+        self._key_store: str | None = None
+        """Its name, empty for none; None while it is looked for."""
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -113,7 +114,7 @@ class ConnectDialog(QDialog):
         self._show_place()
 
     def _show_place(self) -> None:
-        if self._secrets is None:
+        if self._secrets is None or self._key_store is None:
             return
         if self._key_store and not self.fields.in_file.isChecked():
             self.place.setText(tr("Secrets are kept in the key store of the system ({name}).", name=self._key_store))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelectionModel
 
 from broker_core.api import SendMessage
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
+from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
@@ -131,6 +132,51 @@ def test_messages_of_an_attached_cluster_are_found_by_its_name_server(opened, ch
     source.ready = replace(READY, has_store=False)
     opened(ExportDialog, source=source).export(tmp_path / "a.jsonl")
     assert child.started[0][1:3] == ["--ns", READY.name_server]
+
+
+# ---- attached clusters ----
+
+DETAILS = '{"nameServers": "h:1", "accessKey": "ann", "secretKey": "hidden"}'
+
+
+@pytest.fixture
+def attached():
+    source = FakeSource()
+    source.ready = replace(READY, has_store=False, name_server="h:1")
+    source.connect_details = DETAILS
+    return source
+
+
+def test_keys_of_a_connection_go_to_the_input_of_its_commands_and_not_onto_their_line(opened, child, attached, tmp_path):
+    opened(ExportDialog, source=attached).export(tmp_path / "a.jsonl")
+    assert child.started[0][1:4] == ["--ns", "h:1", "--connection-details"]
+    child.end()
+    dialog = opened(ReplayDialog, source=attached)
+    dialog.topic_text.setText("orders")
+    dialog.go.click()
+    child.end()
+    dialog.resume("/data/r")
+    assert child.started[1][1:4] == ["--ns", "h:1", "--connection-details"]
+    assert child.started[2] == ["replay", "--resume", "/data/r", "--control", "--connection-details"]
+    assert child.told == [DETAILS] * 3
+    assert "hidden" not in str(child.started)
+
+
+def test_a_saved_connection_is_a_goal_by_its_name_and_a_production_one_asks_for_it(opened, child, attached, settings):
+    kept = [Cluster(ATTACHED, "p:1", title="Prod", production=True), Cluster(ATTACHED, "t:1", title="Test")]
+    settings.setValue(STORES_KEY, [kept_text(cluster) for cluster in kept])
+    dialog = opened(ReplayDialog, source=attached)
+    dialog.topic_text.setText("orders")
+    dialog.name_server.setText("p:1")
+    assert (dialog.go.isEnabled(), dialog.resume_button.isEnabled(), dialog.dry_button.isEnabled()) == (False, False, True)
+    dialog.cluster_typed.setText("Prod")
+    assert dialog.go.isEnabled()
+    dialog.name_server.setText("Test")
+    assert dialog.cluster_typed.isHidden()
+    dialog.go.click()
+    words = child.started[-1]
+    assert words[words.index("--to-connection") + 1] == "Test"
+    assert "--to-ns" not in words
 
 
 # ---- replay ----

@@ -266,8 +266,8 @@ class ReplayDialog(QDialog):
         self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
         self.close_button.setText(tr("Stop") if running else tr("Close"))
         self.folder_button.setVisible(bool(self.job.folder))
-        for button in (self.file_button, self.resume_button):
-            button.setEnabled(not running)
+        self.file_button.setEnabled(not running)
+        self.resume_button.setEnabled(not running and not self._unconfirmed)
 
     def _go_clicked(self) -> None:
         if self._can_go_on:
