@@ -5,7 +5,8 @@
     --connection-file FILE    the same from a file of this user's alone: see `worker.attached.details`
     --connection-details      for the window: a line of JSON from the input goes with --ns
 
-Never by the command line, which every user of the machine can read.
+Never by the command line, which every user of the machine can read. What a client needs is imported where a cluster is meant:
+the same commands read directories, and refuse wrong arguments at once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker_core.client.instance import ClientSecurity
 from broker_core.errors import ReadOnlyConnectionError, UsageError
-from broker_core.remoting.signature import Credentials
-from broker_core.worker.attached.details import LINE_BYTES_MAX, details_of_line, read_line, security_of
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
+    from broker_core.client.instance import ClientSecurity
     from broker_core.client.producer import Producer
 
 ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN = "ORBIT_ACCESS_KEY", "ORBIT_SECRET_KEY", "ORBIT_SECURITY_TOKEN"
@@ -37,6 +36,12 @@ FindSaved = Callable[[str], bytes]
 HELP = """\
 keys: of a saved connection (--connection), of a file (--connection-file, readable by its owner alone), or of the environment:
 ORBIT_ACCESS_KEY, ORBIT_SECRET_KEY, ORBIT_SECURITY_TOKEN; never on the command line, which others can read"""
+
+
+def _plain() -> ClientSecurity:
+    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
+
+    return ClientSecurity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class ClusterAccess:
     """
 
     name_servers: str
-    security: ClientSecurity = field(default_factory=ClientSecurity)
+    security: ClientSecurity = field(default_factory=_plain)
     saved_as: str = ""
     read_only: bool = False
 
@@ -65,13 +70,13 @@ class ClusterAccess:
 
     def admin(self) -> AdminClient:
         """A client that asks and orders; to be opened."""
-        from broker_core.client.admin import AdminClient  # noqa: PLC0415  takes its time; not for wrong arguments
+        from broker_core.client.admin import AdminClient  # noqa: PLC0415  see above
 
         return AdminClient(self.name_servers, security=self.security)
 
     def producer(self, group: str) -> Producer:
         """A client that sends; to be opened."""
-        from broker_core.client.producer import Producer  # noqa: PLC0415  as above
+        from broker_core.client.producer import Producer  # noqa: PLC0415  see above
 
         return Producer(self.name_servers, group, security=self.security)
 
@@ -87,6 +92,8 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
     Raises:
         UsageError: It is none, or names no name servers.
     """
+    from broker_core.worker.attached.details import details_of_line, security_of  # noqa: PLC0415  see above
+
     details = details_of_line(line)
     name_servers = details.get("nameServers", "")
     if not name_servers:
@@ -100,6 +107,8 @@ def access_of_file(path: Path) -> ClusterAccess:
     Raises:
         UsageError: It cannot be read, is none, or others may read it too.
     """
+    from broker_core.worker.attached.details import LINE_BYTES_MAX  # noqa: PLC0415  see above
+
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -127,7 +136,12 @@ def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> 
     if bool(access) != bool(secret):
         missing = SECRET_KEY if access else ACCESS_KEY
         raise UsageError(f"the environment has no {missing}: set both keys, or none")
-    credentials = Credentials(access, secret, environment.get(SECURITY_TOKEN) or None) if access else None
+    if not access:
+        return ClusterAccess(name_servers)
+    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
+    from broker_core.remoting.signature import Credentials  # noqa: PLC0415
+
+    credentials = Credentials(access, secret, environment.get(SECURITY_TOKEN) or None)
     return ClusterAccess(name_servers, ClientSecurity(credentials=credentials))
 
 
@@ -152,7 +166,11 @@ def add_details_flag(parser: argparse.ArgumentParser) -> None:
 
 def given_details(arguments: argparse.Namespace) -> ClusterAccess | None:
     """The access that the input holds, if it is to be read; once, before anything else reads the input."""
-    return access_of_line(read_line(sys.stdin.fileno())) if arguments.connection_details else None
+    if not arguments.connection_details:
+        return None
+    from broker_core.worker.attached.details import read_line  # noqa: PLC0415  see above
+
+    return access_of_line(read_line(sys.stdin.fileno()))
 
 
 def access_of(
