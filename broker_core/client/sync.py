@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
 from broker_core.client.message import Message, SendResult
@@ -31,12 +32,21 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs."""
+        return not self._loop.is_closed()
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and return its result, or raise what it raised."""
+        return self.begin(work).result()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine; what it returns or raises is in the future."""
         if self._loop.is_closed():
             work.close()
             raise UsageError("the client is closed")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """End the loop and the thread. Safe to call again."""

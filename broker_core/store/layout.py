@@ -23,7 +23,7 @@ from broker_core.message.record import FILLER, FIXED_BYTES, MAGIC_BLANK
 from broker_core.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.store.log_places import LogPlaces
 from broker_core.store.paths import StorePaths
-from broker_core.store.record_chain import follow, next_start
+from broker_core.store.record_chain import follow, next_start, one_by_one
 from broker_core.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import Damage, HeadRows, read_rows
@@ -110,6 +110,22 @@ def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
     if total or magic:
         damage.append(Damage(end, f"neither a record nor a filler (size {total}, magic code {magic & 0xFFFFFFFF:08x})"))
     return False
+
+
+def answer_records(answer: bytes) -> RecordHeads:
+    """Heads of records as a broker answers with them: one behind the other, wherever they lay in its log.
+
+    Args:
+        answer: Bodies of one or several pulls.
+
+    Returns:
+        Records up to the first that is none; ``end`` is less than the answer's length then.
+    """
+    data: Bytes = np.frombuffer(answer, dtype=np.uint8)
+    rows, whole = read_rows(data, None, one_by_one(data, 0, len(data)), in_a_row=True)
+    kept = rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
+    end = int(kept.position[-1]) + int(kept.field("size")[-1]) if len(kept.position) else 0
+    return RecordHeads(kept, end)
 
 
 class _Taken:

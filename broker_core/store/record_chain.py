@@ -60,6 +60,11 @@ def follow(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
     return found if last + _U32.unpack_from(data.data, last)[0] <= len(data) else found[:-1]
 
 
+def one_by_one(data: Bytes, start: int, stop: int) -> Int64s:
+    """As `follow`, for records that need not name their own places: each length is believed."""
+    return _one_by_one(data, start, min(stop, len(data) - FIXED_BYTES + 1))
+
+
 def next_start(data: Bytes, base_offset: int, start: int) -> int | None:
     """First place from a position on where magic code and PHYSICALOFFSET are those of a record; None if there is none."""
     stop = len(data) - FIXED_BYTES + 1

@@ -240,12 +240,14 @@ def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
 
 
-def read_rows(data: Bytes, base_offset: int, position: Int64s, *, in_a_row: bool = False) -> tuple[HeadRows, Bools]:
+def read_rows(
+    data: Bytes, base_offset: int | None, position: Int64s, *, in_a_row: bool = False
+) -> tuple[HeadRows, Bools]:
     """Rows of some positions, and which of them are records: by magic code, own offset, and lengths that add up.
 
     Args:
         data: The file up to where records may reach.
-        base_offset: Physical offset of its first byte.
+        base_offset: Physical offset of its first byte; None: records that were taken out of their log, and name any.
         position: At most ``len(data) - FIXED_BYTES``.
         in_a_row: A record that does not start where the one before it ends is none.
     """
@@ -262,8 +264,9 @@ def read_rows(data: Bytes, base_offset: int, position: Int64s, *, in_a_row: bool
     record_end = position + head["size"]
     body_bytes = head["body_bytes"].astype(np.int64)
     topic_position = position + (HEAD_BYTES[0] + 1) + extra + body_bytes
-    whole: Bools = head["physical_offset"] == position + base_offset
-    whole &= is_narrow if is_wide is None else is_narrow | is_wide
+    whole: Bools = (is_narrow if is_wide is None else is_narrow | is_wide).copy()
+    if base_offset is not None:
+        whole &= head["physical_offset"] == position + base_offset
     if in_a_row:
         whole[1:] &= position[1:] == record_end[:-1]
     whole &= (body_bytes >= 0) & (record_end <= end) & (topic_position + _LENGTHS_BYTES - 1 <= record_end)
