@@ -85,6 +85,7 @@ class Wanted:
         from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
         to_ms: Exclusive; None: to the newest.
         bounds: Offsets of each queue.
+        with_empty: Give slices also of queues that hold nothing wanted, so that what comes there later is known as new.
     """
 
     topics: tuple[str, ...] | None = None
@@ -92,6 +93,7 @@ class Wanted:
     from_ms: int | None = None
     to_ms: int | None = None
     bounds: Bounds = whole_queue
+    with_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,8 @@ class Survey:
         slices: One for each queue that holds something wanted, in order of topic, broker and queue.
         unknown: What is missing.
         brokers: Names of the cluster's brokers.
-        empty_queues: Queues looked at that hold nothing wanted.
     """
 
     slices: tuple[QueueSlice, ...]
     unknown: tuple[Unknown, ...]
     brokers: tuple[str, ...]
-    empty_queues: int = 0

@@ -27,8 +27,8 @@ SPAN_MESSAGES = 1_024
 TURN_BYTES = 8 << 20
 """Records that come together, about; memory holds two such turns."""
 
-EXPIRED = "were removed by the broker's cleaning before they were read"
-CUT = "are not in their queue any more: it ends before them now, so its topic was made anew or its log was cut"
+EXPIRED = "removed by the broker's cleaning before it was read"
+CUT = "not in its queue any more: the queue ends before it now, so its topic was made anew or its log was cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Left:
     Attributes:
         part: Of which slice.
         messages: How many.
-        reason: Why; a clause whose subject is the messages.
+        reason: Why, said of one message.
         fault: The error behind it; None where the messages are gone and nothing failed.
     """
 
@@ -217,4 +217,4 @@ def _record_count(body: bytes) -> int:
 
 
 def _reason(part: QueueSlice, error: OrbitError) -> str:
-    return f"could not be read from broker {part.broker}: {error.message}"
+    return f"not read from broker {part.broker}: {error.message}"

@@ -51,7 +51,6 @@ class ClusterSurvey:
         self._at_once = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         self._slices: list[QueueSlice] = []
         self._unknown: dict[Unknown, None] = {}
-        self._empty = 0
 
     async def look(self) -> Survey:
         """Find out what there is.
@@ -73,7 +72,7 @@ class ClusterSurvey:
         if OP_TOPIC not in known and self._wants_all_of_internal():
             await asyncio.gather(*(self._unlisted(OP_TOPIC, broker) for broker in brokers))
         slices = sorted(self._slices, key=lambda one: (one.topic, one.broker, one.queue_id))
-        return Survey(tuple(slices), tuple(self._unknown), tuple(brokers), self._empty)
+        return Survey(tuple(slices), tuple(self._unknown), tuple(brokers))
 
     # ---- which topics --------------------------------------------------------------------------------------------------
 
@@ -136,11 +135,14 @@ class ClusterSurvey:
     async def _queue(self, queue: QueueSlice, held: QueueOffsets) -> None:
         """Add what is wanted of a queue, if it holds any of it."""
         bounds = self._wanted.bounds(queue.topic, queue.broker, queue.queue_id)
-        low, high = (0, 0) if bounds is None else bounds
-        whole = replace(queue, first=max(held.min_offset, low), end=min(held.max_offset, high))
+        if bounds is None:
+            return
+        whole = replace(queue, first=max(held.min_offset, bounds[0]), end=min(held.max_offset, bounds[1]))
+        if self._wanted.with_empty:
+            self._slices.append(replace(whole, end=max(whole.first, whole.end)))
+            return
         from_ms = self._wanted.from_ms
         if whole.messages <= 0 or (from_ms is not None and 0 < held.last_store_ms < from_ms - CLOCK_MARGIN_MS):
-            self._empty += 1
             return
         try:
             async with self._at_once:
@@ -150,8 +152,6 @@ class ClusterSurvey:
             return
         if part.messages > 0:
             self._slices.append(part)
-        else:
-            self._empty += 1
 
     # ---- times ---------------------------------------------------------------------------------------------------------
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql.datasource import Filter
 
 from broker_core.errors import UsageError
-from spark_reports.datasource.filters import Comparison, one_of, times_of
+from spark_reports.datasource.filters import Comparison, always_holds, comparison_of, one_of, times_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,24 @@ class Selection:
         if not self.topics or self.meant:
             return pushed
         return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
+
+
+def with_filters(selection: Selection, filters: Sequence[Filter], *, accounted: bool) -> tuple[Selection, list[Filter]]:
+    """The selection with what a reader decides of a query's filters, and what is left to Spark.
+
+    Args:
+        selection: So far.
+        filters: As Spark hands them over.
+        accounted: Accounting rows are asked for: Spark looks at all filters again, for those rows have to pass them too.
+    """
+    left = []
+    for one in filters:
+        comparison = comparison_of(one)
+        if comparison is not None:
+            selection = replace(selection, comparisons=(*selection.comparisons, comparison))
+        if accounted or (comparison is None and not always_holds(one)):
+            left.append(one)
+    return selection, left
 
 
 def roots_of(options: Mapping[str, str]) -> list[str]:

@@ -74,6 +74,7 @@ from pyspark.sql.types import (
 )
 
 FORMAT = "rocketmq-store"
+CLUSTER_FORMAT = "rocketmq-cluster"
 
 SKIPPED_REASON = "skipped_reason"
 SKIPPED_ROWS = "skipped_rows"

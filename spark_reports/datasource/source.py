@@ -36,9 +36,9 @@ from broker_core.errors import UsageError
 from broker_core.store.layout import RecordHeads, scan_records
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.filters import always_holds, comparison_of, one_of
+from spark_reports.datasource.filters import one_of
 from spark_reports.datasource.log_files import directories_of, mapped
-from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of
+from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
 from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
@@ -91,6 +91,7 @@ class Skipped:
         self.rows: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.damage: list[tuple[str, int, str, int]] = []
+        self.unread: Counter[tuple[str | None, str]] = Counter()
 
     def add(self, reason: str, records: RecordColumns) -> None:
         """Count records that were left out."""
@@ -102,6 +103,10 @@ class Skipped:
         """Count a place that could not be read."""
         self.damage.append((part.store, part.base_offset + position, reason, byte_count))
 
+    def add_unread(self, store: str | None, reason: str, messages: int) -> None:
+        """Count messages that did not come; whose bytes nobody knows."""
+        self.unread[store, reason] += messages
+
     def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
         """Accounting rows, or None if nothing was left out."""
         rows = [
@@ -111,6 +116,10 @@ class Skipped:
         rows += [
             {SKIPPED_REASON: reason, SKIPPED_ROWS: count, "skipped_bytes": self.bytes[reason]}
             for reason, count in self.rows.items()
+        ]
+        rows += [
+            {"store": store, SKIPPED_REASON: reason, SKIPPED_ROWS: count, "skipped_bytes": 0}
+            for (store, reason), count in self.unread.items()
         ]
         return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
 
@@ -147,13 +156,8 @@ class StoreReader(DataSourceReader):
         if self._sums_by is not None:
             yield from filters
             return
-        accounted = SKIPPED_REASON in self._schema.names
-        for one in filters:
-            comparison = comparison_of(one)
-            if comparison is not None:
-                self._selection = replace(self._selection, comparisons=(*self._selection.comparisons, comparison))
-            if accounted or (comparison is None and not always_holds(one)):
-                yield one
+        self._selection, left = with_filters(self._selection, filters, accounted=SKIPPED_REASON in self._schema.names)
+        yield from left
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each group of file ranges."""
@@ -205,20 +209,33 @@ def check_columns(schema: StructType) -> None:
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
     skipped = Skipped()
-    for wanted in _wanted(ranges, selection, skipped):
-        yield wanted.batch(schema)
-    accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
-    if accounting is not None:
-        yield accounting
+    yield from batches_of(_wanted(ranges, selection, skipped), skipped, schema)
 
 
 def read_sums(
     ranges: Sequence[FileRange], selection: Selection, keys: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """One Arrow batch with the sums of the wanted records of some file ranges, then the accounting rows; see `schema.sums`."""
-    skipped, sums = Skipped(), TaskSums(keys)
-    for wanted in _wanted(ranges, selection, skipped):
-        sums.add(wanted)
+    skipped = Skipped()
+    yield from sums_of_batches(_wanted(ranges, selection, skipped), skipped, keys, schema)
+
+
+def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of some records, then the accounting rows if ``schema`` asks for them."""
+    for records in wanted:
+        yield records.batch(schema)
+    accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
+    if accounting is not None:
+        yield accounting
+
+
+def sums_of_batches(
+    wanted: Iterable[RecordColumns], skipped: Skipped, keys: Sequence[str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """One Arrow batch with the sums of some records, then the accounting rows if ``schema`` asks for them."""
+    sums = TaskSums(keys)
+    for records in wanted:
+        sums.add(records)
     for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
         if batch is not None:
             yield batch
@@ -227,12 +244,13 @@ def read_sums(
 def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped) -> Iterator[RecordColumns]:
     for part in ranges:
         for records in _records(part, skipped):
-            wanted = _select(records, selection, skipped)
+            wanted = select_records(records, selection, skipped)
             if len(wanted):
                 yield wanted
 
 
-def _select(records: RecordColumns, selection: Selection, skipped: Skipped) -> RecordColumns:
+def select_records(records: RecordColumns, selection: Selection, skipped: Skipped) -> RecordColumns:
+    """The wanted ones of some records; of others what the range and the topics leave out is counted."""
     if selection.from_ms is not None or selection.to_ms is not None:
         inside = records.stored_between(selection.from_ms, selection.to_ms)
         skipped.add(OUTSIDE_RANGE, records.choose(~inside))

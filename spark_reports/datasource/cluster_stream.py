@@ -1,0 +1,135 @@
+"""Following the queues of a cluster: the streaming side of ``rocketmq-cluster``.
+
+    spark.readStream.format("rocketmq-cluster").option("topics", '["orders"]').load("10.0.0.1:9876")
+
+Options are those of the batch read (without ``plan`` and ``offsets``), and ``begin``: ``oldest`` (the default) or ``newest``,
+which leaves out what is stored when the query starts for the first time; ``messages_per_batch`` (0: all that is new). Offsets
+are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that come
+later are read from their beginning. A broker that does not answer holds its own queues back and no others; if it goes in the
+midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting rows
+where the columns for those are asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.types import StructType
+
+from broker_core.errors import NetworkError, ReportError, UsageError
+from broker_core.queue_reading.model import QueueSlice
+from broker_core.queue_reading.reader import QueueReader
+from spark_reports.datasource.cluster_options import amount_of, cluster_options_of, wanted_of
+from spark_reports.datasource.cluster_plan import ClusterPlan, tasks_of
+from spark_reports.datasource.cluster_source import ClusterPartition, partitions_of, read_partition
+from spark_reports.datasource.options import selection_of, sums_by_of
+from spark_reports.datasource.source import check_columns
+from spark_reports.datasource.stream import BEGINNINGS
+
+logger = logging.getLogger(__name__)
+
+
+class ClusterStreamReader(DataSourceStreamReader):
+    """Finds what is new and reads it; pickled to the workers.
+
+    Args:
+        options: The read's options, see the module.
+        schema: Columns to make.
+
+    Raises:
+        UsageError: An option or a column is not known or does not fit.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        unfit = next((name for name in ("sums_by", "plan", "offsets") if name in options), None)
+        if unfit is not None or sums_by_of(options) is not None:
+            raise UsageError(f"a stream takes no option {unfit}: it gives records, as they come")
+        check_columns(schema)
+        self._begin = options.get("begin", BEGINNINGS[0])
+        if self._begin not in BEGINNINGS:
+            raise UsageError(f"option begin is {' or '.join(BEGINNINGS)}, not “{self._begin}”")
+        self._schema = schema
+        self._batch_messages = int(amount_of(options, "messages_per_batch", 0))
+        self._options = cluster_options_of(options)
+        self._selection = selection_of(options)
+        self._queues: dict[str, QueueSlice] = {}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+        """Where a new query begins, by queue.
+
+        Raises:
+            NetworkError: Its newest messages are wanted, and a broker does not tell where its queues end.
+        """
+        missing = self._look()
+        if self._begin == BEGINNINGS[0]:
+            return {name: queue.first for name, queue in self._queues.items()}
+        if missing:
+            raise NetworkError(f"where the newest messages begin is not known of all queues: {missing}. Start again later")
+        return {name: queue.end for name, queue in self._queues.items()}
+
+    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
+        """Where each queue ends now, or where the batch is to end.
+
+        Raises:
+            ReportError: A queue ends before the place that it was read to.
+        """
+        missing = self._look()
+        if missing:
+            logger.warning("some queues wait: %s", missing)
+        ends = {name: queue.end for name, queue in self._queues.items()}
+        for name, offset in start.items():
+            if ends.get(name, offset) < offset:
+                raise ReportError(
+                    f"queue {name} was read up to offset {offset:,} and ends at {ends[name]:,} now: its topic was made anew, or "
+                    "messages were lost. Begin anew with another checkpoint."
+                )
+        return _bounded(start, {**start, **ends}, self._batch_messages)
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Partitions for what lies between the two.
+
+        Raises:
+            NetworkError: A broker with some of it is not known at the moment.
+        """
+        wanted = {name: (start.get(name, 0), last) for name, last in end.items() if start.get(name, 0) < last}
+        if not wanted.keys() <= self._queues.keys():
+            missing = self._look()
+            lost = sorted(wanted.keys() - self._queues.keys())
+            if lost:
+                raise NetworkError(f"queue {lost[0]} cannot be read now, and {len(lost) - 1:,} more: {missing or 'it is gone'}")
+        parts = [replace(self._queues[name], first=first, end=last) for name, (first, last) in sorted(wanted.items())]
+        tasks = tuple(tasks_of(parts, self._options))
+        return partitions_of(ClusterPlan(self._options.name_servers, self._options.place, tasks, self._options.limits))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Batches of one partition."""
+        assert isinstance(partition, ClusterPartition)
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        yield from read_partition(partition, self._selection, schema, strict=True)
+
+    def _look(self) -> str:
+        """Find out which queues there are; returns why some are missing, empty if none is."""
+        wanted = replace(wanted_of(self._selection), from_ms=None, to_ms=None, with_empty=True)
+        with QueueReader(self._options.name_servers, self._options.place, limits=self._options.limits) as reader:
+            found = reader.survey(wanted)
+        self._queues = {_name(queue): queue for queue in found.slices}
+        return "; ".join(dict.fromkeys(one.reason for one in found.unknown))
+
+
+def _name(queue: QueueSlice) -> str:
+    return f"{queue.topic} {queue.broker}:{queue.queue_id}"
+
+
+def _bounded(start: Mapping[str, int], ends: dict[str, int], most: int) -> dict[str, int]:
+    """Ends of a batch of at most so many messages, or one of each queue; 0: all there are."""
+    new = {name: end - start.get(name, 0) for name, end in ends.items()}
+    if not most or sum(new.values()) <= most:
+        return ends
+    share = max(1, most // sum(count > 0 for count in new.values()))
+    return {name: min(end, start.get(name, 0) + share) for name, end in ends.items()}
