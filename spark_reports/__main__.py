@@ -16,7 +16,8 @@ from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
-from spark_reports.orders import bounds_of, carry_out, own_parameters, spec_of
+from spark_reports.handed import given_details
+from spark_reports.orders import bounds_of, carry_out, cluster_of, own_parameters, spec_of
 from spark_reports.saved_queries import names
 
 DESCRIPTION = (
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "--commit-log", default="", metavar="DIRS",
         help="directories of the store's commit log, separated by commas (storePathCommitLog)",
     )  # fmt: skip
+    _add_cluster(parser)
     parser.add_argument(
         "--parquet", type=Path, metavar="DIR",
         help="prepared messages: continued from --store if that is given, and read instead of the log; no NAME: only continued",
@@ -89,6 +91,33 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--ns", default="", metavar="HOST:PORT", help="read a running cluster by its name servers (; between them), not a store"
+    )
+    add(
+        "--details", default="", metavar="FILE",
+        help="with --ns: keys, TLS and address map as JSON in a file of mode 0600, in env:NAME, or a line of the input (-)",
+    )  # fmt: skip
+    add("--rate-messages", type=_amount, metavar="N", help="with --ns: messages a second from one broker; 0: as it gives them")
+    add(
+        "--rate-mib", type=_amount, metavar="N", help="with --ns: MiB a second from one broker; default 32, 0: as it gives them"
+    )
+    add("--offsets", metavar="JSON", help='with --ns: only these: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}, from ≤ offset < to')
+    add("--history", type=Path, metavar="DIR", help="with --ns: folder of the recorded history, if it is not the usual one")
+
+
+def _amount(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1e12:
+        raise argparse.ArgumentTypeError(f"a rate is a number from 0, not “{text}”")
+    return found
+
+
 def _joined(argv: Sequence[str]) -> list[str]:
     """Join ``--from -2h`` to one word: the parser would take ``-2h`` for an option."""
     words: list[str] = []
@@ -112,12 +141,13 @@ def _report(arguments: argparse.Namespace) -> int:
     spec = spec_of(arguments)
     cancellation = Cancellation()
     cancellation.install()
-    if arguments.parent_pipe:
-        cancellation.watch_parent()
-    if arguments.low_priority:
-        _give_way()
     try:
-        carry_out(arguments, spec, cancellation)
+        with given_details(arguments):
+            if arguments.parent_pipe:
+                cancellation.watch_parent()
+            if arguments.low_priority:
+                _give_way()
+            carry_out(arguments, spec, cancellation)
     finally:
         cancellation.uninstall()
     return 0
@@ -143,15 +173,23 @@ def _estimate(arguments: argparse.Namespace) -> int:
     from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as in _run
     from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  as in _run
 
-    if not arguments.store:
-        raise UsageError("an estimate needs --store DIR (what would be read)")
-    if arguments.parent_pipe:
-        watch_parent()
-    bounds = bounds_of(arguments)
-    found = estimate(
-        arguments.store, directories=directories_of(arguments.commit_log, arguments.store), from_ms=bounds.from_ms,
-        to_ms=bounds.to_ms,
-    )  # fmt: skip
+    if bool(arguments.store) == bool(arguments.ns):
+        raise UsageError("an estimate needs --store DIR or --ns HOST:PORT (what would be read)")
+    with given_details(arguments):
+        if arguments.parent_pipe:
+            watch_parent()
+        bounds = bounds_of(arguments)
+        cluster = cluster_of(arguments)
+        if cluster is None:
+            found = estimate(
+                arguments.store, directories=directories_of(arguments.commit_log, arguments.store), from_ms=bounds.from_ms,
+                to_ms=bounds.to_ms,
+            )  # fmt: skip
+        else:
+            from spark_reports.clusters import estimate_cluster  # noqa: PLC0415  as in _run
+
+            spec = catalog.find(arguments.name) if arguments.name else None
+            found = estimate_cluster(cluster, spec, bounds, bounds.from_ms)
     print(json.dumps(found.fields()))
     return 0
 

@@ -17,6 +17,7 @@ from spark_reports.parameters import ReportParameters, read_parameter_file, read
 from spark_reports.progress import Progress
 
 if TYPE_CHECKING:
+    from spark_reports.clusters import ClusterSource
     from spark_reports.run import Session
     from spark_reports.session import SparkOptions
 
@@ -39,9 +40,12 @@ def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
             "--parquet DIR --store DIR."
         )
     spec = catalog.find(arguments.name) if arguments.name else PREPARATION
-    if arguments.name and (not (arguments.store or arguments.parquet) or arguments.out is None):
+    if arguments.ns and (arguments.store or arguments.parquet or arguments.commit_log):
+        raise UsageError("a report reads a cluster (--ns) or stores (--store, --parquet, --commit-log), not both")
+    if arguments.name and (not (arguments.store or arguments.parquet or arguments.ns) or arguments.out is None):
         raise UsageError(
-            f"report {spec.name} needs --store DIR (what to read; or --parquet DIR) and --out DIR (where the result goes)"
+            f"report {spec.name} needs --store DIR (what to read; or --parquet DIR, or --ns HOST:PORT) and --out DIR (where "
+            "the result goes)"
         )
     return spec
 
@@ -87,7 +91,7 @@ def _run(
     run = ReportRun(
         spec, tuple(arguments.store), arguments.out or Path(), with_file(arguments, spec), spark_options(arguments),
         tuple(dict.fromkeys(arguments.also)), directories_of(arguments.commit_log, arguments.store), arguments.parquet,
-        arguments.bodies, arguments.lang,
+        arguments.bodies, arguments.lang, cluster_of(arguments),
     )  # fmt: skip
     if spec is PREPARATION:
         folder = prepare_messages(run, progress, cancellation)
@@ -98,6 +102,27 @@ def _run(
     page = arguments.out / str(manifest["page"])
     fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
     return fields | {"rows": manifest["rows"]["read"]}, f"{manifest['state']}: {page}"  # type: ignore[index]
+
+
+def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:
+    """The cluster that is asked for; None: there is none.
+
+    Raises:
+        UsageError: A limit or the offsets are not written as they should be.
+    """
+    if not arguments.ns:
+        return None
+    from spark_reports.clusters import ClusterSource  # noqa: PLC0415  as in _run
+    from spark_reports.datasource.cluster_options import cluster_options_of  # noqa: PLC0415  as in _run
+
+    options = {"name_servers": arguments.ns, "details": arguments.details}
+    if arguments.rate_messages is not None:
+        options["messages_per_second"] = str(arguments.rate_messages)
+    if arguments.rate_mib is not None:
+        options["bytes_per_second"] = str(arguments.rate_mib * (1 << 20))
+    if arguments.offsets is not None:
+        options["offsets"] = arguments.offsets
+    return ClusterSource.of(cluster_options_of(options), arguments.history)
 
 
 def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:

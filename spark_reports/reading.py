@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
 from spark_reports.parquet.bounds import Bounds
@@ -25,14 +26,14 @@ class Reading:
 
     Args:
         spark: Session with the data source registered.
-        plan: The bytes; the same for all reads of a run.
+        plan: The bytes, or the messages of a cluster; the same for all reads of a run.
         parameters: What the report covers.
         prepared: Read these messages instead of the log.
         stores: Store directories, for the samples that lie in them.
     """
 
     spark: SparkSession
-    plan: ReadPlan
+    plan: ReadPlan | ClusterPlan
     parameters: ReportParameters
     prepared: PreparedFolder | None = None
     stores: tuple[str, ...] = ()
@@ -72,9 +73,10 @@ class Reading:
         return reader.schema(schema_of(*keys)).load()
 
     def _reader(self, topics_of: TopicsOf, start: int | None) -> DataFrameReader:
-        from spark_reports.datasource.schema import FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
 
-        reader = self.spark.read.format(FORMAT).option("plan", self.plan.to_json())
+        name = CLUSTER_FORMAT if isinstance(self.plan, ClusterPlan) else FORMAT
+        reader = self.spark.read.format(name).option("plan", self.plan.to_json())
         if start is not None:
             reader = reader.option("from_ms", str(start))
         if self.parameters.to_ms is not None:

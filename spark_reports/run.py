@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import ConnectSession, open_session
+from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.log_files import require_store
 from spark_reports.datasource.plan import ReadPlan, plan_read
 from spark_reports.java import is_local
@@ -30,15 +31,17 @@ from spark_reports.progress import Progress
 from spark_reports.reading import Reading
 from spark_reports.samples.database import history_of
 from spark_reports.session import ReportSession, SparkOptions
-from spark_reports.small_logs import BYTES_MAX, SUMMED, WITHOUT_SPARK, is_left_to_orbit, sums_of
+from spark_reports.small_logs import BYTES_MAX, MESSAGES_MAX, SUMMED, WITHOUT_SPARK, is_left_to_orbit, sums_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from spark_reports.clusters import ClusterSource
     from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
 
 Session = ReportSession | ConnectSession
+Plan = ReadPlan | ClusterPlan
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
 """What writes a result."""
@@ -61,6 +64,7 @@ class ReportRun:
         parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
         language: Of the page, ``en`` or ``zh``.
         bodies: Whether bodies are prepared too; None: as the folder has it.
+        cluster: Read this one instead of stores.
     """
 
     spec: ReportSpec
@@ -73,13 +77,14 @@ class ReportRun:
     parquet: Path | None = None
     bodies: bool | None = None
     language: str = "en"
+    cluster: ClusterSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
     """What Spark found, and how."""
 
-    plan: ReadPlan
+    plan: Plan
     report: ModuleType
     found: Found
     java_version: str
@@ -104,17 +109,18 @@ def run_report(
     """
     check_target(run.out)
     browser = find_browser() if "pdf" in run.also else None
-    small = _gather_small(run, progress)
+    cluster = _plan_cluster(run, progress)
+    small = _gather_small(run, progress, cluster)
     if small is not None:
         cancellation.check()
         return _write(run, small, progress, browser, cancellation)
     if kept is not None:
         with _explained(kept):
-            gathered = _gather(kept, run, progress, cancellation)
+            gathered = _gather(kept, run, progress, cancellation, cluster)
             cancellation.check()
             return _write(run, gathered, progress, browser, cancellation)
     with _session(run.spark, cancellation) as session:
-        gathered = _gather(session, run, progress, cancellation)
+        gathered = _gather(session, run, progress, cancellation, cluster)
         cancellation.check()
     closing = threading.Thread(
         target=session.close, name="spark-end"
@@ -169,19 +175,39 @@ def _session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Sess
         raise
 
 
-def _gather_small(run: ReportRun, progress: Progress) -> _Gathered | None:
-    """What the log says, read in this process; None if Spark is needed: the report is not made of sums, or the log is large."""
-    if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
+def _plan_cluster(run: ReportRun, progress: Progress) -> ClusterPlan | None:
+    """What is read of a cluster, asked for once; None: stores are read."""
+    if run.cluster is None:
         return None
+    from spark_reports.clusters import plan_report  # noqa: PLC0415  brings the client, which stores are read without
+
+    progress.begin("plan")
+    return plan_report(run.cluster, run.spec, run.parameters, _earliest(run))
+
+
+def _is_small(run: ReportRun, cluster: ClusterPlan | None) -> bool:
+    if cluster is not None:
+        return cluster.messages <= MESSAGES_MAX
     from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as below
 
     size = estimate(run.stores, directories=run.directories, from_ms=run.parameters.from_ms, to_ms=run.parameters.to_ms)
-    if size.byte_count > BYTES_MAX:
+    return size.byte_count <= BYTES_MAX
+
+
+def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | None) -> _Gathered | None:
+    """What the log says, read in this process; None if Spark is needed: the report is not made of sums, or the log is large."""
+    if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
+        return None
+    if not _is_small(run, cluster):
         return None
     from spark_reports.reports.common import Found  # noqa: PLC0415  Spark's modules, of which only some types are needed
 
-    progress.begin("plan")
-    plan = _plan(run)
+    plan: Plan
+    if cluster is None:
+        progress.begin("plan")
+        plan = _plan(run)
+    else:
+        plan = cluster
     report = _report(run.spec, run.parameters)
     progress.begin("read", total=len(plan.tasks))
     rows = sums_of(
@@ -190,10 +216,15 @@ def _gather_small(run: ReportRun, progress: Progress) -> _Gathered | None:
     return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, run.stores, WITHOUT_SPARK)
 
 
-def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation) -> _Gathered:
-    progress.begin("plan")
-    prepared = open_folder(run.parquet) if run.parquet is not None and not run.stores else None
-    plan = None if run.parquet is not None else _plan(run)
+def _gather(
+    session: Session, run: ReportRun, progress: Progress, cancellation: Cancellation, cluster: ClusterPlan | None
+) -> _Gathered:
+    plan: Plan | None = cluster
+    prepared = None
+    if cluster is None:
+        progress.begin("plan")
+        prepared = open_folder(run.parquet) if run.parquet is not None and not run.stores else None
+        plan = None if run.parquet is not None else _plan(run)
     progress.begin("java")
     report = _report(run.spec, run.parameters)
     spark = session.begin()
@@ -204,7 +235,8 @@ def _gather(session: Session, run: ReportRun, progress: Progress, cancellation: 
     assert plan is not None
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else run.stores
     progress.begin("read", total=len(plan.tasks))
-    found = gather(Reading(spark, plan, run.parameters, prepared, stores), report, progress, session)
+    sampled = stores if run.cluster is None else (str(run.cluster.history),)
+    found = gather(Reading(spark, plan, run.parameters, prepared, sampled), report, progress, session)
     return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
 
 
@@ -248,11 +280,13 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
 
 def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, session: Session | None = None) -> Found:
     """Run the queries of a report."""
-    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.datasource.cluster_source import RocketMQClusterDataSource  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  as above
     from spark_reports.reports.common import Found  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
+    reading.spark.dataSource.register(RocketMQClusterDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
     count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
@@ -271,6 +305,10 @@ def _write(
     from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
 
     result: ReportResult = gathered.report.result(gathered.found)
+    if run.cluster is not None and not run.spec.needs_samples:
+        from spark_reports.clusters import NOTE  # noqa: PLC0415  as in _plan_cluster
+
+        result = replace(result, notes=(*result.notes, NOTE))
     tasks = len(gathered.plan.tasks)
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")

@@ -7,12 +7,13 @@ says how Spark is to run gets Spark, whatever the size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 256 << 20
 """About 800,000 messages of 330 bytes: a second of one core."""
+MESSAGES_MAX = 500_000
+"""The same of a cluster, which tells no sizes."""
 WITHOUT_SPARK = "this process, without Spark"
 
 SUMMED = frozenset({"throughput"})
@@ -40,11 +43,13 @@ def is_left_to_orbit(options: SparkOptions) -> bool:
     return options.master == LOCAL and not (options.conf or options.java_home or options.heap_bytes or options.java_options)
 
 
-def sums_of(plan: ReadPlan, parameters: ReportParameters, keys: tuple[str, ...], read: Callable[[int, int], None]) -> pa.Table:
+def sums_of(
+    plan: ReadPlan | ClusterPlan, parameters: ReportParameters, keys: tuple[str, ...], read: Callable[[int, int], None]
+) -> pa.Table:
     """Sums of the messages of a range; the rows of `spark_reports.transforms.traffic.by_minute_topic_tag`, for other keys too.
 
     Args:
-        plan: The bytes.
+        plan: The bytes, or the messages of a cluster.
         parameters: Range and topics.
         keys: What is summed by.
         read: Told after each task: how many are done, messages so far.
@@ -52,18 +57,31 @@ def sums_of(plan: ReadPlan, parameters: ReportParameters, keys: tuple[str, ...],
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
 
     from spark_reports.datasource.schema import sums  # noqa: PLC0415  as above
-    from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
 
     schema = to_arrow_schema(sums(*keys), timezone="UTC")
     selection = Selection(parameters.from_ms, parameters.to_ms, parameters.topics)
     batches: list[pa.RecordBatch] = []
     messages = 0
-    for done, task in enumerate(plan.tasks, start=1):
-        found = list(read_sums(task, selection, keys, schema))
+    for done, found in enumerate(_by_task(plan, selection, keys, schema), start=1):
         batches += found
         messages += sum(int(pc.sum(batch.column("messages")).as_py() or 0) for batch in found)
         read(done, messages)
     return _added_up(pa.Table.from_batches(batches, schema), keys)
+
+
+def _by_task(
+    plan: ReadPlan | ClusterPlan, selection: Selection, keys: tuple[str, ...], schema: pa.Schema
+) -> Iterator[list[pa.RecordBatch]]:
+    if isinstance(plan, ClusterPlan):
+        from spark_reports.datasource.cluster_source import partitions_of, read_partition_sums  # noqa: PLC0415  as above
+
+        for partition in partitions_of(plan, at_once=False):
+            yield list(read_partition_sums(partition, selection, keys, schema))
+        return
+    from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
+
+    for task in plan.tasks:
+        yield list(read_sums(task, selection, keys, schema))
 
 
 def _added_up(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:

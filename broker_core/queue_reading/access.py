@@ -1,6 +1,6 @@
 """How a cluster is reached by a program that is told a place and not the secret itself: a file, or the environment.
 
-    {"accessKey": …, "secretKey": …, "tls": true, "authority": FILE, "addresses": {…}}      see `broker_core.worker.attached.details`
+    {"accessKey": …, "secretKey": …, "tls": true, "authority": FILE, "addresses": {…}}   (`broker_core.worker.attached.details`)
 
 The place may stand in plans, logs and command lines, which what it holds must not.
 """
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import UsageError
-from broker_core.worker.attached.details import LINE_BYTES_MAX, security_of
+from broker_core.worker.attached.details import LINE_BYTES_MAX, read_line, security_of
+from broker_core.worker.attached.recording import folder_of
 
 ENVIRONMENT = "env:"
 """A place that begins so names a variable of the environment."""
@@ -32,7 +33,9 @@ def security_at(place: str) -> ClientSecurity | None:
     """
     if not place:
         return None
-    return security_of(_from_environment(place.removeprefix(ENVIRONMENT)) if place.startswith(ENVIRONMENT) else _from_file(place))
+    return security_of(
+        _from_environment(place.removeprefix(ENVIRONMENT)) if place.startswith(ENVIRONMENT) else _from_file(place)
+    )
 
 
 def _from_environment(name: str) -> bytes:
@@ -58,3 +61,13 @@ def _from_file(path: str) -> bytes:
     if len(content) > LINE_BYTES_MAX:
         raise UsageError(f"{path} is longer than {LINE_BYTES_MAX:,} bytes: it holds no details of a connection", path=path)
     return content
+
+
+def history_folder(name_servers: str) -> Path:
+    """The folder in which Orbit records the history of a cluster unless another is given."""
+    return folder_of(name_servers)
+
+
+def read_details_line(fd: int) -> bytes:
+    """A line of details from a descriptor, and not a byte more; raises as `broker_core.worker.attached.details.read_line`."""
+    return read_line(fd)

@@ -22,7 +22,6 @@ from broker_core.queue_reading.model import CLOCK_MARGIN_MS, QueueSlice, Survey,
 from broker_core.queue_reading.pulls import BrokerPatience, RecordPuller
 from broker_core.queue_reading.time_bounds import first_from
 from broker_core.remoting.codes import RequestCode, ResponseCode
-from broker_core.remoting.json_body import MessageQueue
 from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.attached.answers import QueueOffsets, read_queue_offsets
 

@@ -240,9 +240,7 @@ def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
 
 
-def read_rows(
-    data: Bytes, base_offset: int | None, position: Int64s, *, in_a_row: bool = False
-) -> tuple[HeadRows, Bools]:
+def read_rows(data: Bytes, base_offset: int | None, position: Int64s, *, in_a_row: bool = False) -> tuple[HeadRows, Bools]:
     """Rows of some positions, and which of them are records: by magic code, own offset, and lengths that add up.
 
     Args:

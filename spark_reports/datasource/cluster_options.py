@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-import pyarrow as pa
+from dataclasses import dataclass, field
 
 from broker_core.errors import UsageError
-from broker_core.queue_reading.model import BYTES_PER_SECOND, MESSAGES_PER_SECOND, OFFSET_MAX, RETRY_SECONDS, ReadLimits, Wanted
-from spark_reports.datasource.filters import Comparison
-from spark_reports.datasource.options import Selection
+from broker_core.queue_reading.model import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 
 SLICE_MESSAGES = 50_000
 """Messages one task reads, about, where nothing is held back."""
 SLICE_MESSAGES_MAX = 10_000_000
 TASKS_MAX = 64
 _TASKS_USUAL = 8
-_PLACES = (("store", pa.string()), ("topic", pa.string()), ("queue_id", pa.int32()))
-"""Columns that are one value in a whole queue."""
 
 Offsets = Mapping[str, Mapping[str, tuple[int, int]]]
 """Topic → ``BROKER:QUEUE`` → from, to."""
@@ -41,7 +35,7 @@ class ClusterOptions:
 
     name_servers: str
     place: str = ""
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
     slice_messages: int = SLICE_MESSAGES
     tasks_per_broker: int = _TASKS_USUAL
     offsets: Offsets | None = None
@@ -55,7 +49,9 @@ def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
     """
     name_servers = options.get("name_servers", options.get("path", "")).strip()
     if not name_servers:
-        raise UsageError("name the cluster to read: option name_servers with HOST:PORT of a name server; several with ; between")
+        raise UsageError(
+            "name the cluster to read: option name_servers with HOST:PORT of a name server; several with ; between"
+        )
     return ClusterOptions(
         name_servers,
         options.get("details", ""),
@@ -116,46 +112,3 @@ def offsets_of(text: str) -> Offsets:
             if not 0 <= first < end:
                 raise UsageError(f"option offsets: the range of {queue} in {topic} is empty: {first} is not before {end}")
     return found
-
-
-def wanted_of(selection: Selection, offsets: Offsets | None = None) -> Wanted:
-    """What a selection wants of a cluster: no more is looked at than its topics, queues, times and offsets need."""
-    topics = tuple(offsets) if offsets is not None else (selection.topics or None)
-    if offsets is None and not selection.meant:
-        stored = selection.stored_topics()
-        topics = None if stored is None else tuple(sorted(stored))
-    low, high = numbers_of(selection.comparisons, "queue_offset")
-
-    def bounds(topic: str, broker: str, queue_id: int) -> tuple[int, int] | None:
-        if not _may_hold(selection.comparisons, (broker, topic, queue_id)):
-            return None
-        if offsets is None:
-            return low, high
-        given = offsets.get(topic, {}).get(f"{broker}:{queue_id}")
-        return None if given is None else (max(low, given[0]), min(high, given[1]))
-
-    return Wanted(topics, selection.meant, selection.earliest_ms(), selection.end_ms(), bounds)
-
-
-def _may_hold(comparisons: tuple[Comparison, ...], values: tuple[str, str, int]) -> bool:
-    """Whether a queue can hold what fulfils all comparisons."""
-    return all(
-        comparison.holds(pa.array([value], data_type))[0]
-        for (column, data_type), value in zip(_PLACES, values, strict=True)
-        for comparison in comparisons
-        if comparison.column == column
-    )
-
-
-def numbers_of(comparisons: tuple[Comparison, ...], column: str) -> tuple[int, int]:
-    """Values of a column of whole numbers that fulfil all comparisons lie within these: from ≤ value < to."""
-    low, high = 0, OFFSET_MAX
-    for one in comparisons:
-        values = [value for value in one.values if isinstance(value, int)]
-        if one.column != column or one.is_negated or len(values) != len(one.values):
-            continue
-        if one.operation in ("equal", "in", "greater", "greater_equal"):
-            low = max(low, min(values) + (one.operation == "greater"))
-        if one.operation in ("equal", "in", "less", "less_equal"):
-            high = min(high, max(values) + (one.operation != "less"))
-    return low, high

@@ -8,8 +8,8 @@ Options: ``name_servers`` (``HOST:PORT``, several with ``;`` between them; also 
 {"BROKER:QUEUE": [FROM, TO]}}``, these queues alone); ``details`` (a file of mode 0600 or ``env:NAME`` that holds keys, TLS and
 address map, see `broker_core.queue_reading.access`; where Spark runs on several machines, on each of them);
 ``messages_per_second`` and ``bytes_per_second`` (of one broker, over all tasks; 0: as fast as it gives); ``tasks_per_broker``
-(tasks that share these); ``slice_messages``; ``retry_seconds`` (how long a broker that does not answer is asked again); ``plan``
-(a `ClusterPlan` made before, so that several reads see the same messages).
+(tasks that share these); ``slice_messages``; ``retry_seconds`` (how long a broker that does not answer is asked again);
+``plan`` (a `ClusterPlan` made before, so that several reads see the same messages).
 
 Rows are those of ``rocketmq-store`` (`spark_reports.datasource.schema`), for brokers give records as they store them. ``store``
 is the broker's name. No column is unknown. What no queue leads to is not there: records of deleted topics, and what the brokers
@@ -35,7 +35,8 @@ from broker_core.queue_reading.model import QueueSlice, ReadLimits, Unknown
 from broker_core.queue_reading.reader import EXPIRED, Left, QueueReader
 from broker_core.store.layout import answer_records
 from spark_reports.datasource.cluster_options import cluster_options_of
-from spark_reports.datasource.cluster_plan import ClusterPlan, plan_cluster
+from spark_reports.datasource.cluster_plan import ClusterPlan
+from spark_reports.datasource.cluster_planning import plan_cluster
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.options import Selection, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
@@ -135,9 +136,12 @@ class ClusterReader(DataSourceReader):
             yield from read_partition_sums(partition, self._selection, self._sums_by, schema)
 
 
-def partitions_of(plan: ClusterPlan) -> list[ClusterPartition]:
-    """What the tasks of a plan read."""
-    made = [ClusterPartition(plan.name_servers, plan.place, task, plan.limits_of(task)) for task in plan.tasks]
+def partitions_of(plan: ClusterPlan, *, at_once: bool = True) -> list[ClusterPartition]:
+    """What the tasks of a plan read; ``at_once``: several of them may run at the same time, and share the limits."""
+    limits = [plan.limits_of(task) if at_once else plan.limits for task in plan.tasks]
+    made = [
+        ClusterPartition(plan.name_servers, plan.place, task, share) for task, share in zip(plan.tasks, limits, strict=True)
+    ]
     if plan.unknown:
         made.append(ClusterPartition(plan.name_servers, plan.place, (), plan.limits, plan.unknown))
     return made
@@ -171,9 +175,7 @@ def read_partition_sums(
     yield from sums_of_batches(wanted, skipped, keys, schema)
 
 
-def _wanted(
-    partition: ClusterPartition, selection: Selection, skipped: Skipped, *, strict: bool
-) -> Iterator[RecordColumns]:
+def _wanted(partition: ClusterPartition, selection: Selection, skipped: Skipped, *, strict: bool) -> Iterator[RecordColumns]:
     for one in partition.unknown:
         skipped.add_unread(one.broker or None, one.reason, 1)
     if not partition.slices:

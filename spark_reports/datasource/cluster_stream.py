@@ -4,9 +4,9 @@
 
 Options are those of the batch read (without ``plan`` and ``offsets``), and ``begin``: ``oldest`` (the default) or ``newest``,
 which leaves out what is stored when the query starts for the first time; ``messages_per_batch`` (0: all that is new). Offsets
-are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that come
-later are read from their beginning. A broker that does not answer holds its own queues back and no others; if it goes in the
-midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting rows
+are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that
+come later are read from their beginning. A broker that does not answer holds its own queues back and no others; if it goes in
+the midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting rows
 where the columns for those are asked for.
 """
 
@@ -25,8 +25,9 @@ from pyspark.sql.types import StructType
 from broker_core.errors import NetworkError, ReportError, UsageError
 from broker_core.queue_reading.model import QueueSlice
 from broker_core.queue_reading.reader import QueueReader
-from spark_reports.datasource.cluster_options import amount_of, cluster_options_of, wanted_of
-from spark_reports.datasource.cluster_plan import ClusterPlan, tasks_of
+from spark_reports.datasource.cluster_options import amount_of, cluster_options_of
+from spark_reports.datasource.cluster_plan import ClusterPlan
+from spark_reports.datasource.cluster_planning import tasks_of, wanted_of
 from spark_reports.datasource.cluster_source import ClusterPartition, partitions_of, read_partition
 from spark_reports.datasource.options import selection_of, sums_by_of
 from spark_reports.datasource.source import check_columns
@@ -86,8 +87,8 @@ class ClusterStreamReader(DataSourceStreamReader):
         for name, offset in start.items():
             if ends.get(name, offset) < offset:
                 raise ReportError(
-                    f"queue {name} was read up to offset {offset:,} and ends at {ends[name]:,} now: its topic was made anew, or "
-                    "messages were lost. Begin anew with another checkpoint."
+                    f"queue {name} was read up to offset {offset:,} and ends at {ends[name]:,} now: its topic was made anew, "
+                    "or messages were lost. Begin anew with another checkpoint."
                 )
         return _bounded(start, {**start, **ends}, self._batch_messages)
 

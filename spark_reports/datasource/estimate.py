@@ -24,7 +24,7 @@ class Estimate:
     """What a report would read.
 
     Args:
-        files: Log files that are not wholly outside the range.
+        files: Log files that are not wholly outside the range; of a cluster queues.
         passed_over: Those that are.
         byte_count: Bytes in ``files``; room that is not written yet is left out where the file system tells.
         records: Records in them, by the mean size of some; None if none was found.
@@ -67,7 +67,7 @@ def estimate(
         files += [file for file in found if str(file.path) not in left_out]
     byte_count = sum(map(_written_bytes, files))
     mean = _mean_record_bytes(files)
-    return Estimate(len(files), passed_over, byte_count, None if mean is None else round(byte_count / mean), _shortage())
+    return Estimate(len(files), passed_over, byte_count, None if mean is None else round(byte_count / mean), memory_shortage())
 
 
 def _written_bytes(file: LogFile) -> int:
@@ -85,7 +85,8 @@ def _mean_record_bytes(files: Sequence[LogFile]) -> float | None:
     return None
 
 
-def _shortage() -> str:
+def memory_shortage() -> str:
+    """Why there is not enough memory for Spark, in words; empty if there is."""
     try:
         heap_bytes_for(psutil.virtual_memory().available)
     except JavaError as error:

@@ -5,7 +5,8 @@ report, title       name and title of the catalogue
 state               "complete", or "partial" if something that belongs in the report could not be read
 created_at          ISO 8601, UTC
 parameters          topics and times as asked for; values: the report's own parameters
-source              stores, log files, bytes covered by the plan; passed_over: log files wholly outside the time range
+source              stores, log files, bytes covered by the plan; passed_over: log files wholly outside the time range;
+                    of a cluster name_servers (empty: stores were read), brokers, queues and messages of the plan; bytes: -1
 range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
 rows                looked_at = read + skipped; damaged_places; damaged_bytes
 rows_are            "messages" or "samples"
@@ -29,6 +30,7 @@ from datetime import UTC, datetime
 
 from spark_reports.catalog import ReportSpec
 from spark_reports.chinese import all_in_chinese
+from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
 from spark_reports.parameters import ReportParameters, time_text
@@ -50,7 +52,7 @@ class Source:
     """
 
     stores: Sequence[str]
-    plan: ReadPlan
+    plan: ReadPlan | ClusterPlan
     master: str
     java_version: str
 
@@ -77,6 +79,7 @@ def manifest(
             "files": list(source.plan.files),
             "bytes": source.plan.byte_count,
             "passed_over": list(source.plan.passed_over),
+            **_cluster(source.plan),
         },
         "range": {
             "asked": {"from": _time(parameters.from_ms), "to": _time(parameters.to_ms)},
@@ -99,6 +102,13 @@ def manifest(
         "master": source.master,
         "versions": versions(source.java_version),
     }
+
+
+def _cluster(plan: ReadPlan | ClusterPlan) -> dict[str, object]:
+    if not isinstance(plan, ClusterPlan):
+        return {"name_servers": ""}
+    figures = {"brokers": list(plan.brokers), "queues": plan.queues, "messages": plan.messages}
+    return {"name_servers": plan.name_servers, **figures}
 
 
 def with_files(data: dict[str, object], result: ReportResult, files: dict[str, list[str]]) -> dict[str, object]:
