@@ -290,6 +290,11 @@ class Console(QObject):
             return replace(options, connect=shown.address, connect_details=self._details, read_only=read_only)
         return replace(options, store=Path(shown.address))
 
+    def _details_at(self, name_servers: str) -> str | None:
+        """How the cluster that is shown is reached, as a worker reads it; None of another one, which a child finds itself."""
+        is_shown = self._shown.kind == ATTACHED and self._shown.address == name_servers
+        return self._details if is_shown else None
+
     def _settle_on(self, cluster: Cluster) -> None:
         """Remember a cluster as the one used last; on a store, listen for second starts. Not what is only looked at."""
         if self._options.worker.files_only:
@@ -334,7 +339,8 @@ class Console(QObject):
         preparation = ReportPreparation(self._tasks, self) if self._options.prepare_reports else None
         reports = ReportRunner(
             self._tasks, self, folder=self._options.reports_folder, session=SparkChild(self), preparation=preparation,
-            estimate=ReportEstimate(self), schedules=ReportSchedules(self.settings, self),
+            estimate=ReportEstimate(self, details_of=self._details_at), schedules=ReportSchedules(self.settings, self),
+            details_of=self._details_at,
         )  # fmt: skip
         return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 

@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from broker_core.errors import UnknownReportError
 
+CLUSTER = "cluster://"
+"""What a report reads is named by the directory of a store, or by this and the name servers of a cluster."""
+
 
 class ParameterKind(StrEnum):
     """What a parameter holds, so that a form can offer the right control."""

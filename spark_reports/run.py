@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from spark_reports.cancel import Cancellation
-from spark_reports.catalog import BEFORE, EARLIER, PREPARING, ReportSpec
+from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import ConnectSession, open_session
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.log_files import require_store
@@ -213,7 +213,12 @@ def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | Non
     rows = sums_of(
         plan, run.parameters, report.KEYS, lambda done, messages: progress.step(done, len(plan.tasks), rows=messages)
     )
-    return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, run.stores, WITHOUT_SPARK)
+    return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, _sources(run), WITHOUT_SPARK)
+
+
+def _sources(run: ReportRun) -> tuple[str, ...]:
+    """What is read, by the names that manifests have for it."""
+    return run.stores if run.cluster is None else (CLUSTER + run.cluster.options.name_servers,)
 
 
 def _gather(
@@ -233,7 +238,7 @@ def _gather(
         prepared = prepared or _continued(spark, run, run.parquet, progress)
         plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
     assert plan is not None
-    stores = tuple(one.store for one in prepared.stores) if prepared is not None else run.stores
+    stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
     found = gather(Reading(spark, plan, run.parameters, prepared, sampled), report, progress, session)

@@ -1,6 +1,7 @@
 """A report process that stays: Spark is started once, and one report after the other is handed to it.
 
-Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them. Told are the lines
+Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them, or an object with
+``words`` and the ``details`` that they announce (`spark_reports.handed`). Told are the lines
 of `spark_reports.progress`, and between them
 
     {"stage": "session", "state": STATE, "memory_bytes": N}
@@ -29,6 +30,7 @@ from spark_reports import catalog
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.connect import open_session
 from spark_reports.datasource.plan import ReadPlan
+from spark_reports.handed import given_details
 from spark_reports.memory import family_bytes
 from spark_reports.orders import carry_out, spark_options, spec_of
 from spark_reports.parameters import ReportParameters
@@ -153,36 +155,39 @@ class ReportServer:
 
     def _carry_out(self, line: str) -> None:
         try:
-            arguments = self._read(line)
+            arguments, details = self._read(line)
             spec = spec_of(arguments)
         except OrbitError as error:
             self._say({"stage": "failed", "error": type(error).__name__, "message": str(error)})
             return
         try:
-            carry_out(arguments, spec, self._cancellation, self._session)
+            with given_details(arguments, details):
+                carry_out(arguments, spec, self._cancellation, self._session)
         except CancelledByUserError as error:
             raise Interrupt from error
         except OrbitError as error:
             sys.stderr.write(f"orbit: {error.message}\n")  # the window was told by the last line of progress
 
-    def _read(self, line: str) -> argparse.Namespace:
-        """The order of a line.
+    def _read(self, line: str) -> tuple[argparse.Namespace, str]:
+        """The order of a line, and the details of a connection that came with it.
 
         Raises:
-            UsageError: It is none.
+            UsageError: It is none. Quotes no line that may hold details.
         """
+        shown = "this one" if "details" in line else repr(line[:80])
         try:
-            words = json.loads(line)
-        except ValueError as error:
-            raise UsageError(f"an order is a JSON list of words, not {line[:80]!r}") from error
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise UsageError(f"an order is a JSON list of words, not {line[:80]!r}")
+            order = json.loads(line)
+        except ValueError:
+            raise UsageError(f"an order is a JSON list of words, not {shown}") from None  # the cause quotes the line
+        words, details = (order.get("words"), order.get("details")) if isinstance(order, dict) else (order, "")
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or not isinstance(details, str):
+            raise UsageError(f"an order is a JSON list of words, not {shown}")
         try:
             arguments = self._parse(words)
         except SystemExit as error:  # the parser's way; it has said on standard error what is wrong
             raise UsageError("the order is no command line of a report: " + " ".join(words)) from error
         arguments.progress = "json"
-        return arguments
+        return arguments, details
 
     def _tell(self, state: str) -> None:
         self._say({"stage": "session", "state": state, "memory_bytes": family_bytes()})

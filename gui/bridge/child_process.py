@@ -86,8 +86,13 @@ class ChildProcess(QObject):
         """Process id of the child, which is also the id of its process group."""
         return self._pid or None
 
-    def start(self, arguments: Sequence[str]) -> None:
-        """Start the child. Only when none runs."""
+    def start(self, arguments: Sequence[str], first_line: str = "") -> None:
+        """Start the child. Only when none runs.
+
+        Args:
+            arguments: Behind ``main.py``.
+            first_line: Told to its input at once, as what no other user of the machine may read; empty: nothing.
+        """
         assert self._process is None
         self._cancelled = False
         self._output, self._errors = _Lines(), _Lines()
@@ -101,6 +106,8 @@ class ChildProcess(QObject):
         process.finished.connect(self._finished)
         self._process = process
         process.start()
+        if first_line and process.isOpen():
+            self.tell(first_line)
 
     def cancel(self) -> None:
         """Ask the child to end (SIGTERM to its group); after a grace the whole group is killed. `ended` says when."""

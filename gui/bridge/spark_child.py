@@ -77,10 +77,16 @@ class SparkChild(QObject):
         if not self._process.is_running and not self._is_over:
             self._launch()
 
-    def start(self, arguments: Sequence[str]) -> None:
-        """Hand an order over: the words behind ``main.py``. Only when none is open."""
+    def start(self, arguments: Sequence[str], details: str = "") -> None:
+        """Hand an order over. Only when none is open.
+
+        Args:
+            arguments: The words behind ``main.py``.
+            details: Of the connection that it reads, if it announces them (`spark_reports.handed`).
+        """
         assert self._order is None
-        self._order = json.dumps(list(arguments[1:]), ensure_ascii=False)
+        words = list(arguments[1:])
+        self._order = json.dumps({"words": words, "details": details} if details else words, ensure_ascii=False)
         self._is_taken, self._may_repeat = False, True
         if not self._process.is_running:
             self._launch()

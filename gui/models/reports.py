@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
 from broker_core.api import UsageError
-from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
+from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
 
@@ -27,6 +27,7 @@ class ReportOrder:
 
     spec: ReportSpec
     stores: tuple[str, ...]
+    """Store directories, or one cluster (`spark_reports.catalog.CLUSTER` and its name servers)."""
     out_directory: str
     parameters: tuple[tuple[str, str], ...] = ()
     """Option name and value; a repeated option stands several times."""
@@ -37,13 +38,22 @@ class ReportOrder:
     language: str = "en"
     """Of the page."""
 
-    def arguments(self) -> list[str]:
-        """Command line behind ``main.py``; the run ends when the window's end of its input is closed."""
-        return [*self.command(), "--progress", "json", "--parent-pipe"]
+    @property
+    def name_servers(self) -> str:
+        """Of the cluster that is read; empty for stores."""
+        return name_servers_of(self.stores)
+
+    def arguments(self, *, with_details: bool = False) -> list[str]:
+        """Command line behind ``main.py``; the run ends when the window's end of its input is closed.
+
+        Args:
+            with_details: Keys, TLS and address map of the cluster are told by its input.
+        """
+        return [*self.command(), *details_words(with_details=with_details), "--progress", "json", "--parent-pipe"]
 
     def command(self) -> list[str]:
         """Command line without what only programs need."""
-        options = [("store", store) for store in self.stores]
+        options = source_options(self.stores)
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
         options += [("lang", self.language)] if self.language != "en" else []
@@ -52,6 +62,22 @@ class ReportOrder:
     def command_text(self) -> str:
         """The run as a line for a terminal."""
         return " ".join(_quoted(part) for part in ["./orbit", *self.command()])
+
+
+def name_servers_of(stores: Sequence[str]) -> str:
+    """Name servers of the cluster among what is read; empty if it is stores."""
+    return next((one.removeprefix(CLUSTER) for one in stores if one.startswith(CLUSTER)), "")
+
+
+def source_options(stores: Sequence[str]) -> list[tuple[str, str]]:
+    """Options that name what is read."""
+    name_servers = name_servers_of(stores)
+    return [("ns", name_servers)] if name_servers else [("store", store) for store in stores]
+
+
+def details_words(*, with_details: bool) -> list[str]:
+    """Words of a command line whose process is told the details of a connection by its input."""
+    return ["--details", "-"] if with_details else []
 
 
 def _option(name: str, value: str) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.models.reports import PastRun, ReportOrder
+from gui.models.reports import PastRun, ReportOrder, details_words, name_servers_of, source_options
 
 SETTLE_MS = 300
 """Time that nothing must have been entered before files are looked at."""
@@ -35,12 +35,17 @@ class Question:
         times = tuple((name, value) for name, value in order.parameters if name in ("from", "to"))
         return cls(order.spec.name, order.stores, order.commit_log, times)
 
-    def arguments(self) -> list[str]:
-        """Command line behind ``main.py``."""
-        options = [("store", store) for store in self.stores]
+    @property
+    def name_servers(self) -> str:
+        """Of the cluster that would be read; empty for stores."""
+        return name_servers_of(self.stores)
+
+    def arguments(self, *, with_details: bool = False) -> list[str]:
+        """Command line behind ``main.py``; ``with_details``: those of the cluster are told by its input."""
+        options = source_options(self.stores)
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         words = [word for name, value in [*options, *self.times] for word in (f"--{name}", value)]
-        return ["report", self.report, *words, "--estimate", "--parent-pipe"]
+        return ["report", self.report, *words, *details_words(with_details=with_details), "--estimate", "--parent-pipe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,22 @@ class ReportEstimate(QObject):
     found = Signal(object, object)
     ended = Signal()
 
-    def __init__(self, parent: QObject | None = None, *, process: ChildProcess | None = None) -> None:
+    def __init__(
+        self,
+        parent: QObject | None = None,
+        *,
+        process: ChildProcess | None = None,
+        details_of: Callable[[str], str] = lambda _name_servers: "",
+    ) -> None:
+        """Create without a child.
+
+        Args:
+            parent: Qt's owner.
+            process: What runs the child; given by tests.
+            details_of: As of `ReportRunner`.
+        """
         super().__init__(parent)
+        self._details_of = details_of
         self._wanted: Question | None = None
         self._asked: Question | None = None
         self._line = ""
@@ -114,7 +133,8 @@ class ReportEstimate(QObject):
             self._process.cancel()  # the newest question follows when the child is gone
         elif self._wanted is not None:
             self._asked, self._line = self._wanted, ""
-            self._process.start(self._asked.arguments())
+            details = self._details_of(self._asked.name_servers) if self._asked.name_servers else ""
+            self._process.start(self._asked.arguments(with_details=bool(details)), details)
 
     def _line_read(self, line: str) -> None:
         self._line = line

@@ -57,6 +57,11 @@ def rising_ms() -> float:
     return time.monotonic() * 1_000
 
 
+def no_details(_name_servers: str) -> str:
+    """Of a cluster without keys, TLS and address map."""
+    return ""
+
+
 class ReportRunner(QObject):
     """Starts, follows and cancels reports, one at a time; others wait in order. GUI thread only.
 
@@ -80,6 +85,7 @@ class ReportRunner(QObject):
         estimate: ReportEstimate | None = None,
         schedules: ReportSchedules | None = None,
         clock_ms: Callable[[], float] = rising_ms,
+        details_of: Callable[[str], str] = no_details,
     ) -> None:
         """Create an idle runner.
 
@@ -93,6 +99,7 @@ class ReportRunner(QObject):
             estimate: Tells what a report would read; None: nobody does.
             schedules: Says when scheduled reports are due; None: none is.
             clock_ms: Time in ms that only rises.
+            details_of: Keys, TLS and address map of the cluster with some name servers, as workers read them; empty: none.
         """
         super().__init__(parent)
         self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
@@ -103,6 +110,7 @@ class ReportRunner(QObject):
         self._tasks = tasks
         self._task: Task | None = None
         self._clock_ms = clock_ms
+        self._details_of = details_of
         self._run: Run | None = None
         self._outcome: Run | None = None
         self._waiting: list[ReportOrder] = []
@@ -219,7 +227,8 @@ class ReportRunner(QObject):
         self._outcome = None
         self._run = new_run(order, self._clock_ms())
         self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
-        self._process.start(order.arguments())
+        details = self._details_of(order.name_servers) if order.name_servers else ""
+        self._process.start(order.arguments(with_details=bool(details)), details)
         self.changed.emit()
 
     def cancel(self) -> None:

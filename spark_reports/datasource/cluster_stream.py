@@ -6,8 +6,8 @@ Options are those of the batch read (without ``plan`` and ``offsets``), and ``be
 which leaves out what is stored when the query starts for the first time; ``messages_per_batch`` (0: all that is new). Offsets
 are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that
 come later are read from their beginning. A broker that does not answer holds its own queues back and no others; if it goes in
-the midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting rows
-where the columns for those are asked for.
+the midst of a batch, the batch fails and is read again. What was cleaned away unread is passed over; it is in the accounting
+rows where the columns for those are asked for.
 """
 
 from __future__ import annotations

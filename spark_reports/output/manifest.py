@@ -5,8 +5,9 @@ report, title       name and title of the catalogue
 state               "complete", or "partial" if something that belongs in the report could not be read
 created_at          ISO 8601, UTC
 parameters          topics and times as asked for; values: the report's own parameters
-source              stores, log files, bytes covered by the plan; passed_over: log files wholly outside the time range;
-                    of a cluster name_servers (empty: stores were read), brokers, queues and messages of the plan; bytes: -1
+source              stores (or cluster://NAME_SERVERS), log files, bytes covered by the plan; passed_over: log files wholly
+                    outside the time range; of a cluster name_servers (empty: stores were read), brokers, queues and
+                    messages of the plan, and bytes is -1
 range               asked and found: from, to (ISO 8601, UTC; null = open or nothing found)
 rows                looked_at = read + skipped; damaged_places; damaged_bytes
 rows_are            "messages" or "samples"

@@ -24,8 +24,9 @@ class FakeChild(QObject):
         self.cancels = 0
         self.is_running = False
 
-    def start(self, arguments: Sequence[str]) -> None:
+    def start(self, arguments: Sequence[str], first_line: str = "") -> None:
         self.started.append(list(arguments))
+        self.told += [first_line] if first_line else []
         self.is_running = True
 
     def tell(self, line: str) -> None:

@@ -22,7 +22,7 @@ from gui.views.reports.schedule_dialog import ScheduleDialog
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from spark_reports.catalog import ParameterKind, ReportSpec
+from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
 
 class Range(Enum):
@@ -63,7 +63,7 @@ class FormPanel(Panel):
         self._theme = theme
         self._runner = runner
         self._spec: ReportSpec | None = None
-        self._broker_store = ("", "")
+        self._broker_store = ("", "", "")
         self._names: list[tuple[QLabel, str]] = []
         self._question = label(role="secondary", wrap=True)
         self.source = QComboBox()
@@ -99,11 +99,18 @@ class FormPanel(Panel):
         self.own.show_report(spec)
         self.check()
 
-    def show_broker_store(self, directory: str, commit_log: str = "") -> None:
-        """Where this broker stores, and the directories of its log if they are others; empty while it is not known."""
-        if (directory, commit_log) != self._broker_store:
-            self._broker_store = (directory, commit_log)
+    def show_broker_store(self, directory: str, commit_log: str = "", name_servers: str = "") -> None:
+        """Where this broker stores, and the directories of its log if they are others; empty while it is not known.
+
+        A cluster that runs elsewhere has no store here, but name servers.
+        """
+        if (directory, commit_log, name_servers) != self._broker_store:
+            self._broker_store = (directory, commit_log, name_servers)
+            self._name_broker()
             self.check()
+
+    def _name_broker(self) -> None:
+        self.source.setItemText(0, tr("This cluster") if self._broker_store[2] else tr("This broker"))
 
     @property
     def order(self) -> ReportOrder | None:
@@ -179,7 +186,7 @@ class FormPanel(Panel):
         """Write all texts anew."""
         for name, text in self._names:
             name.setText(tr(text))
-        self.source.setItemText(0, tr("This broker"))
+        self._name_broker()
         self.source.setItemText(1, tr("Folder of a store"))
         for index, choice in enumerate(Range):
             self.range.setItemText(index, tr(RANGE_NAMES[choice]))
@@ -211,12 +218,18 @@ class FormPanel(Panel):
         return str(self.source.currentData()) == BROKER
 
     @property
+    def _is_cluster(self) -> bool:
+        return self._is_broker and bool(self._broker_store[2])
+
+    @property
     def _custom(self) -> bool:
         return Range(self.range.currentData()) is Range.CUSTOM
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """Store directories as entered; none while there is none."""
+        """What is read as entered: store directories, or the cluster that is shown; none while there is none."""
+        if self._is_cluster:
+            return (CLUSTER + self._broker_store[2],)
         text = self._broker_store[0] if self._is_broker else self.folder.text()
         parts = [text] if self._is_broker else text.split(os.pathsep)
         return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
@@ -275,12 +288,16 @@ class FormPanel(Panel):
         question = Question.of(order) if order is not None else None
         if self._runner.estimate is not None:
             self._runner.estimate.ask(question)
-        stores = "\n".join(self.stores)
+        stores = "\n".join(one.removeprefix(CLUSTER) for one in self.stores)
+        how = tr("Messages are pulled from the brokers, 32 MiB a second of each at most.") if self._is_cluster else tr(
+            "Files are read directly, no load on the broker."
+        )  # fmt: skip
         answer = self._estimated[1] if self._estimated is not None and self._estimated[0] == question else None
         if answer is None or spec is None:
-            self._say(tr("Files are read directly, no load on the broker."), stores, State.INFO)
+            self._say(how, stores, State.INFO)
         elif answer.fault:
-            self._say(tr("The files were not looked at."), answer.fault, State.WARNING)
+            untold = tr("The cluster could not be asked.") if self._is_cluster else tr("The files were not looked at.")
+            self._say(untold, answer.fault, State.WARNING)
         elif answer.shortage:
             self._say(tr("There is not enough memory."), answer.shortage, State.WARNING)
         elif spec.needs_samples:
@@ -293,7 +310,7 @@ class FormPanel(Panel):
                 "About {count} records, {size}, about {time}.", count=short_count_text(answer.records),
                 size=bytes_text(answer.byte_count), time=duration_text(round(seconds) * 1_000),
             )  # fmt: skip
-            self._say(words, tr("Files are read directly, no load on the broker.") + "\n" + stores, State.INFO)
+            self._say(words, how + "\n" + stores, State.INFO)
 
     def _say(self, title: str, text: str, state: State) -> None:
         self.hint.set(title, text, state)

@@ -218,7 +218,12 @@ class ReportsView(PageView):
 
     def _show_store(self) -> None:
         ready = self.context.source.ready
-        self.form.show_broker_store(*(("", "") if ready is None else (ready.store_directory, ready.commit_log)))
+        if ready is None:
+            self.form.show_broker_store("")
+        elif ready.has_store:
+            self.form.show_broker_store(ready.store_directory, ready.commit_log)
+        else:
+            self.form.show_broker_store("", name_servers=ready.name_server)
 
     def _show_run(self) -> None:
         run = self._runner.run

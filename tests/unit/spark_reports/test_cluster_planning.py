@@ -36,7 +36,9 @@ def test_a_big_queue_spreads_over_tasks():
 
 
 def test_small_queues_share_a_task():
-    tasks = list(tasks_of([queue(number, 1) for number in range(40)], ClusterOptions("ns", limits=UNLIMITED, slice_messages=20)))
+    tasks = list(
+        tasks_of([queue(number, 1) for number in range(40)], ClusterOptions("ns", limits=UNLIMITED, slice_messages=20))
+    )
     assert [len(task) for task in tasks] == [20, 20]
 
 

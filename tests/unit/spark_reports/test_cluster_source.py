@@ -161,11 +161,15 @@ def test_columns_that_there_are_not_are_refused(broker):
 
 def stream(broker, schema=None, **options):
     schema = schema or columns("body", "queue_id")
-    return ClusterStreamReader({"name_servers": broker.name_server, "topics": '["flow"]', "retry_seconds": "0", **options}, schema)
+    return ClusterStreamReader(
+        {"name_servers": broker.name_server, "topics": '["flow"]', "retry_seconds": "0", **options}, schema
+    )
 
 
 def between(reader, start, end):
-    return sorted(row["body"] for part in reader.partitions(start, end) for batch in reader.read(part) for row in batch.to_pylist())
+    return sorted(
+        row["body"] for part in reader.partitions(start, end) for batch in reader.read(part) for row in batch.to_pylist()
+    )
 
 
 @pytest.fixture(scope="module")
