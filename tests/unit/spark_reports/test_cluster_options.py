@@ -9,15 +9,15 @@ def options(**more):
 
 
 def test_what_is_given_counts():
-    found = options(details="env:KEYS", messages_per_second="100", bytes_per_second="0", retry_seconds="1.5", slice_messages="10",
-                    tasks_per_broker="3", offsets='{"orders": {"a:1": [5, 9]}}')  # fmt: skip
+    found = options(details="env:KEYS", messages_per_second="100", bytes_per_second="0", retry_seconds="1.5",
+                    slice_messages="10", tasks_per_broker="3", offsets='{"orders": {"a:1": [5, 9]}}')  # fmt: skip
     assert (found.place, found.slice_messages, found.tasks_per_broker) == ("env:KEYS", 10, 3)
     assert (found.limits.messages_per_second, found.limits.bytes_per_second, found.limits.retry_seconds) == (100, 0, 1.5)
     assert found.offsets == {"orders": {"a:1": (5, 9)}}
 
 
 def test_brokers_are_spared_unless_it_is_said_otherwise():
-    assert options().limits.messages_per_second and options().limits.bytes_per_second
+    assert (options().limits.messages_per_second, options().limits.bytes_per_second) == (50_000, 32 << 20)
 
 
 @pytest.mark.parametrize(
