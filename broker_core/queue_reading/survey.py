@@ -27,6 +27,8 @@ from broker_core.worker.attached.answers import QueueOffsets, read_queue_offsets
 
 QUESTIONS_AT_ONCE = 16
 INTERNAL_TOPICS = (names.SCHEDULE_TOPIC, names.WHEEL_TIMER_TOPIC, HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC)
+UNLISTED_TOPICS = (HALF_TOPIC, OP_TOPIC)
+"""Those of them that 4.x brokers tell no name server of."""
 _GROUP_TOPICS = ("%RETRY%", "%DLQ%")
 _BEFORE_ALL = -1
 _TOLD = (NetworkError, RemoteError, CodecError)
@@ -68,8 +70,8 @@ class ClusterSurvey:
         known = await self._client.topics()
         topics = self._topics_of(known)
         await asyncio.gather(*(self._topic(topic) for topic in topics))
-        if OP_TOPIC not in known and self._wants_all_of_internal():
-            await asyncio.gather(*(self._unlisted(OP_TOPIC, broker) for broker in brokers))
+        unlisted = [topic for topic in UNLISTED_TOPICS if topic not in known and self._wants(topic)]
+        await asyncio.gather(*(self._unlisted(topic, broker) for topic in unlisted for broker in brokers))
         slices = sorted(self._slices, key=lambda one: (one.topic, one.broker, one.queue_id))
         return Survey(tuple(slices), tuple(self._unknown), tuple(brokers))
 
@@ -87,8 +89,8 @@ class ClusterSurvey:
         more = [topic for topic in known if topic in INTERNAL_TOPICS or topic.startswith(_GROUP_TOPICS)]
         return sorted({topic for topic in named if topic in known} | set(more if self._wanted.with_internal else ()))
 
-    def _wants_all_of_internal(self) -> bool:
-        return self._wanted.topics is None or self._wanted.with_internal or OP_TOPIC in self._wanted.topics
+    def _wants(self, internal_topic: str) -> bool:
+        return self._wanted.topics is None or self._wanted.with_internal or internal_topic in self._wanted.topics
 
     # ---- one topic -----------------------------------------------------------------------------------------------------
 
@@ -121,8 +123,8 @@ class ClusterSurvey:
         )
 
     async def _unlisted(self, topic: str, broker: str) -> None:
-        """A topic that has a queue on a broker and stands in no table: the op queue of 4.x."""
-        part = QueueSlice(topic, broker, self._client.address_of(broker), QUEUE_ID, 0, 0, singly=True)
+        """A topic that has a queue on a broker and no route."""
+        part = QueueSlice(topic, broker, self._client.address_of(broker), QUEUE_ID, 0, 0)
         try:
             first = await self._puller.min_offset(part)
             end = await self._offset(part, RequestCode.GET_MAX_OFFSET, {})
