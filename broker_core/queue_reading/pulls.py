@@ -35,10 +35,20 @@ class BrokerPatience:
 
     Args:
         retry_seconds: How long it is asked again.
+        monotonic: Seconds.
+        sleep: Waits for so many seconds.
     """
 
-    def __init__(self, retry_seconds: float) -> None:
+    def __init__(
+        self,
+        retry_seconds: float,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._retry_seconds = retry_seconds
+        self._monotonic = monotonic
+        self._sleep = sleep
         self._lost: dict[str, NetworkError | RemoteError] = {}
 
     async def ask(self, address: str, ask: Callable[[], Awaitable[_T]]) -> _T:
@@ -50,17 +60,17 @@ class BrokerPatience:
         """
         if address in self._lost:
             raise self._lost[address]
-        until = time.monotonic() + self._retry_seconds
+        until = self._monotonic() + self._retry_seconds
         while True:
             try:
                 return await ask()
             except (NetworkError, RemoteError) as error:
                 if isinstance(error, RemoteError) and error.context.get("code") not in _BUSY:
                     raise
-                if time.monotonic() + _PAUSE_SECONDS > until:
+                if self._monotonic() + _PAUSE_SECONDS > until:
                     self._lost[address] = error
                     raise
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await self._sleep(_PAUSE_SECONDS)
 
 
 class RecordPuller:

@@ -49,9 +49,10 @@ class BrokerThread:
 
 
 @contextlib.contextmanager
-def broker_thread(root: Path) -> Iterator[BrokerThread]:
-    """A broker on a store directory while the block lasts."""
-    config = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
+def broker_thread(root: Path, settings: BrokerConfig | None = None) -> Iterator[BrokerThread]:
+    """A broker on a store directory while the block lasts; ``settings`` instead of the usual ones."""
+    usual = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
+    config = usual if settings is None else settings
     with ClientThread() as thread:
         broker = thread.call(_started(config))
         try:

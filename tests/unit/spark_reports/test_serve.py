@@ -3,10 +3,12 @@
 import io
 import json
 import queue
+from pathlib import Path
 
 import pytest
 
 from broker_core.errors import CancelledByUserError, JavaError
+from broker_core.queue_reading.access import security_at
 from spark_reports import __main__ as program
 from spark_reports import serve
 from spark_reports.cancel import Cancellation
@@ -74,6 +76,28 @@ def test_what_is_ordered_at_the_start_runs_before_any_practice(world):
     assert world.session.calls == [("throughput", "json", True), "tidy"]
     assert world.states == ["starting", "busy", "ready"]
     assert all(line["memory_bytes"] > 0 for line in world.told)
+
+
+def test_details_of_a_connection_have_a_place_while_their_order_runs(world, monkeypatch):
+    places = []
+
+    def carry_out(arguments, *_):
+        places.append((arguments.details, security_at(arguments.details).credentials.secret_key))
+
+    monkeypatch.setattr(serve, "carry_out", carry_out)
+    details = '{"accessKey": "reader", "secretKey": "hush"}'
+    world.run({"words": ["keys", "--ns", "x:1", "--out", "/o", "--details", "-"], "details": details}, idle_s=0.01)
+    ((place, secret),) = places
+    assert (secret, "hush" in place, Path(place).exists()) == ("hush", False, False)
+
+
+@pytest.mark.parametrize(
+    "order", ['{"details": "hush", "words": 1}', '{"details": "hush"', '{"details": 7, "words": ["hush"]}']
+)
+def test_an_order_that_is_none_is_refused_without_its_details(world, order):
+    world.run(order, idle_s=0.01)
+    (failed,) = [line for line in world.told if line["stage"] == "failed"]
+    assert "hush" not in json.dumps(failed)
 
 
 def test_without_an_order_it_practises_and_leaves_after_its_rest(world):
