@@ -13,7 +13,7 @@ from typing import Self
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.sync import LoopThread
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
-from broker_core.message.record import SIZE
+from broker_core.message.record import FIXED_BYTES, SIZE
 from broker_core.queue_reading.access import security_at
 from broker_core.queue_reading.client import QueueClient
 from broker_core.queue_reading.model import QueueSlice, ReadLimits, Survey, Wanted
@@ -26,6 +26,9 @@ SPAN_MESSAGES = 1_024
 """Offsets that one of the pulls at once works through."""
 TURN_BYTES = 8 << 20
 """Records that come together, about; memory holds two such turns."""
+
+QUEUE_OFFSET_POSITION = 20
+"""In a record (Source: spec store §2.1)."""
 
 EXPIRED = "removed by the broker's cleaning before it was read"
 CUT = "not in its queue any more: the queue ends before it now, so its topic was made anew or its log was cut"
@@ -180,13 +183,17 @@ class _Reading:
                 body, following = await self._puller.records(part, span.first, span.end - span.first)
                 if not body:
                     left += await self._gone(part, span, following)
+                elif following <= span.first:
+                    raise CodecError(f"{part.address} gives messages from offset {span.first:,} on and names no next offset")
             except (NetworkError, RemoteError, CodecError) as error:
                 left.append(Left(part, span.end - span.first, _reason(part, error), error))
                 span.first = span.end
                 break
             pace.took(_record_count(body), len(body))
             self._taken_bytes += len(body)
-            bodies.append(body)
+            bodies.append(
+                _cut(body, span.first, span.end) if following > span.end or _begins_before(body, span.first) else body
+            )
             span.first = min(max(following, span.first), span.end)
         return bodies, left
 
@@ -202,6 +209,30 @@ class _Reading:
         cut = Left(part, span.end - span.first, CUT)
         span.first = span.end
         return [cut]
+
+
+def _begins_before(body: bytes, first: int) -> bool:
+    """Whether an answer begins with a record from before an offset: one that holds several messages."""
+    offset = body[QUEUE_OFFSET_POSITION : QUEUE_OFFSET_POSITION + 8]
+    return len(offset) == 8 and int.from_bytes(offset, "big") < first
+
+
+def _cut(body: bytes, first: int, end: int) -> bytes:
+    """The records of an answer whose offsets are within a range, and what follows the last that can be read.
+
+    Where offsets are missing a broker gives later messages instead, which belong to the next span.
+    """
+    kept = []
+    position = 0
+    while position + FIXED_BYTES <= len(body):
+        size = SIZE.unpack_from(body, position)[0]
+        if size < FIXED_BYTES:
+            break
+        place = position + QUEUE_OFFSET_POSITION
+        if first <= int.from_bytes(body[place : place + 8], "big") < end:
+            kept.append(body[position : position + size])
+        position += size
+    return b"".join([*kept, body[position:]])
 
 
 def _record_count(body: bytes) -> int:
