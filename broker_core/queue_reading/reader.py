@@ -13,7 +13,7 @@ from typing import Self
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.sync import LoopThread
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
-from broker_core.message.record import FIXED_BYTES, SIZE
+from broker_core.message.record import FIXED_BYTES, QUEUE_OFFSET_POSITION, SIZE
 from broker_core.queue_reading.access import security_at
 from broker_core.queue_reading.client import QueueClient
 from broker_core.queue_reading.model import QueueSlice, ReadLimits, Survey, Wanted
@@ -26,9 +26,6 @@ SPAN_MESSAGES = 1_024
 """Offsets that one of the pulls at once works through."""
 TURN_BYTES = 8 << 20
 """Records that come together, about; memory holds two such turns."""
-
-QUEUE_OFFSET_POSITION = 20
-"""In a record (Source: spec store §2.1)."""
 
 EXPIRED = "removed by the broker's cleaning before it was read"
 CUT = "not in its queue any more: the queue ends before it now, so its topic was made anew or its log was cut"
@@ -191,9 +188,8 @@ class _Reading:
                 break
             pace.took(_record_count(body), len(body))
             self._taken_bytes += len(body)
-            bodies.append(
-                _cut(body, span.first, span.end) if following > span.end or _begins_before(body, span.first) else body
-            )
+            is_wide = following > span.end or _begins_before(body, span.first)
+            bodies.append(_cut(body, span.first, span.end) if is_wide else body)
             span.first = min(max(following, span.first), span.end)
         return bodies, left
 

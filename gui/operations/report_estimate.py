@@ -65,6 +65,11 @@ class Expected:
     fault: str = ""
 
 
+def no_details(_name_servers: str) -> str:
+    """Of a cluster without keys, TLS and address map."""
+    return ""
+
+
 class ReportEstimate(QObject):
     """Answers the newest question only. GUI thread only.
 
@@ -81,7 +86,7 @@ class ReportEstimate(QObject):
         parent: QObject | None = None,
         *,
         process: ChildProcess | None = None,
-        details_of: Callable[[str], str] = lambda _name_servers: "",
+        details_of: Callable[[str], str] = no_details,
     ) -> None:
         """Create without a child.
 

@@ -37,7 +37,7 @@ from gui.models.reports import (
 )
 from gui.models.schedules import Schedule
 from gui.operations.preparation import ReportPreparation
-from gui.operations.report_estimate import ReportEstimate
+from gui.operations.report_estimate import ReportEstimate, no_details
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, shown_language, tr
@@ -55,11 +55,6 @@ WAITING_MAX = 50
 def rising_ms() -> float:
     """Milliseconds on a clock that only rises."""
     return time.monotonic() * 1_000
-
-
-def no_details(_name_servers: str) -> str:
-    """Of a cluster without keys, TLS and address map."""
-    return ""
 
 
 class ReportRunner(QObject):
