@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.route import Route
+from broker_core.config import RemotingLimits
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.worker.attached.link import ClusterLink
@@ -22,11 +23,12 @@ class QueueClient(ClusterLink):
     """
 
     def __init__(self, name_servers: str, *, security: ClientSecurity | None = None) -> None:
-        super().__init__(name_servers, WatchSettings(timeout_ms=ANSWER_MS), security=security)
+        limits = RemotingLimits(request_timeout_ms=ANSWER_MS)
+        super().__init__(name_servers, WatchSettings(timeout_ms=ANSWER_MS), security=security, limits=limits)
 
     async def call(self, address: str, code: RequestCode, fields: dict[str, str]) -> RemotingCommand:
         """Ask a broker; raises as `ClusterLink.ask`."""
-        return await self._instance.call(address, RemotingCommand(code, dict(fields)), ANSWER_MS)
+        return await self._instance.call(address, RemotingCommand(code, dict(fields)))
 
     async def route_of(self, topic: str) -> Route | None:
         """Where the queues of a topic are; None where the name server knows none. Raises as `ClusterLink.ask_name_server`."""

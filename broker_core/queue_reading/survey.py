@@ -95,8 +95,12 @@ class ClusterSurvey:
     # ---- one topic -----------------------------------------------------------------------------------------------------
 
     async def _topic(self, topic: str) -> None:
-        async with self._at_once:
-            route = await self._client.route_of(topic)
+        try:
+            async with self._at_once:
+                route = await self._client.route_of(topic)
+        except _TOLD as error:
+            self._miss("", f"the name server could not tell where topics are: {error.message}")
+            return
         if route is None:
             return  # it was deleted since its name was told
         await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
+from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
@@ -31,10 +32,18 @@ class ClusterLink(AdminClient):
         name_servers: ``host:port``, several with ``;`` between them.
         settings: How gently it is watched.
         security: TLS and credentials.
+        limits: Bounds of each connection.
     """
 
-    def __init__(self, name_servers: str, settings: WatchSettings, *, security: ClientSecurity | None = None) -> None:
-        super().__init__(name_servers, security=security)
+    def __init__(
+        self,
+        name_servers: str,
+        settings: WatchSettings,
+        *,
+        security: ClientSecurity | None = None,
+        limits: RemotingLimits | None = None,
+    ) -> None:
+        super().__init__(name_servers, security=security, limits=limits)
         self.name_servers = name_servers
         self.security = security
         self.settings = settings
