@@ -1,7 +1,7 @@
-"""Columns of the ``rocketmq-store`` data source: one row for each record of the commit log.
+"""Columns of the data sources ``rocketmq-store`` and ``rocketmq-cluster``: one row for each record of the commit log.
 
     column            type                 meaning
-    store             string               store directory the record was read from
+    store             string               store directory the record was read from; of a cluster the name of the broker
     topic             string               topic as stored: for a waiting or half message an internal one
     real_topic        string               topic the producer meant (REAL_TOPIC where present, else the topic)
     queue_id          int                  queue of ``topic``
@@ -40,8 +40,8 @@ Three columns turn on accounting. When ``skipped_reason`` is among the columns a
 left out comes as a row of its own, all other columns null:
 
     skipped_reason    string               why; null for messages
-    skipped_rows      bigint               records left out; 1 for a damaged place
-    skipped_bytes     bigint               their bytes
+    skipped_rows      bigint               records left out; 1 for a damaged place, or for a broker or topic that is missing
+    skipped_bytes     bigint               their bytes; 0 where a cluster gave none
 
 so that messages + skipped rows add up to what the log holds. Without that column only messages come.
 

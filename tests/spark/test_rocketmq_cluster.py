@@ -30,6 +30,11 @@ ALIKE = "transactions"
 """The report that needs most of what a record says: offsets, halves, ops, and where each of them lies."""
 OWN_PARAMETERS = {"story": {"key": "TRAN000001"}, "incident": {"before_min": 60}, "sql": {
     "query": "select topic, count(*) as n from messages group by topic order by topic"}}  # fmt: skip
+WHOLE = (None, known.NOW_MS)
+BOUNDS = {
+    "incident": (known.START_MS + 4 * known.DAY_MS, known.START_MS + 5 * known.DAY_MS),
+    "compare": (known.START_MS + 7 * known.DAY_MS, known.NOW_MS),
+}
 WITH_KEYS = ("reconcile",)
 
 
@@ -55,14 +60,10 @@ def source(spark, broker, tmp_path):
 def report_on(spark, source, name, **own):
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
-    parameters = ReportParameters(from_of(name), known.NOW_MS, (), values, known.NOW_MS)
+    parameters = ReportParameters(*BOUNDS.get(name, WHOLE), (), values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_report(source, spec, parameters, None)
     return report.result(gather(Reading(spark, plan, parameters, None, (str(source.history),)), report))
-
-
-def from_of(name):
-    return known.START_MS + 4 * known.DAY_MS if name == "incident" else None
 
 
 def plain(result, names):
@@ -79,7 +80,8 @@ def plain(result, names):
 
 def same_as_of_the_store(spark, source, broker, name, **own):
     on_cluster = report_on(spark, source, name, **own)
-    on_store = run(spark, broker.root, name, from_ms=from_of(name), to_ms=known.NOW_MS, **own)
+    from_ms, to_ms = BOUNDS.get(name, WHOLE)
+    on_store = run(spark, broker.root, name, from_ms=from_ms, to_ms=to_ms, **own)
     assert plain(on_cluster, BROKER) == plain(on_store, str(broker.root))
     damaged = [(skip.reason, skip.rows) for skip in on_cluster.skipped if skip.damaged]
     assert damaged == [(NOT_GIVEN, known.GAP_OFFSETS)]  # a store does not say that offsets are missing; a queue does
