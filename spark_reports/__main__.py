@@ -21,8 +21,8 @@ from spark_reports.orders import bounds_of, carry_out, cluster_of, own_parameter
 from spark_reports.saved_queries import names
 
 DESCRIPTION = (
-    "Make a report on the messages of a store, also while a broker is writing to it, or of a running cluster. The result is a folder with a page "
-    "(report.html), tables as Parquet and CSV (JSON Lines, XLSX and PDF on demand), and manifest.json, "
+    "Make a report on the messages of a store, also while a broker is writing to it, or of a running cluster. The result is a "
+    "folder with a page (report.html), tables as Parquet and CSV (JSON Lines, XLSX and PDF on demand), and manifest.json, "
     "which says what was read and what was left out."
 )
 _VALUE_OPTIONS = ("--from", "--to")

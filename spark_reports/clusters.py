@@ -28,7 +28,6 @@ NOTE = (
     "These messages were pulled from the brokers: what no queue leads to is not among them (records of deleted topics, and "
     "what the brokers cleaned away)."
 )
-NO_HISTORY = "No history of this connection was recorded here: lag, owners and events of that time are not known."
 _EVERY_TOPIC = frozenset({"story", "transactions"})
 """Reports that look through all topics, whichever are asked for."""
 _WITHOUT_SAMPLES = frozenset({"operations"})

@@ -211,7 +211,10 @@ def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | Non
     report = _report(run.spec, run.parameters)
     progress.begin("read", total=len(plan.tasks))
     rows = sums_of(
-        plan, run.parameters, report.KEYS, lambda done, messages: progress.step(done, len(plan.tasks), rows=messages)
+        plan,
+        run.parameters,
+        report.KEYS,
+        lambda done, messages: progress.step(min(done, len(plan.tasks)), len(plan.tasks), rows=messages),
     )
     return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, _sources(run), WITHOUT_SPARK)
 
@@ -285,13 +288,15 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
 
 def gather(reading: Reading, report: ModuleType, progress: Progress | None = None, session: Session | None = None) -> Found:
     """Run the queries of a report."""
-    from spark_reports.datasource.cluster_source import RocketMQClusterDataSource  # noqa: PLC0415  Spark's modules load while Java starts
-    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  as above
+    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.reports.common import Found  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
-    reading.spark.dataSource.register(RocketMQClusterDataSource)
+    if isinstance(reading.plan, ClusterPlan):
+        from spark_reports.datasource.cluster_source import RocketMQClusterDataSource  # noqa: PLC0415  brings the client
+
+        reading.spark.dataSource.register(RocketMQClusterDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
     count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
