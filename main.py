@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         # The report's own command line, with its own help.
         from spark_reports.__main__ import main as report
 
-        return report(argv[1:])
+        return report(argv[1:], find_saved=_saved_connection)
     if argv[:1] == ["store"]:
         from broker_core.store_command import main as store
 
@@ -267,7 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
     commands.add_parser("watch", help="record the history of a cluster without a window", add_help=False)
     commands.add_parser("doctor", help="try each step of the way to a cluster, and say what is wrong", add_help=False)
-    commands.add_parser("report", help="make a report on the messages of a store, with Spark", add_help=False)
+    commands.add_parser("report", help="make a report on the messages of a store or a cluster, with Spark", add_help=False)
     _add_demo(commands)
     _add_gallery(commands)
     return parser

@@ -101,11 +101,11 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
     return ClusterAccess(name_servers, security_of(line), saved_as, details.get("readOnly", False))
 
 
-def access_of_file(path: Path) -> ClusterAccess:
-    """What a file of a connection means.
+def line_of_file(path: Path) -> bytes:
+    """What a file of a connection holds.
 
     Raises:
-        UsageError: It cannot be read, is none, or others may read it too.
+        UsageError: It cannot be read, or others may read it too.
     """
     from broker_core.worker.attached.details import LINE_BYTES_MAX  # noqa: PLC0415  see above
 
@@ -120,6 +120,16 @@ def access_of_file(path: Path) -> ClusterAccess:
         raise UsageError(text)
     if len(line) > LINE_BYTES_MAX:
         raise UsageError(f"the file of the connection {path} has more than {LINE_BYTES_MAX:,} bytes")
+    return line
+
+
+def access_of_file(path: Path) -> ClusterAccess:
+    """What a file of a connection means.
+
+    Raises:
+        UsageError: It cannot be read, is none, or others may read it too.
+    """
+    line = line_of_file(path)
     try:
         return access_of_line(line)
     except UsageError as error:

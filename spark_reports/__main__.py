@@ -12,11 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from broker_core.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
-from spark_reports.handed import given_details
+from spark_reports.handed import is_cluster, reached
 from spark_reports.orders import bounds_of, carry_out, cluster_of, own_parameters, spec_of
 from spark_reports.saved_queries import names
 
@@ -31,20 +32,20 @@ LOW_PRIORITY = 10
 """Added to the niceness, which goes from -20 to 19."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command line; return the exit code."""
+def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
+    """Run the command line; return the exit code. ``find_saved`` reads connections that the window keeps."""
     arguments = _parser().parse_args(_joined(argv))
     try:
         if arguments.list:
             _print_list()
             return 0
         if arguments.estimate:
-            return _estimate(arguments)
+            return _estimate(arguments, find_saved)
         if arguments.prepare:
             return _prepare(arguments)
         if arguments.serve:
-            return _serve(arguments)
-        return _report(arguments)
+            return _serve(arguments, find_saved)
+        return _report(arguments, find_saved)
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
         return error.exit_code
@@ -92,20 +93,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    add_access(parser.add_mutually_exclusive_group(), of="a running cluster that is read in place of a store")
+    add_details_flag(parser)
+    parser.set_defaults(details="")
     add = parser.add_argument
     add(
-        "--ns", default="", metavar="HOST:PORT", help="read a running cluster by its name servers (; between them), not a store"
+        "--rate-messages",
+        type=_amount,
+        metavar="N",
+        help="messages a second from one broker of a cluster; 0: no bound",
     )
     add(
-        "--details", default="", metavar="FILE",
-        help="with --ns: keys, TLS and address map as JSON in a file of mode 0600, in env:NAME, or a line of the input (-)",
-    )  # fmt: skip
-    add("--rate-messages", type=_amount, metavar="N", help="with --ns: messages a second from one broker; 0: as it gives them")
-    add(
-        "--rate-mib", type=_amount, metavar="N", help="with --ns: MiB a second from one broker; default 32, 0: as it gives them"
+        "--rate-mib",
+        type=_amount,
+        metavar="N",
+        help="MiB a second from one broker of a cluster; default 32, 0: no bound",
     )
-    add("--offsets", metavar="JSON", help='with --ns: only these: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}, from ≤ offset < to')
-    add("--history", type=Path, metavar="DIR", help="with --ns: folder of the recorded history, if it is not the usual one")
+    add(
+        "--offsets",
+        metavar="JSON",
+        help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}',
+    )
+    add("--history", type=Path, metavar="DIR", help="folder of the recorded history of a cluster, if it is not the usual one")
 
 
 def _amount(text: str) -> float:
@@ -137,12 +146,12 @@ def _print_list() -> None:
         print(f"Saved queries: {', '.join(saved)}")
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def _report(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
     spec = spec_of(arguments)
     cancellation = Cancellation()
     cancellation.install()
     try:
-        with given_details(arguments):
+        with reached(arguments, find_saved):
             if arguments.parent_pipe:
                 cancellation.watch_parent()
             if arguments.low_priority:
@@ -159,23 +168,23 @@ def _give_way() -> None:
         os.nice(LOW_PRIORITY)
 
 
-def _serve(arguments: argparse.Namespace) -> int:
+def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
     """Stay, and carry out the orders that come on standard input."""
     from spark_reports.serve import serve  # noqa: PLC0415  brings Spark
 
     if arguments.low_priority:
         _give_way()
     parser = _parser()
-    return serve(arguments, lambda words: parser.parse_args(_joined(words)))
+    return serve(arguments, lambda words: parser.parse_args(_joined(words)), find_saved)
 
 
-def _estimate(arguments: argparse.Namespace) -> int:
+def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
     from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as in _run
     from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  as in _run
 
-    if bool(arguments.store) == bool(arguments.ns):
+    if bool(arguments.store) == is_cluster(arguments):
         raise UsageError("an estimate needs --store DIR or --ns HOST:PORT (what would be read)")
-    with given_details(arguments):
+    with reached(arguments, find_saved):
         if arguments.parent_pipe:
             watch_parent()
         bounds = bounds_of(arguments)

@@ -1,47 +1,75 @@
-"""Details of a connection that were handed over an input: they get a place that only this user's processes can read.
+"""How the cluster that a report is asked for is reached: by name servers, a saved connection, a file or what is handed over.
 
-Spark's workers are told the place. On Linux it is memory, gone with this process; elsewhere a file of mode 0600 that is removed
-when the report is over.
+Spark's workers are told the place of keys and the like and not these themselves. On Linux that is memory, gone with this
+process; elsewhere a file of mode 0600 that is removed when the report is over. A file of a connection is its own place.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from broker_core.access import FindSaved, access_of_environment, access_of_file, access_of_line
 from broker_core.errors import UsageError
-from broker_core.queue_reading.access import read_details_line
 from spark_reports.java import is_local
 
-STANDARD_INPUT = "-"
 _FILE_MODE = 0o600
 
 
+def is_cluster(arguments: argparse.Namespace) -> bool:
+    """Whether a cluster is asked for, in whatever way."""
+    return bool(arguments.ns or arguments.connection or arguments.connection_file)
+
+
 @contextlib.contextmanager
-def given_details(arguments: argparse.Namespace, handed: str | None = None) -> Iterator[None]:
-    """Have the details that ``--details -`` announces at a place while the block runs; it stands in the arguments then.
+def reached(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | None = None) -> Iterator[None]:
+    """Have the name servers and the place of details stand in the arguments (``ns``, ``details``) while the block runs.
 
     Args:
         arguments: As parsed; changed.
-        handed: The details, if they were read already; None: they are the next line of standard input.
+        find_saved: Reads saved connections.
+        handed: What ``--connection-details`` announces, if it was read already; None: it is the next line of standard input.
 
     Raises:
-        UsageError: They do not come, or Spark's workers on other machines could not read them.
+        UsageError: There is no such connection, it cannot be used, or Spark's workers on other machines could not read it.
     """
-    if arguments.details != STANDARD_INPUT:
+    if arguments.connection_file is not None:
+        arguments.ns = access_of_file(arguments.connection_file).name_servers
+        arguments.details = str(arguments.connection_file)
+    line = _line(arguments, find_saved, handed)
+    if line is None:
         yield
         return
     if not is_local(arguments.master):
-        raise UsageError("--details - works on this machine only: workers of a Spark cluster need a file or env:NAME there")
-    text = read_details_line(sys.stdin.fileno()) if handed is None else handed.encode()
-    with _place_of(text) as place:
+        raise UsageError("workers of a Spark cluster find keys in a file only: give --connection-file, at the same path there")
+    with _place_of(line) as place:
         arguments.details = place
         yield
+
+
+def _line(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | None) -> bytes | None:
+    """Details that have no place yet; None: there are none."""
+    if arguments.connection:
+        line = find_saved(arguments.connection)
+        arguments.ns = access_of_line(line, saved_as=arguments.connection).name_servers
+        return line
+    if arguments.connection_details:
+        from broker_core.queue_reading.access import read_details_line  # noqa: PLC0415  brings the client
+
+        return read_details_line(sys.stdin.fileno()) if handed is None else handed.encode()
+    if not arguments.ns or arguments.connection_file is not None:
+        return None
+    credentials = access_of_environment(arguments.ns, os.environ).security.credentials
+    if credentials is None:
+        return None
+    keys = {"accessKey": credentials.access_key, "secretKey": credentials.secret_key}
+    return json.dumps({**keys, "securityToken": credentials.security_token or ""}).encode()
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from broker_core.errors import CancelledByUserError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
+from spark_reports.handed import is_cluster
 from spark_reports.parameters import ReportParameters, read_parameter_file, read_parameters, read_values
 from spark_reports.progress import Progress
 
@@ -40,9 +41,11 @@ def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
             "--parquet DIR --store DIR."
         )
     spec = catalog.find(arguments.name) if arguments.name else PREPARATION
-    if arguments.ns and (arguments.store or arguments.parquet or arguments.commit_log):
-        raise UsageError("a report reads a cluster (--ns) or stores (--store, --parquet, --commit-log), not both")
-    if arguments.name and (not (arguments.store or arguments.parquet or arguments.ns) or arguments.out is None):
+    if is_cluster(arguments) and (arguments.store or arguments.parquet or arguments.commit_log):
+        raise UsageError(
+            "a report reads a cluster (--ns or a connection) or stores (--store, --parquet, --commit-log), not both"
+        )
+    if arguments.name and (not (arguments.store or arguments.parquet or is_cluster(arguments)) or arguments.out is None):
         raise UsageError(
             f"report {spec.name} needs --store DIR (what to read; or --parquet DIR, or --ns HOST:PORT) and --out DIR (where "
             "the result goes)"

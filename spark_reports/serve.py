@@ -25,12 +25,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from broker_core.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.connect import open_session
 from spark_reports.datasource.plan import ReadPlan
-from spark_reports.handed import given_details
+from spark_reports.handed import reached
 from spark_reports.memory import family_bytes
 from spark_reports.orders import carry_out, spark_options, spec_of
 from spark_reports.parameters import ReportParameters
@@ -49,12 +50,13 @@ WAITING_MAX = 8
 Parse = Callable[[Sequence[str]], argparse.Namespace]
 
 
-def serve(arguments: argparse.Namespace, parse: Parse) -> int:
+def serve(arguments: argparse.Namespace, parse: Parse, find_saved: FindSaved = no_saved) -> int:
     """Take orders until there are no more; return the exit code.
 
     Args:
         arguments: How to run Spark, and how long to rest.
         parse: Reads the words of an order.
+        find_saved: Reads connections that the window keeps.
 
     Raises:
         OrbitError: Spark cannot be started.
@@ -67,7 +69,7 @@ def serve(arguments: argparse.Namespace, parse: Parse) -> int:
         cancellation.on_request(session.kill)
         threading.Thread(target=_listen, args=(orders,), name="orders", daemon=True).start()
         try:
-            return ReportServer(session, cancellation, parse, orders, idle_s=arguments.idle_s).run()
+            return ReportServer(session, cancellation, parse, orders, idle_s=arguments.idle_s, find_saved=find_saved).run()
         except Exception as error:
             cancellation.check()
             raise session.explain(error) from error
@@ -95,6 +97,7 @@ class ReportServer:
         orders: Lines with orders.
         idle_s: Longest rest, in seconds.
         out: Where it is told; standard output if None.
+        find_saved: Reads connections that the window keeps.
     """
 
     def __init__(
@@ -106,8 +109,10 @@ class ReportServer:
         *,
         idle_s: float,
         out: TextIO | None = None,
+        find_saved: FindSaved = no_saved,
     ) -> None:
         self._session = session
+        self._find_saved = find_saved
         self._cancellation = cancellation
         self._parse = parse
         self._orders = orders
@@ -161,7 +166,7 @@ class ReportServer:
             self._say({"stage": "failed", "error": type(error).__name__, "message": str(error)})
             return
         try:
-            with given_details(arguments, details):
+            with reached(arguments, self._find_saved, details):
                 carry_out(arguments, spec, self._cancellation, self._session)
         except CancelledByUserError as error:
             raise Interrupt from error

@@ -1,29 +1,26 @@
 """How a cluster is reached by a program that is told a place and not the secret itself: a file, or the environment.
 
-    {"accessKey": …, "secretKey": …, "tls": true, "authority": FILE, "addresses": {…}}   (`broker_core.worker.attached.details`)
-
-The place may stand in plans, logs and command lines, which what it holds must not.
+What lies there are details as in `broker_core.worker.attached.details`. The place may stand in plans, logs and command lines,
+which what it holds must not.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-import sys
 from pathlib import Path
 
+from broker_core.access import line_of_file
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import UsageError
-from broker_core.worker.attached.details import LINE_BYTES_MAX, read_line, security_of
+from broker_core.worker.attached.details import read_line, security_of
 from broker_core.worker.attached.recording import folder_of
 
 ENVIRONMENT = "env:"
 """A place that begins so names a variable of the environment."""
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def security_at(place: str) -> ClientSecurity | None:
-    """Keys, TLS and address map that lie at a place; None for none.
+    """Keys, TLS, address map and the way there that lie at a place; None for none.
 
     Args:
         place: A file, ``env:NAME``, or empty for a plain cluster.
@@ -33,9 +30,8 @@ def security_at(place: str) -> ClientSecurity | None:
     """
     if not place:
         return None
-    return security_of(
-        _from_environment(place.removeprefix(ENVIRONMENT)) if place.startswith(ENVIRONMENT) else _from_file(place)
-    )
+    is_variable = place.startswith(ENVIRONMENT)
+    return security_of(_from_environment(place.removeprefix(ENVIRONMENT)) if is_variable else line_of_file(Path(place)))
 
 
 def _from_environment(name: str) -> bytes:
@@ -46,21 +42,6 @@ def _from_environment(name: str) -> bytes:
             "Spark's workers run"
         )
     return text.encode()
-
-
-def _from_file(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            is_open = sys.platform != "win32" and os.fstat(file.fileno()).st_mode & _OTHERS
-            content = file.read(LINE_BYTES_MAX + 1)
-    except OSError as error:
-        text = f"the details of the connection in {path} cannot be read: {error.strerror}"
-        raise UsageError(text, path=path) from error
-    if is_open:
-        raise UsageError(f"{path} can be read by others, and it is to hold keys. Close it: chmod 600 {path}", path=path)
-    if len(content) > LINE_BYTES_MAX:
-        raise UsageError(f"{path} is longer than {LINE_BYTES_MAX:,} bytes: it holds no details of a connection", path=path)
-    return content
 
 
 def history_folder(name_servers: str) -> Path:

@@ -43,17 +43,18 @@ class ReportOrder:
         """Of the cluster that is read; empty for stores."""
         return name_servers_of(self.stores)
 
-    def arguments(self, *, with_details: bool = False) -> list[str]:
+    def arguments(self, details: str | None = "") -> list[str]:
         """Command line behind ``main.py``; the run ends when the window's end of its input is closed.
 
         Args:
-            with_details: Keys, TLS and address map of the cluster are told by its input.
+            details: How the cluster is reached, which its input is told; empty: a plain one; None: a saved connection says.
         """
-        return [*self.command(), *details_words(with_details=with_details), "--progress", "json", "--parent-pipe"]
+        announced = ["--connection-details"] if details else []
+        return [*self.command(is_saved=details is None), *announced, "--progress", "json", "--parent-pipe"]
 
-    def command(self) -> list[str]:
-        """Command line without what only programs need."""
-        options = source_options(self.stores)
+    def command(self, *, is_saved: bool = False) -> list[str]:
+        """Command line without what only programs need; ``is_saved``: a cluster is named as a saved connection."""
+        options = source_options(self.stores, is_saved=is_saved)
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
         options += [("lang", self.language)] if self.language != "en" else []
@@ -61,7 +62,7 @@ class ReportOrder:
 
     def command_text(self) -> str:
         """The run as a line for a terminal."""
-        return " ".join(_quoted(part) for part in ["./orbit", *self.command()])
+        return " ".join(_quoted(part) for part in ["./orbit", *self.command(is_saved=bool(self.name_servers))])
 
 
 def name_servers_of(stores: Sequence[str]) -> str:
@@ -69,15 +70,12 @@ def name_servers_of(stores: Sequence[str]) -> str:
     return next((one.removeprefix(CLUSTER) for one in stores if one.startswith(CLUSTER)), "")
 
 
-def source_options(stores: Sequence[str]) -> list[tuple[str, str]]:
-    """Options that name what is read."""
+def source_options(stores: Sequence[str], *, is_saved: bool) -> list[tuple[str, str]]:
+    """Options that name what is read; ``is_saved``: a cluster is named as a saved connection."""
     name_servers = name_servers_of(stores)
-    return [("ns", name_servers)] if name_servers else [("store", store) for store in stores]
-
-
-def details_words(*, with_details: bool) -> list[str]:
-    """Words of a command line whose process is told the details of a connection by its input."""
-    return ["--details", "-"] if with_details else []
+    if name_servers:
+        return [("connection" if is_saved else "ns", name_servers)]
+    return [("store", store) for store in stores]
 
 
 def _option(name: str, value: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
-from gui.models.reports import PastRun, ReportOrder, details_words, name_servers_of, source_options
+from gui.models.reports import PastRun, ReportOrder, name_servers_of, source_options
 
 SETTLE_MS = 300
 """Time that nothing must have been entered before files are looked at."""
@@ -40,12 +40,13 @@ class Question:
         """Of the cluster that would be read; empty for stores."""
         return name_servers_of(self.stores)
 
-    def arguments(self, *, with_details: bool = False) -> list[str]:
-        """Command line behind ``main.py``; ``with_details``: those of the cluster are told by its input."""
-        options = source_options(self.stores)
+    def arguments(self, details: str | None = "") -> list[str]:
+        """Command line behind ``main.py``; ``details`` as of `ReportOrder.arguments`."""
+        options = source_options(self.stores, is_saved=details is None)
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         words = [word for name, value in [*options, *self.times] for word in (f"--{name}", value)]
-        return ["report", self.report, *words, *details_words(with_details=with_details), "--estimate", "--parent-pipe"]
+        announced = ["--connection-details"] if details else []
+        return ["report", self.report, *words, *announced, "--estimate", "--parent-pipe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,12 @@ class Expected:
     fault: str = ""
 
 
-def no_details(_name_servers: str) -> str:
-    """Of a cluster without keys, TLS and address map."""
+DetailsOf = Callable[[str], str | None]
+"""Name servers → how the cluster is reached, as workers read it; empty: plainly; None: a saved connection says."""
+
+
+def no_details(_name_servers: str) -> str | None:
+    """Of a window without clusters."""
     return ""
 
 
@@ -86,7 +91,7 @@ class ReportEstimate(QObject):
         parent: QObject | None = None,
         *,
         process: ChildProcess | None = None,
-        details_of: Callable[[str], str] = no_details,
+        details_of: DetailsOf = no_details,
     ) -> None:
         """Create without a child.
 
@@ -139,7 +144,7 @@ class ReportEstimate(QObject):
         elif self._wanted is not None:
             self._asked, self._line = self._wanted, ""
             details = self._details_of(self._asked.name_servers) if self._asked.name_servers else ""
-            self._process.start(self._asked.arguments(with_details=bool(details)), details)
+            self._process.start(self._asked.arguments(details), details or "")
 
     def _line_read(self, line: str) -> None:
         self._line = line

@@ -37,7 +37,7 @@ from gui.models.reports import (
 )
 from gui.models.schedules import Schedule
 from gui.operations.preparation import ReportPreparation
-from gui.operations.report_estimate import ReportEstimate, no_details
+from gui.operations.report_estimate import DetailsOf, ReportEstimate, no_details
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, shown_language, tr
@@ -80,7 +80,7 @@ class ReportRunner(QObject):
         estimate: ReportEstimate | None = None,
         schedules: ReportSchedules | None = None,
         clock_ms: Callable[[], float] = rising_ms,
-        details_of: Callable[[str], str] = no_details,
+        details_of: DetailsOf = no_details,
     ) -> None:
         """Create an idle runner.
 
@@ -94,7 +94,7 @@ class ReportRunner(QObject):
             estimate: Tells what a report would read; None: nobody does.
             schedules: Says when scheduled reports are due; None: none is.
             clock_ms: Time in ms that only rises.
-            details_of: Keys, TLS and address map of the cluster with some name servers, as workers read them; empty: none.
+            details_of: How clusters are reached.
         """
         super().__init__(parent)
         self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
@@ -223,7 +223,7 @@ class ReportRunner(QObject):
         self._run = new_run(order, self._clock_ms())
         self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
         details = self._details_of(order.name_servers) if order.name_servers else ""
-        self._process.start(order.arguments(with_details=bool(details)), details)
+        self._process.start(order.arguments(details), details or "")
         self.changed.emit()
 
     def cancel(self) -> None:

@@ -41,9 +41,9 @@ def secrets():
 
 @pytest.fixture
 def runner(qapp, child, asked, secrets, tmp_path):
-    estimate = ReportEstimate(process=asked, details_of=lambda name_servers: secrets.get(name_servers, ""))
+    estimate = ReportEstimate(process=asked, details_of=lambda name_servers: secrets[name_servers])
     return ReportRunner(TaskList(), folder=tmp_path / "reports", process=child, estimate=estimate,
-                        details_of=lambda name_servers: secrets.get(name_servers, ""))  # fmt: skip
+                        details_of=lambda name_servers: secrets[name_servers])  # fmt: skip
 
 
 @pytest.fixture
@@ -67,15 +67,22 @@ def test_the_cluster_that_is_shown_is_what_a_report_reads(view, child):
 def test_keys_go_by_the_input_and_not_by_the_command_line(view, child):
     view.form.run_button.click()
     (words,) = child.started
-    assert words[words.index("--details") + 1] == "-"
+    assert "--connection-details" in words
     assert "hush" not in " ".join(words)
     assert child.told == [SECRET]
 
 
 def test_a_plain_cluster_is_told_nothing(view, child, secrets):
-    secrets.clear()
+    secrets[NAME_SERVERS] = ""
     view.form.run_button.click()
-    assert "--details" not in child.started[0]
+    assert "--connection-details" not in child.started[0]
+    assert child.told == []
+
+
+def test_a_cluster_that_is_not_shown_is_reached_by_its_saved_connection(runner, child, secrets):
+    secrets[NAME_SERVERS] = None
+    runner.submit(runner.order(find("keys"), (CLUSTER,)))
+    assert child.started[0][2:4] == ["--connection", NAME_SERVERS]
     assert child.told == []
 
 
@@ -86,7 +93,7 @@ def test_the_estimate_is_of_the_cluster(runner, asked):
     runner.estimate._start()
     (words,) = asked.started
     assert words[:4] == ["report", "keys", "--ns", NAME_SERVERS]
-    assert (words[words.index("--details") + 1], asked.told) == ("-", [SECRET])
+    assert ("--connection-details" in words, asked.told) == (True, [SECRET])
 
 
 def test_a_result_can_be_made_again(runner):
@@ -99,9 +106,9 @@ def test_a_result_can_be_made_again(runner):
 def test_spark_that_waits_gets_the_details_beside_the_words(qapp):
     process = FakeChild()
     child = SparkChild(process=process)
-    child.start(["report", "keys", "--ns", NAME_SERVERS, "--details", "-"], SECRET)
+    child.start(["report", "keys", "--ns", NAME_SERVERS, "--connection-details"], SECRET)
     (order,) = process.told
-    assert json.loads(order) == {"words": ["keys", "--ns", NAME_SERVERS, "--details", "-"], "details": SECRET}
+    assert json.loads(order) == {"words": ["keys", "--ns", NAME_SERVERS, "--connection-details"], "details": SECRET}
     assert "hush" not in " ".join(process.started[0])
 
 

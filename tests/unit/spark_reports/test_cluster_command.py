@@ -52,12 +52,13 @@ def test_what_would_be_read_is_estimated(broker, capsys):
         (["throughput", "--topic", "never"], (2, "no topic never")),
         (["lag"], (3, "orbit watch --ns")),
         (["throughput", "--store", "/s"], (2, "not both")),
-        (["throughput", "--details", "/no/such/file"], (2, "/no/such/file")),
+        (["throughput", "--connection-file", "/no/such/file"], (2, "/no/such/file")),
+        (["throughput", "--connection", "home"], (2, "no saved connections")),
         (["throughput", "--offsets", "[1]"], (2, "option offsets")),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_code_of_its_own(broker, tmp_path, capsys, words, end):
-    known = [] if "--ns" in words else ["--ns", broker.name_server]
+    known = [] if {"--ns", "--connection", "--connection-file"} & {*words} else ["--ns", broker.name_server]
     history = ["--history", str(tmp_path)]
     code = main([*words, *known, *history, "--out", str(tmp_path / "out")])
     assert (code, end[1] in capsys.readouterr().err) == (end[0], True)

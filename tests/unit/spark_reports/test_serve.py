@@ -86,7 +86,7 @@ def test_details_of_a_connection_have_a_place_while_their_order_runs(world, monk
 
     monkeypatch.setattr(serve, "carry_out", carry_out)
     details = '{"accessKey": "reader", "secretKey": "hush"}'
-    world.run({"words": ["keys", "--ns", "x:1", "--out", "/o", "--details", "-"], "details": details}, idle_s=0.01)
+    world.run({"words": ["keys", "--ns", "x:1", "--out", "/o", "--connection-details"], "details": details}, idle_s=0.01)
     ((place, secret),) = places
     assert (secret, "hush" in place, Path(place).exists()) == ("hush", False, False)
 
