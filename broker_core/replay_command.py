@@ -15,10 +15,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import os
 import random
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -27,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from broker_core.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.clock import wall_clock_ms
+from broker_core.command_control import Wakeable, interrupts, listen
 from broker_core.errors import OrbitError, UsageError
 from broker_core.replay.audience import GROUPS_ASKED_MAX, warnings
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
@@ -271,17 +270,11 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
     from broker_core.replay.runner import ReplayRunner, Surroundings  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
-
-    async def wait(seconds: float) -> None:
-        changed.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await changed.wait()
+    wakeable = Wakeable()
 
     with Journal(folder) as journal:
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
-        outside = Surroundings(loop.time, wait, wall_clock_ms, ids.next_id)
+        outside = Surroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
         _say(f"journal: {folder}, {journal.left:,} of {journal.plan.count:,} messages to send")
         goal = goal_of(journal.plan)
         goal.check_sendable()
@@ -295,11 +288,11 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
                     runner.resume()
                 else:
                     runner.stop(STOPPED)
-                changed.set()
+                wakeable.wake()
 
-            with _interrupts(lambda: command("stop")):
+            with interrupts(lambda: command("stop")):
                 watch = asyncio.create_task(_watch(journal, lambda: runner.is_paused), name="replay progress")
-                listener = await _listen(command) if arguments.control else None
+                listener = await listen(command, _say) if arguments.control else None
                 try:
                     await runner.run()
                 finally:
@@ -325,18 +318,6 @@ def _last_word(journal: Journal, stopped_because: str, last_failure: str) -> str
     return f"partial: {journal.progress}, {journal.left:,} left; {why}; {receipt}; {going_on}"
 
 
-@contextlib.contextmanager
-def _interrupts(stop: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-
 async def _watch(journal: Journal, is_paused: Callable[[], bool]) -> None:
     """A line of progress a second."""
     before = -1
@@ -351,32 +332,3 @@ async def _watch(journal: Journal, is_paused: Callable[[], bool]) -> None:
 
 def _progress_line(progress: Progress, left: int, *, paused: bool) -> str:
     return f"progress: {progress}, {left:,} left{', paused' if paused else ''}"
-
-
-class _Lines(asyncio.Protocol):
-    """Commands on standard input; its end is a stop, for then whoever started this is gone."""
-
-    def __init__(self, command: Callable[[str], None]) -> None:
-        self._command = command
-        self._rest = b""
-
-    def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            word = line.strip().decode("ascii", "replace")
-            if word in ("pause", "resume", "stop"):
-                self._command(word)
-            elif word:
-                _say(f"there is no command {json.dumps(word[:40])}: pause, resume and stop")
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
-        self._command("stop")
-
-
-async def _listen(command: Callable[[str], None]) -> asyncio.ReadTransport:
-    loop = asyncio.get_running_loop()
-    try:
-        transport, _ = await loop.connect_read_pipe(lambda: _Lines(command), sys.stdin)
-    except (ValueError, OSError) as error:
-        raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
-    return transport

@@ -16,6 +16,7 @@ from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.names import check_group, check_topic
 from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.route import MASTER_ID, Route
+from broker_core.client.topic_admin import TopicAdmin
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import CodecError, RemoteError
@@ -52,7 +53,7 @@ class ConsumeOffset:
         return self.broker_offset - self.consumer_offset
 
 
-class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin):
+class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
     """Questions and orders to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.

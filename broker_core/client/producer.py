@@ -79,6 +79,7 @@ class Producer(OpenedClient):
         security: TLS and credentials.
         clock: Milliseconds since the epoch, for born timestamps and unique ids.
         seed: For the first queue used; None takes any.
+        creates_topics: Whether a send to an unknown topic may make brokers create it.
     """
 
     def __init__(
@@ -91,8 +92,10 @@ class Producer(OpenedClient):
         security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
         seed: int | None = None,
+        creates_topics: bool = True,
     ) -> None:
         self.group = check_group(group)
+        self._creates_topics = creates_topics
         self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
         self._config = self._instance.config
         self._clock = clock
@@ -358,7 +361,8 @@ class Producer(OpenedClient):
         return {
             "a": self.group,
             "b": topic,
-            "c": DEFAULT_TOPIC,
+            # A topic that is its own template is never made: brokers then answer that there is none.
+            "c": DEFAULT_TOPIC if self._creates_topics else topic,
             "d": str(DEFAULT_TOPIC_QUEUES),
             "f": str(sys_flag),
             "g": str(self._clock()),

@@ -34,6 +34,10 @@ class RecordAdmin:
         """Where the queues of a topic are."""
         return await self._route(topic)
 
+    async def route_of(self, topic: str) -> Route:
+        """As `readable_route`, from memory where it was asked for before."""
+        return await self._instance.route(topic) or await self._route(topic)
+
     async def record_by_offset_id(self, offset_message_id: str) -> bytes:
         """The record an offset message id points to, from the broker whose address is in it."""
         host, physical_offset = parse_offset_message_id(offset_message_id)

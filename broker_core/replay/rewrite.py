@@ -113,8 +113,12 @@ def outgoing(item: ReplayItem, target: Target) -> Outgoing | Skipped:
     if target.group:
         properties[props.RETRY_TOPIC] = origin
     born = None if target.born_now else item.born_timestamp_ms
-    sys_flag = item.sys_flag & _PRODUCER_BITS if item.sys_flag & COMPRESSED else item.sys_flag & MULTI_TAGS
-    return Outgoing(topic, _queue_id(item), born, item.flag, sys_flag, item.body, properties)
+    return Outgoing(topic, _queue_id(item), born, item.flag, producer_flags(item.sys_flag), item.body, properties)
+
+
+def producer_flags(sys_flag: int) -> int:
+    """Bits of a stored SYSFLAG that its producer set."""
+    return sys_flag & (_PRODUCER_BITS if sys_flag & COMPRESSED else MULTI_TAGS)
 
 
 def _properties(item: ReplayItem, target: Target) -> dict[str, str]:

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from broker_core.client.message import RawMessage, SendResult
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.message.batch import FRAME_BYTES, BatchMember, encode_batch
 from broker_core.message.properties import UNIQUE_KEY, encode_properties
 from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.journal import Journal, Result
+from broker_core.replay.parcel import Parcel, Ready
 from broker_core.replay.rewrite import Outgoing, Skipped, outgoing
 
-PARCEL_MESSAGES_MAX = 64
-PARCEL_BYTES_MAX = 128 * 1024
 GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
 SENDS_UNDER_WAY_MAX = 64
@@ -61,49 +59,6 @@ class Surroundings:
     new_id: Callable[[], str]
 
 
-class _Ready(NamedTuple):
-    number: int
-    item: ReplayItem
-    message: Outgoing
-    properties: bytes
-
-
-@dataclass(slots=True)
-class _Parcel:
-    queue: MessageQueue
-    messages: list[_Ready] = field(default_factory=list)
-    bytes: int = 0
-
-    def takes(self, ready: _Ready) -> bool:
-        """Whether a message may travel with those that are in it."""
-        if not self.messages:
-            return True
-        first, message = self.messages[0].message, ready.message
-        fits = len(self.messages) < PARCEL_MESSAGES_MAX and self.bytes + _bytes(ready) <= PARCEL_BYTES_MAX
-        alike = first.born_timestamp_ms == message.born_timestamp_ms
-        return fits and alike and first.can_be_batched and message.can_be_batched
-
-    def add(self, ready: _Ready) -> None:
-        self.messages.append(ready)
-        self.bytes += _bytes(ready)
-
-    def raw(self) -> RawMessage:
-        """What is sent."""
-        first = self.messages[0]
-        topic, born_ms = first.message.topic, first.message.born_timestamp_ms
-        if len(self.messages) > 1:
-            members = [BatchMember(ready.message.flag, ready.message.body, ready.properties) for ready in self.messages]
-            return RawMessage(topic=topic, body=encode_batch(members), born_timestamp_ms=born_ms, is_batch=True)
-        return RawMessage(
-            topic=topic,
-            body=first.message.body,
-            properties=first.properties,
-            flag=first.message.flag,
-            sys_flag=first.message.sys_flag,
-            born_timestamp_ms=born_ms,
-        )
-
-
 class ReplayRunner:
     """One run of a replay, on one event loop.
 
@@ -128,7 +83,7 @@ class ReplayRunner:
         self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._gathered: list[_Ready] = []
+        self._gathered: list[Ready] = []
         self._gathered_bytes = 0
         self._skipped: list[Result] = []
         self._fault: BaseException | None = None
@@ -207,9 +162,9 @@ class ReplayRunner:
             return
         if target.new_ids:
             message.properties[UNIQUE_KEY] = self._outside.new_id()
-        ready = _Ready(number, item, message, encode_properties(message.properties))
+        ready = Ready(number, item, message, encode_properties(message.properties))
         self._gathered.append(ready)
-        self._gathered_bytes += _bytes(ready)
+        self._gathered_bytes += ready.bytes
 
     async def _send_gathered(self) -> None:
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
@@ -242,9 +197,9 @@ class ReplayRunner:
             self._fault = self._fault or error
             self.stop("of a fault of Orbit itself")
 
-    async def _parcels(self, gathered: Sequence[_Ready]) -> list[_Parcel]:
-        parcels: list[_Parcel] = []
-        last: dict[MessageQueue, _Parcel] = {}
+    async def _parcels(self, gathered: Sequence[Ready]) -> list[Parcel]:
+        parcels: list[Parcel] = []
+        last: dict[MessageQueue, Parcel] = {}
         unknown: dict[str, str] = {}
         for ready in gathered:
             topic = ready.message.topic
@@ -259,7 +214,7 @@ class ReplayRunner:
                 continue
             parcel = last.get(queue)
             if parcel is None or not parcel.takes(ready):
-                parcel = last[queue] = _Parcel(queue)
+                parcel = last[queue] = Parcel(queue)
                 parcels.append(parcel)
             parcel.add(ready)
         return parcels
@@ -270,7 +225,7 @@ class ReplayRunner:
             queues = self._queues[message.topic] = await self._sender.queues(message.topic)
         return queues[message.queue_id % len(queues)]
 
-    async def _send(self, parcel: _Parcel) -> None:
+    async def _send(self, parcel: Parcel) -> None:
         try:
             result = await self._sent(parcel)
         except (RemoteError, UsageError) as error:
@@ -282,7 +237,7 @@ class ReplayRunner:
         finally:
             self._slots.release()
 
-    async def _sent(self, parcel: _Parcel) -> SendResult:
+    async def _sent(self, parcel: Parcel) -> SendResult:
         raw = parcel.raw()
         for pause_s in BUSY_PAUSES_S:
             try:
@@ -293,7 +248,7 @@ class ReplayRunner:
                 await self._outside.wait(pause_s)
         return await self._sender.send_raw(raw, parcel.queue, timeout_ms=SEND_TIMEOUT_MS)
 
-    def _note_sent(self, parcel: _Parcel, result: SendResult) -> None:
+    def _note_sent(self, parcel: Parcel, result: SendResult) -> None:
         ids = result.offset_message_id.split(",")
         now_ms = self._outside.now_ms()
         self._journal.note([
@@ -301,7 +256,7 @@ class ReplayRunner:
             for index, ready in enumerate(parcel.messages)
         ])  # fmt: skip
 
-    def _receipt(self, ready: _Ready, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:
+    def _receipt(self, ready: Ready, result: SendResult, index: int, ids: list[str], now_ms: int) -> dict[str, Any]:
         more: dict[str, Any] = {
             "topic": ready.message.topic,
             "broker": result.queue.broker_name,
@@ -314,7 +269,7 @@ class ReplayRunner:
         }
         return more | {"maybeTwice": True} if self._journal.is_in_doubt(ready.number) else more
 
-    def _note_failure(self, messages: Sequence[_Ready], reason: str, *, maybe_stored: bool) -> None:
+    def _note_failure(self, messages: Sequence[Ready], reason: str, *, maybe_stored: bool) -> None:
         self.last_failure = reason
         more: dict[str, Any] = {"reason": reason} | ({"maybeStored": True} if maybe_stored else {})
         self._journal.note([
@@ -322,7 +277,3 @@ class ReplayRunner:
         ])  # fmt: skip
         if self._journal.progress.failed >= self._failures_max:
             self.stop(f"{self._journal.progress.failed:,} messages failed, the last because {reason}")
-
-
-def _bytes(ready: _Ready) -> int:
-    return FRAME_BYTES + len(ready.message.body) + len(ready.properties)

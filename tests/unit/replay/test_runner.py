@@ -18,8 +18,9 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.journal import RECEIPT_FILE, Journal, ReplayPlan, Spool
 from broker_core.replay.pace import Pace
+from broker_core.replay.parcel import PARCEL_MESSAGES_MAX
 from broker_core.replay.rewrite import Target
-from broker_core.replay.runner import PARCEL_MESSAGES_MAX, SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, Surroundings
+from broker_core.replay.runner import SEND_TIMEOUT_MS, SENDS_UNDER_WAY_MAX, ReplayRunner, Surroundings
 
 QUEUES = [MessageQueue("t", "a", 0), MessageQueue("t", "a", 1)]
 

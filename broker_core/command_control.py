@@ -1,0 +1,84 @@
+"""How long commands are told to pause, go on and stop: by signals, and by lines on standard input from the window."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from broker_core.errors import UsageError
+
+_WORDS = ("pause", "resume", "stop")
+
+
+class Wakeable:
+    """Waits that a command ends early."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait so long, or until `wake`."""
+        self._changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+
+    def wake(self) -> None:
+        """End all waits."""
+        self._changed.set()
+
+
+@contextlib.contextmanager
+def interrupts(stop: Callable[[], None]) -> Iterator[None]:
+    """Call ``stop`` at SIGINT and SIGTERM while the block lasts."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+class _Lines(asyncio.Protocol):
+    """Commands on standard input; its end is a stop, for then whoever started this is gone."""
+
+    def __init__(self, command: Callable[[str], None], say: Callable[[str], None]) -> None:
+        self._command = command
+        self._say = say
+        self._rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            word = line.strip().decode("ascii", "replace")
+            if word in _WORDS:
+                self._command(word)
+            elif word:
+                self._say(f"there is no command {json.dumps(word[:40])}: pause, resume and stop")
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
+        self._command("stop")
+
+
+async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> asyncio.ReadTransport:
+    """Take ``pause``, ``resume`` and ``stop`` as lines of standard input.
+
+    Args:
+        command: Told each of them; a stop also when the input ends.
+        say: Told what is no command.
+
+    Raises:
+        UsageError: Standard input cannot be waited for.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        transport, _ = await loop.connect_read_pipe(lambda: _Lines(command, say), sys.stdin)
+    except (ValueError, OSError) as error:
+        raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
+    return transport
