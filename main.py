@@ -50,6 +50,10 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.replay_command import main as replay
 
         return replay(list(argv[1:]), find_saved=_saved_connection)
+    if argv[:1] == ["copy"]:
+        from broker_core.copy_command import main as copy
+
+        return copy(list(argv[1:]), refusal=_copy_refusal, find_saved=_saved_connection)
     if argv[:1] == ["cluster"]:
         from broker_core.cluster_command import main as cluster
 
@@ -137,6 +141,17 @@ def _open_mask(rules: Path) -> RowMask:
     from monitoring.payload import exported
 
     return exported.RowMask(rules)
+
+
+def _copy_refusal(target: str, is_store: bool) -> str:
+    if is_store:
+        return ""
+    try:
+        from gui.connections import settings_path
+        from gui.copy_refusal import copy_refusal
+    except ImportError:  # without Qt there is no window that keeps connections
+        return ""
+    return copy_refusal(settings_path(), target)
 
 
 def _saved_connection(name: str) -> bytes:
@@ -264,6 +279,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("store", help="verify a store directory, or print what is in it", add_help=False)
     commands.add_parser("search", help="find messages in a store directory or a cluster", add_help=False)
     commands.add_parser("replay", help="send messages again that a search finds or a file holds", add_help=False)
+    commands.add_parser("copy", help="copy topics, groups, offsets and messages to another cluster", add_help=False)
     commands.add_parser("cluster", help="print brokers, topics and groups of a cluster", add_help=False)
     commands.add_parser("watch", help="record the history of a cluster without a window", add_help=False)
     commands.add_parser("doctor", help="try each step of the way to a cluster, and say what is wrong", add_help=False)
