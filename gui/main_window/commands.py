@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
+from gui.bridge.saved_options import default_store, read_saved
 from gui.main_window import layout
 from gui.main_window.menus import action_menu, add_action, ask_for_store, ask_to_look, cluster_menu, window_menu
 from gui.main_window.notices import SYSTEM_KEY
@@ -97,6 +98,23 @@ class FrameCommands:
     def look_at_store(self) -> None:
         """Ask for a store directory, to look at it in a window of its own; no broker is started on it."""
         ask_to_look(self._window.services.theme, self._window)
+
+    def copy_between(self) -> None:
+        """Open the dialog that copies topics of one cluster to another, with the topic that is looked at."""
+        window, services = self._window, self._window.services
+        if window.backend is None:
+            return
+        from gui.main_window.copy_dialog import CopyDialog  # noqa: PLC0415  brings QProcess, which the frame does without
+        from gui.main_window.copy_ends import ends_of  # noqa: PLC0415  as above
+        from gui.operations.message_job import MessageJob  # noqa: PLC0415  as above
+
+        place = window.navigation.places.current
+        topic = place.arguments.get("topic", "") if place is not None else ""
+        ends = ends_of(services.clusters, window.backend.source, str(read_saved(services.settings).store or default_store()))
+        job = MessageJob(services.tasks, tr("Copy between clusters"), window)
+        dialog = CopyDialog(ends, services.theme, services.settings, job, window, topics=str(topic))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
 
     # ---- look ------------------------------------------------------------------------------------------------------
 

@@ -102,6 +102,7 @@ def _broker(window: MainWindow, commands: FrameCommands) -> list[Action]:
         Action("broker.copy_address", "Copy the name server address", commands.copy_address, "Broker", "copy", blocked=blocked),
         Action("broker.restart", "Restart the broker", window.restart_broker, "Broker", "arrow-clockwise"),
         Action("broker.switch", "Choose another cluster", commands.choose_cluster, "Broker", "globe", "Ctrl+Shift+K"),
+        Action("broker.copy", "Copy between clusters…", commands.copy_between, "Broker", "copy"),
         Action("broker.open_store", "Open another store…", commands.open_store, "Broker", "folder-open", "Ctrl+O"),
     ]
     if _has_page(window, "topics"):

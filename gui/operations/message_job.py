@@ -106,7 +106,7 @@ class MessageJob(QObject):
         return self.state in (JobState.RUNNING, JobState.PAUSED)
 
     def start(self, arguments: Sequence[str], details: str = "") -> None:
-        """Begin; only while none runs. ``details`` is the line that ``--connection-details`` among the arguments reads."""
+        """Begin; only while none runs. ``details`` is what the command reads first: not for its line, which others can read."""
         assert not self.is_running
         self.state, self.share, self.lines, self.last, self.folder, self._total = JobState.RUNNING, None, [], "", "", 0
         self._task = self._tasks.start(self._title, self.cancel)

@@ -1,0 +1,98 @@
+"""The clusters that a copy can be made between, as the window knows them: which may be changed, and how each is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.main_window.clusters import Clusters
+from gui.models.copy_order import CopyEnd
+from gui.text import tr
+from monitoring.sources.base import ClusterSource
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A cluster to choose.
+
+    Attributes:
+        name: In the list.
+        cluster: What the window knows of it.
+        end: As the command line names it, without its keys.
+        refusal: Why nothing may be copied to it; empty where it may.
+    """
+
+    name: str
+    cluster: Cluster
+    end: CopyEnd
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnds:
+    """What the dialog offers.
+
+    Attributes:
+        sources, targets: Clusters to choose from.
+        source_at_first, target_at_first: What is chosen first.
+        details: Reads how a connection is reached; calls the first with a line of JSON, or the second with the reason.
+    """
+
+    sources: Sequence[Named]
+    targets: Sequence[Named]
+    source_at_first: Named | None
+    target_at_first: Named | None
+    details: Callable[[Cluster, Callable[[str], None], Callable[[str], None]], None]
+
+    def reach(self, named: Named, done: Callable[[CopyEnd], None], failed: Callable[[str], None]) -> None:
+        """Find out how one is reached; exactly one of the two is called, maybe later."""
+        if named.cluster.kind != ATTACHED:
+            done(named.end)
+            return
+        self.details(named.cluster, lambda line: done(replace(named.end, details=line)), failed)
+
+
+def ends_of(clusters: Clusters, source: ClusterSource, own_store: str) -> CopyEnds:
+    """All clusters that the switcher knows, the shown one first.
+
+    Args:
+        clusters: Of the switcher.
+        source: The shown cluster.
+        own_store: Directory of the embedded broker's store, for a switcher that knows no embedded one.
+    """
+
+    def details(cluster: Cluster, done: Callable[[str], None], failed: Callable[[str], None]) -> None:
+        if clusters.secrets is None:
+            done("")
+        else:
+            clusters.secrets.details(cluster, {}, done, failed)
+
+    known = list(clusters.known())
+    if not any(cluster.kind == EMBEDDED for cluster in known):
+        known.append(Cluster(EMBEDDED, own_store))
+    named = [_named(cluster, source if place == 0 else None) for place, cluster in enumerate(known)]
+    # An embedded broker that does not run cannot be asked, but one can be started on its store to take the copy.
+    sources = [one for one in named if not one.end.is_store]
+    shown = named[0] if named[0].end.address else None
+    others = [one for one in named if one is not shown]
+    if shown is not None and shown.cluster.kind == ATTACHED:
+        home = next((one for one in others if one.cluster.kind == EMBEDDED), None)
+        return CopyEnds(sources, named, shown, home, details)
+    away = next((one for one in others if one.cluster.kind == ATTACHED), None)
+    return CopyEnds(sources, named, away, shown, details)
+
+
+def _named(cluster: Cluster, shown: ClusterSource | None) -> Named:
+    refusal = ""
+    if (shown is not None and shown.read_only) or cluster.read_only:
+        refusal = tr("{name} is read-only: nothing is copied to it.", name=cluster.name)
+    elif cluster.production:
+        refusal = tr("{name} is a production cluster: nothing is copied to it.", name=cluster.name)
+    if cluster.kind == ATTACHED:
+        return Named(cluster.name, cluster, CopyEnd(cluster.address), refusal)
+    if shown is not None:
+        ready = shown.ready
+        address = ready.name_server if ready is not None else ""
+        return Named(tr("{name}, the embedded broker of this window", name=cluster.name), cluster, CopyEnd(address), refusal)
+    return Named(tr("{name}, an embedded broker", name=cluster.name), cluster, CopyEnd(cluster.address, is_store=True), refusal)
