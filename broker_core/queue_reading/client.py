@@ -30,6 +30,6 @@ class QueueClient(ClusterLink):
         """Ask a broker; raises as `ClusterLink.ask`."""
         return await self._instance.call(address, RemotingCommand(code, dict(fields)))
 
-    async def route_of(self, topic: str) -> Route | None:
+    async def current_route(self, topic: str) -> Route | None:
         """Where the queues of a topic are; None where the name server knows none. Raises as `ClusterLink.ask_name_server`."""
         return await self._instance.route(topic, fresh=True)

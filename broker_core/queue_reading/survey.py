@@ -97,7 +97,7 @@ class ClusterSurvey:
     async def _topic(self, topic: str) -> None:
         try:
             async with self._at_once:
-                route = await self._client.route_of(topic)
+                route = await self._client.current_route(topic)
         except _TOLD as error:
             self._miss("", f"the name server could not tell where topics are: {error.message}")
             return
