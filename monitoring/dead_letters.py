@@ -39,7 +39,7 @@ class GroupFigures:
         dead: Messages in its dead letter topic that the store still has.
         end_offset: Where the first queue of its dead letter topic ends; dead letter topics have one queue.
         last_died_ms: When the newest of them was stored; -1 unknown.
-        unread_retries: Messages in its retry topic that it has not read; -1 unknown.
+        unread_retries: Messages in its retry topic that it has not read, none where the topic is empty; -1 unknown.
         members: Consumers that are there; -1 none.
     """
 
@@ -99,11 +99,21 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
                 dead=0 if dead is None else int(state.topic_kept_messages[dead]),
                 end_offset=0 if dead is None else ends.get(dead, 0),
                 last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
-                unread_retries=0 if retry is None else unread.get((row, retry), -1),
+                unread_retries=unread.get((row, retry), -1) if retry is not None and state.topic_kept_messages[retry] else 0,
                 members=-1 if row is None else int(state.group_members[row]),
             )
         )
     return sorted(found, key=lambda figures: (-figures.dead, figures.group))
+
+
+def may_have_any(figures: GroupFigures, waiting: int) -> bool:
+    """Whether a group has dead letters or retries, or it is not known that it has none.
+
+    Args:
+        figures: Of the group.
+        waiting: Its retries in delay levels; -1 unknown.
+    """
+    return figures.dead > 0 or figures.unread_retries != 0 or waiting != 0
 
 
 def _dead_ends(state: ClusterState) -> dict[int, int]:

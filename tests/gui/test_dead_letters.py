@@ -19,6 +19,7 @@ from broker_core.api import (
     RequestCode,
     SendMessage,
     SendReceipt,
+    WorkerError,
     emit,
 )
 from gui.operations.in_turn import InTurn
@@ -121,6 +122,44 @@ def test_groups_are_counted_with_what_waits(view):
     assert stock.figures.last_died_ms == TAKEN_MS - 14 * 60_000
     assert stock.oldest_ms == fake_page(fake_state(), DEAD, 0, 0, 1).store_ms[0]
     assert [chip[0] for chip in view_chips(view)] == ["33 dead", "2 waiting"]
+
+
+def without_letters(state, group: str):
+    """A state in which a group has an empty dead letter topic and an empty retry topic."""
+    kept = state.topic_kept_messages.copy()
+    for prefix in ("%DLQ%", "%RETRY%"):
+        kept[state.catalog.topics.index(prefix + group)] = 0
+    return replace(state, topic_kept_messages=kept)
+
+
+class NoneWaits(DeadSource):
+    """No retry waits in a delay level; unless they cannot be read."""
+
+    fails = False
+
+    def list_delayed(self, level: int, start_offset: int, count: int) -> FakePending[DelayedMessages]:
+        if self.fails:
+            return FakePending(error=WorkerError("no level is read"))
+        page = DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], 0, 0)
+        return self._answer("list_delayed", (level, start_offset, count), page)
+
+
+def listed(view) -> set[str]:
+    return {row.figures.group for row in view.groups.rows}
+
+
+def test_a_group_without_dead_letters_and_retries_is_not_listed_unless_it_was_asked_for(show_page):
+    view = show_page(DeadLettersView, NoneWaits(without_letters(fake_state(), "stock-worker")))
+    assert listed(view) == {"payment-settle"}
+    view.open({"group": "stock-worker"})
+    assert listed(view) == {"payment-settle", "stock-worker"}
+    assert view.group_grid.selected_row.figures.group == "stock-worker"
+
+
+def test_a_group_is_listed_where_its_retries_could_not_be_read(show_page):
+    source = NoneWaits(without_letters(fake_state(), "stock-worker"))
+    source.fails = True
+    assert listed(show_page(DeadLettersView, source)) == {"payment-settle", "stock-worker"}
 
 
 def view_chips(view):

@@ -13,7 +13,15 @@ from broker_core.api import DelayedMessages, FoundOffset, MessageDetail, Message
 from gui.operations.decoding import DecoderBook, ListMasks
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
-from monitoring.dead_letters import DEAD_PREFIX, DeadLetter, GroupFigures, WaitingRetry, dead_letter, waiting_retries
+from monitoring.dead_letters import (
+    DEAD_PREFIX,
+    DeadLetter,
+    GroupFigures,
+    WaitingRetry,
+    dead_letter,
+    may_have_any,
+    waiting_retries,
+)
 from monitoring.sources.base import ClusterSource, Pending
 from monitoring.state import ClusterState
 
@@ -51,6 +59,8 @@ class DeadLetterReader(QObject):
         self.letters: list[DeadLetter] = []
         self.retries: list[WaitingRetry] | None = None
         self.retries_are_cut = False
+        self.retries_are_unknown = False
+        """Whether the last try to read them failed."""
         self.waiting: Counter[str] = Counter()
         """Retries of ``retries`` by group."""
         self.first_due_ms: dict[str, int] = {}
@@ -103,6 +113,13 @@ class DeadLetterReader(QObject):
             asks.append(partial(self._source.find_offset, topic, 0, now_ms - RECENT_MS))
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
+    def may_have_any(self, figures: GroupFigures) -> bool:
+        """Whether a group has dead letters or retries, as far as what was read tells; before the first answer, as figures do."""
+        waiting = self.waiting[figures.group]
+        if self.retries_are_unknown or (self.retries_are_cut and not waiting):
+            waiting = -1
+        return may_have_any(figures, waiting)
+
     def forget(self) -> None:
         """Read everything anew next time."""
         self._known.clear()
@@ -123,6 +140,7 @@ class DeadLetterReader(QObject):
         self._details.ask(InTurn(asks, keep), show, self.letters_failed.emit)
 
     def _show_levels(self, pages: list[DelayedMessages]) -> None:
+        self.retries_are_unknown = False
         self.retries = sorted(
             (one for page in pages for one in waiting_retries(page, self.masks.of)), key=lambda one: one.due_ms
         )
@@ -140,7 +158,7 @@ class DeadLetterReader(QObject):
         self.ages_changed.emit()
 
     def _levels_failed(self, error: OrbitError) -> None:
-        self.retries = None
+        self.retries, self.retries_are_unknown = None, True
         self.retries_failed.emit(error)
 
     def _ages_failed(self, error: OrbitError) -> None:

@@ -67,6 +67,8 @@ class DeadLettersView(PageView):
         self._state: ClusterState | None = None
         self._now_ms = 0
         self._words: list[str] = []
+        self._asked = ""
+        """The group that was asked for; it is listed in any case."""
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.notes = Notes(str(context.settings.value(NOTES_KEY, "")))
@@ -105,6 +107,8 @@ class DeadLettersView(PageView):
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
         if isinstance(group, str) and group:
+            self._asked = group
+            self._show_groups()
             self.group_grid.select_key(group)
         show = arguments.get("show")
         if show in (LETTERS, RETRIES):
@@ -351,6 +355,7 @@ class DeadLettersView(PageView):
                 first_due_ms=self.reader.first_due_ms.get(one.group, -1),
             )
             for one in figures
+            if one.group == self._asked or self.reader.may_have_any(one)
         )
         self.group_grid.set_empty(tr("No group has dead letters or retries. That is good."))
         dead = sum(one.dead for one in figures)

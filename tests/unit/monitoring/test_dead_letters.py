@@ -18,6 +18,7 @@ from monitoring.dead_letters import (
     dead_letter,
     group_figures,
     group_positions,
+    may_have_any,
     proof,
     resend_of,
     retry_ladder,
@@ -56,6 +57,23 @@ def test_unread_retries_are_the_lag_of_the_group_in_its_retry_topic():
     assert {one.group: one.unread_retries for one in group_figures(changed)} == {"stock-worker": 5, "payment-settle": -1}
     assert group_positions(changed, "stock-worker")["%RETRY%stock-worker", 0] == 835
     assert group_positions(changed, "nobody") == {}
+
+
+def test_nothing_is_unread_in_an_empty_retry_topic():
+    state = fake_state()
+    kept = state.topic_kept_messages.copy()
+    kept[state.catalog.topics.index("%RETRY%stock-worker")] = 0
+    figures = group_figures(replace(state, topic_kept_messages=kept))
+    assert {one.group: one.unread_retries for one in figures} == {"stock-worker": 0, "payment-settle": -1}
+
+
+@pytest.mark.parametrize(
+    ("dead", "unread", "waiting", "listed"),
+    [(0, 0, 0, False), (1, 0, 0, True), (0, 5, 0, True), (0, 0, 2, True), (0, -1, 0, True), (0, 0, -1, True)],
+)
+def test_a_group_without_dead_letters_and_retries_is_told_from_one_of_which_it_is_unknown(dead, unread, waiting, listed):
+    figures = replace(group_figures(fake_state())[0], dead=dead, unread_retries=unread)
+    assert may_have_any(figures, waiting) is listed
 
 
 def test_a_dead_letter_and_its_origin():
