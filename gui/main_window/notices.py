@@ -30,6 +30,7 @@ class Notices(QObject):
         theme: Colours.
         window: What toasts stand in.
         bar: Its bell counts.
+        beside: What toasts leave visible at the bottom; see `ToastStack`.
         settings: Whether the system tells too.
         tell_system: Shows (title, text) by the desktop; given by tests.
     """
@@ -41,10 +42,11 @@ class Notices(QObject):
         bar: ToolBar,
         settings: QSettings,
         *,
+        beside: QWidget | None = None,
         tell_system: Callable[[str, str], None] | None = None,
     ) -> None:
         super().__init__(window)
-        self.toasts = ToastStack(theme, window)
+        self.toasts = ToastStack(theme, window, beside)
         self._bar = bar
         self._settings = settings
         self._tell_system = tell_system or SystemNotifier(window).tell

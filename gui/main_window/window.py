@@ -83,7 +83,7 @@ class MainWindow(QMainWindow):
         self.production = ProductionBar()
         self.progress = ProgressLine(theme)
         self.setCentralWidget(frame_of(self))
-        self.notices = Notices(theme, self, self.tool_bar, settings)
+        self.notices = Notices(theme, self, self.tool_bar, settings, beside=self.status_bar.tasks_button)
         self.commands = FrameCommands(self)
         for action in window_actions(self, self.commands):
             self.actions_known.add(action)

@@ -1,12 +1,12 @@
-"""`SegmentedControl` and `SearchField`."""
+"""`SegmentedControl`, `UnitField` and `SearchField`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
@@ -65,6 +65,34 @@ def _place(index: int, count: int) -> str:
     if count == 1:
         return "only"
     return "first" if index == 0 else "last" if index == count - 1 else "middle"
+
+
+class UnitField(QLineEdit):
+    """A text field for a number, with its unit at the right end inside it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._unit = QLabel(self)
+        self._unit.setProperty("role", "caption")
+        self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+    @property
+    def unit(self) -> str:
+        return self._unit.text()
+
+    def set_unit(self, unit: str) -> None:
+        """Show another unit; empty for none."""
+        self._unit.setText(unit)
+        self._place_unit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_unit()
+
+    def _place_unit(self) -> None:
+        width = self._unit.sizeHint().width() if self._unit.text() else 0
+        self.setTextMargins(0, 0, width, 0)
+        self._unit.setGeometry(self.width() - width - TEXT_PADDING, 0, width, self.height())
 
 
 class SearchField(QLineEdit):

@@ -1,4 +1,8 @@
-"""Toasts: short notices at the bottom right. At most three, six seconds each; errors stay until closed."""
+"""Toasts: short notices at the bottom right. At most three, six seconds each; errors stay until closed.
+
+The lowest lies over the status bar and reaches into the margin of the page only, so that it hides nothing of it while its text
+fits in a line.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QWidget
 
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -18,8 +22,11 @@ from gui.widgets.basic import IconButton, IconLabel, label
 TOASTS_MAX = 3
 TOAST_MS = 6_000
 NOTICES_KEPT = 100
-TOAST_WIDTH = 340
+TOAST_WIDTH_MAX = 560
+"""A longer text takes further lines."""
 MARGIN = 16
+BOTTOM, APART = 3, 6
+"""Px below the lowest toast, and between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +53,18 @@ class Toast(QFrame):
     ) -> None:
         super().__init__(parent)
         self.setProperty("role", "toast")
-        self.setFixedWidth(TOAST_WIDTH)
         self.setAccessibleName(text)
         self.state = state
         line = QHBoxLayout(self)
-        line.setContentsMargins(12, 10, 8, 10)
+        line.setContentsMargins(12, 2, 6, 2)
         line.setSpacing(10)
-        line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16), 0, Qt.AlignmentFlag.AlignTop)
-        words = QVBoxLayout()
-        words.setSpacing(4)
-        words.addWidget(label(text, wrap=True))
+        line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
+        self._words = label(text)
+        line.addWidget(self._words, 1)
         if action and on_action is not None:
-            words.addWidget(
-                IconButton(theme, "arrow-right", action, role="link", on_click=on_action), 0, Qt.AlignmentFlag.AlignLeft
-            )
-        line.addLayout(words, 1)
+            line.addWidget(IconButton(theme, "arrow-right", action, role="link", on_click=on_action))
         self.close_button = IconButton(theme, "x", tip=tr("Close"))
-        line.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self.close_button)
         theme.dress(self)
         shadow = QGraphicsDropShadowEffect(self)
         shadow.setBlurRadius(40)
@@ -70,16 +72,30 @@ class Toast(QFrame):
         shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
         self.setGraphicsEffect(shadow)
 
+    def fit(self, width_max: int) -> None:
+        """Take as much width as the text needs, up to a limit; then further lines."""
+        self._words.setWordWrap(False)
+        width = min(self.sizeHint().width(), width_max)
+        self._words.setWordWrap(width == width_max)
+        self.resize(width, max(self.minimumSizeHint().height(), self.heightForWidth(width)))
+
 
 def _token_of(state: State) -> str:
     return "delayed" if state is State.INFO else "text_2" if state is State.PLAIN else state.value
 
 
 class ToastStack(QObject):
-    """Shows toasts over a window and keeps what they said for the bell."""
+    """Shows toasts over a window and keeps what they said for the bell.
 
-    def __init__(self, theme: ThemeManager, window: QWidget) -> None:
+    Args:
+        theme: Colours.
+        window: What they stand in.
+        beside: Stays visible: toasts end left of it; None: at the edge of the window.
+    """
+
+    def __init__(self, theme: ThemeManager, window: QWidget, beside: QWidget | None = None) -> None:
         super().__init__(window)
+        self._beside = beside
         self._theme = theme
         self._window = window
         self._toasts: list[Toast] = []
@@ -127,14 +143,15 @@ class ToastStack(QObject):
             self._place()
 
     def _place(self) -> None:
-        bottom = self._window.height() - MARGIN - 26
+        right = self._window.width() - MARGIN
+        if self._beside is not None:
+            right = self._beside.mapTo(self._window, QPoint()).x() - APART
+        bottom = self._window.height() - BOTTOM
         for toast in reversed(self._toasts):
-            toast.adjustSize()
-            height = max(toast.sizeHint().height(), toast.heightForWidth(TOAST_WIDTH))
-            toast.resize(TOAST_WIDTH, height)
-            toast.move(self._window.width() - TOAST_WIDTH - MARGIN, bottom - height)
+            toast.fit(min(TOAST_WIDTH_MAX, self._window.width() - 2 * MARGIN))
+            toast.move(max(MARGIN, right - toast.width()), bottom - toast.height())
             toast.raise_()
-            bottom -= height + 8
+            bottom -= toast.height() + APART
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:

@@ -328,7 +328,7 @@ def test_a_new_rule_is_there_once_it_is_saved(make_view, source):
     view = make_view(source)
     before = len(view.center.rules)
     view.start_rule("group:payment-settle.behind_ms", 5_000)
-    assert view.form.unit.text() == "ms"
+    assert view.form.threshold.unit == "ms"
     view.form.name.setText("Payments are late")
     view.form.name.textEdited.emit("Payments are late")
     assert len(view.center.rules) == before

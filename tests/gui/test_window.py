@@ -7,7 +7,8 @@ from PySide6.QtGui import QGuiApplication
 from broker_core.api import Occurred, StoreLockedError
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.tokens import DARK, LIGHT, State
+from gui.theme.tokens import DARK, LIGHT, Size, State
+from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
@@ -264,6 +265,28 @@ def test_at_most_three_toasts_are_shown(frame):
         frame.window.notify(f"notice {number}", state=State.WARNING)
     assert frame.window.toasts.shown_texts == ["notice 2", "notice 3", "notice 4"]
     assert len(frame.window.toasts.kept) == 5
+
+
+def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
+    window = frame.window
+    window.resize(1_440, 900)
+    window.notify(
+        "Throughput over time: 55,856 messages read", state=State.WARNING, action="Show", on_action=window.commands.refresh
+    )
+    toast = window.toasts._toasts[0]
+    status_bar = window.status_bar.geometry().translated(window.centralWidget().pos())
+    assert status_bar.top() - toast.y() <= Size.PAGE_PADDING_Y
+    assert toast.geometry().right() < window.status_bar.tasks_button.mapTo(window, QPoint()).x()
+    assert toast.geometry().bottom() < window.height()
+    one_line = toast.height()
+    window.notify("a reason " * 40, state=State.CRITICAL)
+    longer = window.toasts._toasts[1]
+    assert longer.width() == TOAST_WIDTH_MAX
+    assert longer.height() > one_line
+    assert toast.geometry().bottom() < longer.y()
+    window.resize(400, 500)
+    qtbot.waitUntil(lambda: longer.width() <= window.width() - 2 * MARGIN)
+    assert longer.x() >= MARGIN
 
 
 def test_a_failed_task_is_told(frame):

@@ -23,6 +23,7 @@ from broker_core.api import UsageError
 from gui.text import tr
 from gui.views.alerts.words import SEVERITY_NAMES, unit_of
 from gui.widgets.basic import label, row
+from gui.widgets.inputs import UnitField
 from monitoring.alert_rules import AlertRule, Severity, check_rule
 
 ABOVE, BELOW = 0, 1
@@ -50,8 +51,7 @@ class RuleForm(QWidget):
         self.side.addItems(["", ""])
         # Its words come later, and in other languages.
         self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.threshold = QLineEdit()
-        self.unit = label(role="caption")
+        self.threshold = UnitField()
         self.seconds = QLineEdit()
         self.severity = QComboBox()
         self.severity.addItems([""] * len(Severity))
@@ -169,7 +169,6 @@ class RuleForm(QWidget):
         condition.setSpacing(8)
         condition.addWidget(self.side)
         condition.addWidget(self.threshold, 1)
-        condition.addWidget(self.unit)
         form.addRow(self._labels[0], self.name)
         form.addRow(self._labels[1], self.series)
         form.addRow(self._labels[2], condition)
@@ -205,7 +204,7 @@ class RuleForm(QWidget):
             self.fault.hide()
             return
         reason = ""
-        self.unit.setText(unit_of(self.series.currentText().strip()))
+        self.threshold.set_unit(unit_of(self.series.currentText().strip()))
         try:
             made = self.rule()
             self.threshold_changed.emit(made.threshold)

@@ -114,7 +114,7 @@ class DeadLetterReader(QObject):
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
     def may_have_any(self, figures: GroupFigures) -> bool:
-        """Whether a group has dead letters or retries, as far as what was read tells; before the first answer, as figures do."""
+        """Whether a group has dead letters or retries, as far as is known; by its figures alone until retries were read."""
         waiting = self.waiting[figures.group]
         if self.retries_are_unknown or (self.retries_are_cut and not waiting):
             waiting = -1
