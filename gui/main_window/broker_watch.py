@@ -109,6 +109,9 @@ class BrokerWatch(QObject):
         if status is SourceStatus.LOST:
             self._lost = reason.message if reason is not None else ""
             self._show_banner()
+            if window.tray.is_staying:
+                # The banner is not seen.
+                window.notify(window.banner.text, state=State.CRITICAL)
         else:
             window.banner.hide()
         self.write_title()
@@ -194,19 +197,27 @@ class BrokerWatch(QObject):
         name = attached.name if attached is not None and attached.production else ""
         bar.set_name(name, read_only=attached is not None and attached.read_only)
 
+    @property
+    def title(self) -> str:
+        """Orbit and which cluster it shows."""
+        clusters = self._window.services.clusters
+        attached = attached_cluster(clusters)
+        parts = [tr(clusters.title), self.address]
+        if attached is not None:
+            parts = [tr("PRODUCTION") if attached.production else "", attached.name]
+        return "Orbit — " + " · ".join(part for part in parts if part)
+
     def write_title(self) -> None:
-        """Say in the title of the window which cluster and which page is shown, and in the tool bar how the cluster is."""
-        window, services, address = self._window, self._window.services, self.address
+        """Say in the title of the window which cluster and which page is shown, and in tool bar and tray how the cluster is."""
+        window, services = self._window, self._window.services
         attached = attached_cluster(services.clusters)
-        name = attached.name if attached is not None else services.clusters.title
         place = tr("this machine") if services.store_folder is None else tr("read-only")
         if attached is not None:
-            place, address = tr("attached, read-only") if attached.read_only else tr("attached"), ""
+            place = tr("attached, read-only") if attached.read_only else tr("attached")
         for bar in (window.production, *(torn_off.production for torn_off in window.navigation.windows)):
             self.mark_production(bar)
-        window.tool_bar.cluster_button.set_name(name)
+        window.tool_bar.cluster_button.set_name(attached.name if attached is not None else services.clusters.title)
         window.tool_bar.set_state(_STATUS_STATES[self.status], place)
         page = window.area.current
-        mark = tr("PRODUCTION") if attached is not None and attached.production else ""
-        parts = [mark, tr(name), address, page.tab_title() if page is not None else ""]
-        window.setWindowTitle("Orbit — " + " · ".join(part for part in parts if part))
+        window.setWindowTitle(self.title + (f" · {page.tab_title()}" if page is not None else ""))
+        window.tray.write()

@@ -36,9 +36,19 @@ def _clients(state: ClusterState) -> int:
 
 
 class CloseQuestion(QDialog):
-    """Says what would be lost; the default is to stay."""
+    """Says what would be lost; the default is to leave the window open."""
 
-    def __init__(self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None]) -> None:
+    def __init__(
+        self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None], stay: Callable[[], None] | None = None
+    ) -> None:
+        """Create it.
+
+        Args:
+            lost: What would be lost, in words.
+            parent: The window.
+            close: Closes it.
+            stay: Leaves Orbit in the tray; None: that is not offered.
+        """
         super().__init__(parent)
         self.setWindowTitle(tr("Close Orbit"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -52,12 +62,18 @@ class CloseQuestion(QDialog):
             lines.addWidget(label(text, wrap=True))
         lines.addWidget(label(tr("What was stored stays on disk and is there at the next start."), "secondary", wrap=True))
         self.stay = QPushButton(tr("Keep it open"))
+        self.tray = QPushButton(tr("Stay in the tray"))
+        self.tray.setToolTip(tr("The window goes; the broker, its history and its alerts go on."))
+        self.tray.setVisible(stay is not None)
         self.go = QPushButton(tr("Stop the broker and close"))
         self.go.setProperty("role", "danger")
         self.stay.setDefault(True)
         self.stay.clicked.connect(lambda _checked=False: self.reject())
         self.go.clicked.connect(lambda _checked=False: self.accept())
         self.accepted.connect(close)
+        if stay is not None:
+            self.tray.clicked.connect(lambda _checked=False: self.reject())
+            self.tray.clicked.connect(lambda _checked=False: stay())
         lines.addSpacing(6)
-        lines.addLayout(row(1, self.stay, self.go))
+        lines.addLayout(row(1, self.stay, self.tray, self.go))
         self.setMinimumWidth(460)

@@ -37,7 +37,8 @@ class Closing:
         if not lost:
             return True
         raise_window(window)
-        question = CloseQuestion(lost, window, close=self._close_anyway)
+        stay = window.tray.stay if window.tray.is_offered else None
+        question = CloseQuestion(lost, window, close=self._close_anyway, stay=stay)
         window.services.theme.dress(question)
         question.open()
         return False

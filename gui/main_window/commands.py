@@ -158,6 +158,17 @@ class FrameCommands:
         settings.setValue(SYSTEM_KEY, on)
         self._window.notify(tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
 
+    def toggle_tray(self) -> None:
+        """Stay in the tray when the window is closed, or end."""
+        tray = self._window.tray
+        tray.want(stay=not tray.is_wanted)
+        stays = tr("Closing the window leaves Orbit in the tray.")
+        self._window.notify(stays if tray.is_wanted else tr("Closing the window ends Orbit."))
+
+    def no_tray(self) -> str:
+        """Why Orbit cannot stay in the tray; empty where it can."""
+        return "" if self._window.tray.is_offered else tr("this desktop has no tray")
+
     def reset_layout(self) -> None:
         """Forget the layout, and show the window as at its first start."""
         window = self._window

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, QProcess, QSettings, Qt
-from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window.services import is_on
 from gui.main_window.tool_bar import ToolBar
@@ -32,6 +33,7 @@ class Notices(QObject):
         bar: Its bell counts.
         beside: What toasts leave visible at the bottom; see `ToastStack`.
         settings: Whether the system tells too.
+        tell_tray: Shows (title, text) by the tray; returns whether there is one.
         tell_system: Shows (title, text) by the desktop; given by tests.
     """
 
@@ -43,13 +45,15 @@ class Notices(QObject):
         settings: QSettings,
         *,
         beside: QWidget | None = None,
+        tell_tray: Callable[[str, str], bool] = lambda _title, _text: False,
         tell_system: Callable[[str, str], None] | None = None,
     ) -> None:
         super().__init__(window)
         self.toasts = ToastStack(theme, window, beside)
         self._bar = bar
         self._settings = settings
-        self._tell_system = tell_system or SystemNotifier(window).tell
+        self._window = window
+        self._tell_system = tell_system or partial(_tell_desktop, tell_tray)
         self._began: dict[Task, float] = {}
         bar.notices_seen.connect(self._seen)
 
@@ -84,7 +88,7 @@ class Notices(QObject):
 
     def _maybe_tell_system(self, text: str) -> None:
         looked_at = QApplication.applicationState() == Qt.ApplicationState.ApplicationActive
-        if not looked_at and is_on(self._settings, SYSTEM_KEY, default=True):
+        if not (looked_at and self._window.isVisible()) and is_on(self._settings, SYSTEM_KEY, default=True):
             self._tell_system("Orbit", text)
 
     def _changed(self) -> None:
@@ -96,32 +100,11 @@ class Notices(QObject):
         self._bar.bell.set_unread(0)
 
 
-class SystemNotifier:
-    """Messages of the desktop: by its tray, else by ``notify-send``. Where there is neither, the bell has them."""
-
-    def __init__(self, window: QWidget) -> None:
-        self._window = window
-        self._tray: QSystemTrayIcon | None = None
-
-    def tell(self, title: str, text: str) -> None:
-        """Show a message; made of the tray when it is first wanted."""
-        if QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages():
-            self._tray_icon().showMessage(title, text, self._window.windowIcon())
-            return
-        program = shutil.which("notify-send")
-        if program is not None:
-            QProcess.startDetached(program, ["--app-name=Orbit", "--", title, text])
-
-    def _tray_icon(self) -> QSystemTrayIcon:
-        if self._tray is None:
-            self._tray = QSystemTrayIcon(QApplication.windowIcon(), self._window)
-            self._tray.messageClicked.connect(self._raise)
-            self._tray.activated.connect(lambda _reason=None: self._raise())
-            self._tray.show()
-        return self._tray
-
-    def _raise(self) -> None:
-        raise_window(self._window)
+def _tell_desktop(tell_tray: Callable[[str, str], bool], title: str, text: str) -> None:
+    """Show a message of the desktop: by its tray, else by ``notify-send``. Where there is neither, the bell has it."""
+    program = None if tell_tray(title, text) else shutil.which("notify-send")
+    if program is not None:
+        QProcess.startDetached(program, ["--app-name=Orbit", "--", title, text])
 
 
 def raise_window(window: QWidget) -> None:

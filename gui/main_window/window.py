@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from gui.links import LinkError, place_of
@@ -25,6 +25,7 @@ from gui.main_window.services import Backend, WindowServices, whole_number
 from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
+from gui.main_window.tray import Tray
 from gui.main_window.window_actions import backend_actions, window_actions
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
@@ -83,7 +84,10 @@ class MainWindow(QMainWindow):
         self.production = ProductionBar()
         self.progress = ProgressLine(theme)
         self.setCentralWidget(frame_of(self))
-        self.notices = Notices(theme, self, self.tool_bar, settings, beside=self.status_bar.tasks_button)
+        self.tray = Tray(self)
+        self.notices = Notices(
+            theme, self, self.tool_bar, settings, beside=self.status_bar.tasks_button, tell_tray=self.tray.tell
+        )
         self.commands = FrameCommands(self)
         for action in window_actions(self, self.commands):
             self.actions_known.add(action)
@@ -127,6 +131,7 @@ class MainWindow(QMainWindow):
         self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
         self.broker.status_changed(backend.source.status, None)
         self.show_clock()
+        self.tray.follow_setting()
 
     def _page_context(self, backend: Backend) -> PageContext:
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
@@ -137,6 +142,7 @@ class MainWindow(QMainWindow):
         alerts = self.broker.alerts = AlertCenter(
             backend.source, services.settings, self.notify, self, show=lambda: self.navigate("alerts")
         )
+        alerts.changed.connect(self.tray.write)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -345,6 +351,8 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self.broker.retranslate()
+            # Its words are those of the status bar, which is told of the language after the window.
+            QTimer.singleShot(0, self.tray, self.tray.write)
 
     # ---- layout, end -----------------------------------------------------------------------------------------------
 
@@ -370,9 +378,13 @@ class MainWindow(QMainWindow):
         """Close the window, as its own close button does: with a question if something would be lost."""
         self._closing.ask()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.tray.opened()
+
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.
-        if event.spontaneous() and not self._closing.may_close():
+        if event.spontaneous() and (self.tray.stay_if_wanted() or not self._closing.may_close()):
             event.ignore()
             return
         self.save_layout()

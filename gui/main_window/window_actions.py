@@ -89,6 +89,9 @@ def _look(commands: FrameCommands) -> list[Action]:
             for code, name in LANGUAGES.items()
         ),
         Action("view.system_notices", "Warnings by the desktop too, or not", commands.toggle_system_notices, "Tools", "bell"),
+        Action(
+            "view.tray", "Stay in the tray when closed, or not", commands.toggle_tray, "Tools", "", blocked=commands.no_tray
+        ),
     ]
 
 

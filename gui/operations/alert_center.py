@@ -140,6 +140,12 @@ class AlertCenter(QObject):
         return sorted(found, key=lambda one: (one.rule.severity, one.finding.since_ms, one.finding.subject))
 
     @property
+    def worst_state(self) -> State:
+        """Colour of the worst that fires and is not muted; healthy where nothing does."""
+        alerts = self.open_alerts()
+        return SEVERITY_STATES[alerts[0].rule.severity] if alerts else State.HEALTHY
+
+    @property
     def muted(self) -> int:
         """Subjects that fire and are muted."""
         return sum(

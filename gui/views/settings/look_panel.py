@@ -10,6 +10,7 @@ from gui.language import system_language
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.services import is_on, whole_number
+from gui.main_window.tray import STAY_KEY
 from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
 from gui.views.page import PageContext
@@ -130,26 +131,36 @@ class KeyboardPanel(_Section):
 
 
 class NotificationsPanel(_Section):
-    """Through what alerts are told; the rules themselves are on their page."""
+    """Through what alerts are told, also without a window; the rules themselves are on their page."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
         self._settings = context.settings
+        self._actions = context.actions
         self.desktop = QCheckBox()
         self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_KEY, on))
+        self.tray = QCheckBox()
+        self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
         self.rules = QPushButton()
         self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
-        self.add(self.desktop)
-        self.add(self.rules)
+        for field in (self.desktop, self.tray, self.rules):
+            self.add(field)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        note = tr("The desktop tells of warnings and alerts while this window is behind others.")
-        self.write(tr("Notifications"), (tr("Warnings and alerts"), tr("Rules and web hook")), note)
+        note = tr("The desktop tells of warnings and alerts while this window is behind others, or in the tray.")
+        names = (tr("Warnings and alerts"), tr("When the window is closed"), tr("Rules and web hook"))
+        self.write(tr("Notifications"), names, note)
         self.desktop.setText(tr("Tell through the desktop"))
+        self.tray.setText(tr("Stay in the tray: the broker, its history and its alerts go on"))
         self.rules.setText(tr("Open the alerts"))
         self.refresh()
 
     def refresh(self) -> None:
         """Show what is in use."""
         self.desktop.setChecked(is_on(self._settings, SYSTEM_KEY, default=True))
+        action = self._actions.get("view.tray")
+        why_not = action.blocked() if action is not None else ""
+        self.tray.setEnabled(not why_not)
+        self.tray.setToolTip(why_not)
+        self.tray.setChecked(not why_not and is_on(self._settings, STAY_KEY, default=False))
