@@ -28,6 +28,7 @@ _TEXTS = KnownTexts(
     "Not connected, tried again until it works: {reason}",
     "No history is kept here: another Orbit process records this connection already",
     "Another Orbit process records this connection: its history is shown, up to its last minute",
+    "The process that recorded this connection has ended: its history and its alert rules go on here",
     "Topic {subject} was created",
     "Topic {subject} was deleted",
     (
@@ -58,6 +59,7 @@ _EVENT_STATES = {
     "broker_back": State.HEALTHY,
     "name_server_lost": State.WARNING,
     "name_server_back": State.HEALTHY,
+    "recording_taken_over": State.HEALTHY,
 }
 """Events by kind that ask for a look at once; every other one can wait under the bell."""
 

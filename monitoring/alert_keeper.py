@@ -335,6 +335,7 @@ class AlertKeeper:
             post_reason=self._last_post.reason,
             post_took_ms=self._last_post.took_ms,
             post_given_up=self._given_up,
+            judged_here=self._judges,
         )
 
     # ---- web hook ------------------------------------------------------------------------------------------------------

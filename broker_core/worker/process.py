@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -224,7 +225,7 @@ class _Worker:
         """As `_run_engine`, for a cluster that runs elsewhere."""
         from broker_core.worker.attached.cluster import AttachedCluster  # noqa: PLC0415  after Hello
         from broker_core.worker.attached.queries import ClusterQueries  # noqa: PLC0415  after Hello
-        from broker_core.worker.attached.recording import open_recording  # noqa: PLC0415  after Hello
+        from broker_core.worker.attached.recording import TAKEN_OVER, open_recording  # noqa: PLC0415  after Hello
 
         cluster = AttachedCluster(attach)
         self._writer.send(Stage(f"Connecting to {attach.name_servers}"))
@@ -236,7 +237,13 @@ class _Worker:
                 return 0
             options = self._options
             recording = open_recording(
-                folder, options.open_history, cluster=attach.name_servers, open_as_guest=options.open_as_guest
+                folder,
+                options.open_history,
+                cluster=attach.name_servers,
+                open_as_guest=options.open_as_guest,
+                taken_over=partial(
+                    asyncio.get_running_loop().call_soon_threadsafe, cluster.figures.recording_taken_over, TAKEN_OVER
+                ),
             )
             self._queries = queries = ClusterQueries(
                 cluster.link,

@@ -96,6 +96,8 @@ class AlertCenter(QObject):
         """Whether the rules are known."""
         self.problem = ""
         """Why nothing is judged, or not told; empty where all is well."""
+        self.judged_here = True
+        """Whether the worker of this window judges; otherwise another process does that records the same cluster."""
         self.webhook = ""
         self.last_post: WebhookResult | None = None
         self.now_ms = 0
@@ -236,6 +238,7 @@ class AlertCenter(QObject):
         self._revision = page.revision
         self.is_read, self.problem = True, self._adoption.problem or self._stale_words(page)
         self._take_findings(page)
+        self.judged_here = page.judged_here
         self.webhook = page.webhook
         self._take_posts(page)
         if page.change_id:
@@ -335,7 +338,8 @@ def _changes(page: AlertPage) -> list[AlertChange]:
 
 def _shown_of(page: AlertPage) -> tuple[object, ...]:
     """What a person sees of a page; values move all the time and are painted at the live cadence."""
-    return (page.revision, page.webhook, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts)
+    judged = (page.revision, page.judged_here, page.webhook)
+    return (*judged, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts)
 
 
 def _state(change: AlertChange) -> State:

@@ -127,3 +127,5 @@ class AlertPage:
     post_took_ms: float = 0.0
     post_given_up: bool = False
     """Whether the newest was the last attempt, and failed."""
+    judged_here: bool = True
+    """Whether the process that answers judges; otherwise another one on the same folder does."""

@@ -151,6 +151,10 @@ class ClusterFigures:
         if before and not fault:
             self._tell("name_server_back", "The name server answers again", "")
 
+    def recording_taken_over(self, text: str) -> None:
+        """This process records now what another one did before."""
+        self._tell("recording_taken_over", text, "")
+
     # ---- what the window is told ----
 
     def catalog(self) -> Catalog | None:

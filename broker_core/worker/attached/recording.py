@@ -1,17 +1,25 @@
-"""The folder of a connection: who records its history there. One process at a time, others read what that one records."""
+"""The folder of a connection: who records its history there.
+
+One process at a time; others read what that one records, and one of them takes over when it ends.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import StoreError, StoreLockedError
 from broker_core.store.ownership import StoreOwnership
 from broker_core.store.paths import StorePaths
-from broker_core.worker.history import HistoryKeeper, LateHistory, OpenHistory
+from broker_core.worker.attached.succession import Succession
+from broker_core.worker.history import OPEN_DELAY_SECONDS, HistoryKeeper, LateHistory, OpenHistory
+
+TAKEN_OVER = "The process that recorded this connection has ended: its history and its alert rules go on here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,12 @@ def folder_of(name_servers: str) -> Path:
 
 
 def open_recording(
-    folder: Path, open_history: OpenHistory | None, *, cluster: str = "", open_as_guest: OpenHistory | None = None
+    folder: Path,
+    open_history: OpenHistory | None,
+    *,
+    cluster: str = "",
+    open_as_guest: OpenHistory | None = None,
+    taken_over: Callable[[], None] = lambda: None,
 ) -> Recording:
     """Begin to record in a folder; where that is not possible, a notice says why.
 
@@ -48,7 +61,8 @@ def open_recording(
         folder: The folder.
         open_history: Opens the history there; None: none is kept.
         cluster: What is recorded.
-        open_as_guest: Opens what another process records there; None: go without.
+        open_as_guest: Opens what another process records there, until that one ends; None: go without.
+        taken_over: Told, on a thread, when that one has ended and this one records.
     """
     if open_history is None:
         return Recording()
@@ -57,12 +71,31 @@ def open_recording(
     except OSError as error:
         return Recording(notice=f"No history is kept: {folder} cannot be made ({error.strerror})")
     try:
-        ownership = StoreOwnership(StorePaths(folder))
-    except StoreLockedError:
-        if open_as_guest is None:
-            return Recording(notice="No history is kept here: another Orbit process records this connection already")
-        guest = LateHistory(open_as_guest, folder, started_ms=wall_clock_ms(), cluster=cluster)
-        return Recording(guest, "Another Orbit process records this connection: its history is shown, up to its last minute")
+        owned = _own(folder, open_history, cluster)
     except StoreError as error:
         return Recording(notice=f"No history is kept: {error.message}")
-    return Recording(LateHistory(open_history, folder, started_ms=wall_clock_ms(), cluster=cluster), "", ownership)
+    if owned is not None:
+        return owned
+    if open_as_guest is None:
+        return Recording(notice="No history is kept here: another Orbit process records this connection already")
+    guest = LateHistory(open_as_guest, folder, started_ms=wall_clock_ms(), cluster=cluster)
+    take_over = partial(_own, folder, open_history, cluster, delay_seconds=0.0)
+    history = Succession(guest, take_over, taken_over=taken_over)
+    return Recording(history, "Another Orbit process records this connection: its history is shown, up to its last minute")
+
+
+def _own(
+    folder: Path, open_history: OpenHistory, cluster: str, *, delay_seconds: float = OPEN_DELAY_SECONDS
+) -> Recording | None:
+    """Begin to record; None while another process does.
+
+    Raises:
+        StoreError: The lock cannot be taken.
+    """
+    try:
+        ownership = StoreOwnership(StorePaths(folder))
+    except StoreLockedError:
+        return None
+    started_ms = wall_clock_ms()
+    history = LateHistory(open_history, folder, started_ms=started_ms, cluster=cluster, delay_seconds=delay_seconds)
+    return Recording(history, "", ownership)

@@ -274,7 +274,10 @@ class AlertsView(PageView):
         self.problem.set("" if is_unknown else center.problem)
         self.new_button.setEnabled(center.is_read)
         self.header.set_chips(_chips(rows))
-        facts = tr("{count} rules, judged once a second, also without a window", count=count_text(len(center.rules)))
+        count = count_text(len(center.rules))
+        facts = tr("{count} rules, judged once a second, also without a window", count=count)
+        if not center.judged_here:
+            facts = tr("{count} rules, judged by the process that records this connection; when it ends, here", count=count)
         self.header.set_facts(facts if center.is_read else "")
         self._show_selected()
 

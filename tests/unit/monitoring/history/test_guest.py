@@ -57,6 +57,8 @@ def test_a_rule_of_the_guest_is_judged_by_the_one_that_records(recording, guest)
     recording.take(HistorySample(None, snapshot(BEGIN_MS + 1_000), []))
     wait_until(lambda: "mine" in page(guest).found_rule)
     shown = page(guest)
+    assert page(recording).judged_here
+    assert not shown.judged_here
     assert shown.found_firing[shown.found_rule.index("mine")]
     assert shown.change_id
 
