@@ -14,6 +14,8 @@ from gui.theme.resources import resource_directory
 from gui.theme.style import palette, style_sheet
 from gui.theme.tokens import DARK, LIGHT, Tokens
 
+LARGE_PART = 100
+"""A part of so many widgets is restyled in two turns."""
 SLICE_S = 0.015
 """Restyling gives the loop a turn after this long; one part may take longer."""
 
@@ -131,10 +133,17 @@ class ThemeManager(QObject):
         end = time.perf_counter() + SLICE_S
         while self._stale and time.perf_counter() < end:
             part = self._stale.pop(0)
-            if isValid(part) and part.styleSheet() != self._sheet:
+            if not isValid(part) or part.styleSheet() == self._sheet:
+                continue
+            if part.styleSheet():
                 # Taking the old sheet off first is 2.6 times as fast as replacing it.
+                part.setUpdatesEnabled(False)
                 part.setStyleSheet("")
-                part.setStyleSheet(self._sheet)
-                part.setUpdatesEnabled(True)
+                if len(part.findChildren(QWidget)) >= LARGE_PART:
+                    # Each takes some 25 ms: the new sheet has a turn of its own, and what is on screen stays until then.
+                    self._stale.insert(0, part)
+                    break
+            part.setStyleSheet(self._sheet)
+            part.setUpdatesEnabled(True)
         if self._stale:
             self._turn.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
@@ -111,8 +111,21 @@ class IconButton(QPushButton):
         self.setAccessibleName(text.strip() or tip)
         if on_click is not None:
             self.clicked.connect(lambda _checked=False: on_click())
-        theme.changed.connect(self._restyle)
+        self._is_stale = False
+        theme.changed.connect(self._theme_changed)
         self._restyle()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_stale:
+            self._restyle()
+
+    def _theme_changed(self, _tokens: object) -> None:
+        # Glyphs of all pages in new colours at once would be felt: what is not seen gets its own when it is shown.
+        if self.isVisible():
+            self._restyle()
+        else:
+            self._is_stale = True
 
     def set_glyph(self, glyph: str, colour: str = "") -> None:
         """Show another glyph; ``colour`` is the name of a token (``healthy``), empty: as the text."""
@@ -131,7 +144,8 @@ class IconButton(QPushButton):
         if not self.text():
             self.setAccessibleName(tip)
 
-    def _restyle(self, _tokens: object = None) -> None:
+    def _restyle(self) -> None:
+        self._is_stale = False
         tokens = self._theme.tokens
         grey = mix(tokens.text_3, tokens.panel, 60)
         if self._glyph:
@@ -173,8 +187,21 @@ class IconLabel(QLabel):
         self._theme = theme
         self._what = (glyph, colour, size, filled)
         self.setFixedSize(size, size)
-        theme.changed.connect(self._restyle)
+        self._is_stale = False
+        theme.changed.connect(self._theme_changed)
         self._restyle()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_stale:
+            self._restyle()
+
+    def _theme_changed(self, _tokens: object) -> None:
+        # As those of buttons.
+        if self.isVisible():
+            self._restyle()
+        else:
+            self._is_stale = True
 
     def set_glyph(self, glyph: str, colour: str = "text_2", *, filled: bool = False) -> None:
         """Show another glyph."""
@@ -182,7 +209,8 @@ class IconLabel(QLabel):
             self._what = (glyph, colour, self._what[2], filled)
             self._restyle()
 
-    def _restyle(self, _tokens: object = None) -> None:
+    def _restyle(self) -> None:
+        self._is_stale = False
         glyph, colour, size, filled = self._what
         self.setPixmap(icon(glyph, str(getattr(self._theme.tokens, colour)), size, filled=filled).pixmap(QSize(size, size)))
 

@@ -85,7 +85,8 @@ class AlertsView(PageView):
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = DataGrid(self.told, theme)
         self.told_panel = Panel(" ", flush=True)
-        self.told_grid.set_loading(True)
+        for grid in (self.grid, self.told_grid):
+            grid.set_loading(True)
         self._build()
         self._connect()
         self.retranslate()
@@ -154,7 +155,9 @@ class AlertsView(PageView):
         self.webhook.retranslate()
         for model in (self.rules, self.told):
             model.all_texts_changed()
-        self._show_rules()
+        if self._state is not None:
+            # Before, the first figures show them, in a turn of their own.
+            self._show_rules()
 
     # ---- rules ---------------------------------------------------------------------------------------------------------
 

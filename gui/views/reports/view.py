@@ -22,7 +22,7 @@ from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.session_line import SessionLine
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.inputs import SearchField, SegmentedControl
-from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.lazy_tab import LaterPart, LazyTab
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
@@ -50,7 +50,8 @@ class ReportsView(PageView):
         self.search = SearchField(theme, " ")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
-        self.catalog = CatalogPanel(theme, reports())
+        self._catalog = LaterPart(self._make_catalog)
+        self._past: list[PastRun] = []
         self._result = LazyTab(self._make_result)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
@@ -105,7 +106,7 @@ class ReportsView(PageView):
         self.parts.set_text(RESULT, tr("Result"))
         self.search.setPlaceholderText(tr("Filter reports"))
         self.search.setAccessibleName(tr("Filter reports"))
-        for part in (self.catalog, self._result.made, self.form, self.history, self.run_panel, self.session_line):
+        for part in (self._catalog.made, self._result.made, self.form, self.history, self.run_panel, self.session_line):
             if part is not None:
                 part.retranslate()
         self._show_run()
@@ -115,7 +116,7 @@ class ReportsView(PageView):
     def choose(self, spec: ReportSpec) -> None:
         """Choose a report of the catalogue."""
         self._spec = spec
-        card = self.catalog.show_chosen(spec.name)
+        card = self._catalog.made.show_chosen(spec.name) if self._catalog.made is not None else None
         if card is not None:
             self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
@@ -149,7 +150,7 @@ class ReportsView(PageView):
 
     def _build(self) -> None:
         shelf = ScrolledPart()
-        shelf.setWidget(self.catalog)
+        shelf.setWidget(self._catalog)
         shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._shelf = shelf
         self._left = QStackedLayout()
@@ -178,7 +179,6 @@ class ReportsView(PageView):
         self.search.searched.connect(lambda text: self.catalog.show_filter(text.casefold().split()))
         self.search.searched.connect(lambda _text: self.show_part(CATALOG))
         self.parts.chosen.connect(self.show_part)
-        self.catalog.chosen.connect(self.choose)
         self.form.run_wanted.connect(self.run)
         self.run_panel.cancel_wanted.connect(self._runner.cancel)
         self.run_panel.again_wanted.connect(self._run_again)
@@ -199,6 +199,18 @@ class ReportsView(PageView):
         self._table_call.done.connect(self._table_read)
         self._table_call.failed.connect(self._table_failed)
         self.context.times.changed.connect(self._zone_changed)
+
+    @property
+    def catalog(self) -> CatalogPanel:
+        """The reports there are."""
+        return self._catalog.widget
+
+    def _make_catalog(self) -> CatalogPanel:
+        made = CatalogPanel(self.context.theme, reports())
+        made.chosen.connect(self.choose)
+        made.show_chosen(self._spec.name)
+        self._show_last_in(made)
+        return made
 
     @property
     def result(self) -> ResultPanel:
@@ -255,11 +267,16 @@ class ReportsView(PageView):
     # ---- history and result --------------------------------------------------------------------------------------------
 
     def _show_last(self, runs: list[PastRun]) -> None:
+        self._past = runs
+        if self._catalog.made is not None:
+            self._show_last_in(self._catalog.made)
+
+    def _show_last_in(self, catalog: CatalogPanel) -> None:
         state = self.context.source.state
         for spec in reports():
-            last = next((run for run in runs if run.report == spec.name), None)
+            last = next((run for run in self._past if run.report == spec.name), None)
             if last is not None and state is not None:
-                self.catalog.show_last(spec.name, tr("{age} ago", age=age_text(last.created_ms, state.taken_ms)))
+                catalog.show_last(spec.name, tr("{age} ago", age=age_text(last.created_ms, state.taken_ms)))
 
     def _past_selected(self, run: PastRun | None, *, shown: bool = False) -> None:
         if shown:
