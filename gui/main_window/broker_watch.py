@@ -169,7 +169,13 @@ class BrokerWatch(QObject):
     def _show_state(self, state: ClusterState) -> None:
         window = self._window
         window.status_bar.show_figures(state)
-        show_counts(window.side_bar, state, alerts_firing=0 if self.alerts is None else self.alerts.firing)
+        alerts = self.alerts
+        show_counts(
+            window.side_bar,
+            state,
+            alerts_firing=0 if alerts is None else alerts.firing,
+            lag_is_over=alerts is not None and alerts.lag_limits.is_over(state),
+        )
         self._show_age()
         for page in window.navigation.visible_pages:
             page.state_changed(state)

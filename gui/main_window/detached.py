@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.main_window.page_area import Veil
+from gui.main_window.page_room import PageRoom
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
@@ -38,7 +39,8 @@ class DetachedWindow(QWidget):
         self.page = page
         self._plain_key = plain_key
         self._returning = False
-        self._stack = QStackedWidget()
+        room = PageRoom(theme)
+        self._stack = room.stack
         self._stack.addWidget(page)
         self.veil = Veil(theme, self._stack)
         self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
@@ -55,7 +57,7 @@ class DetachedWindow(QWidget):
         lines.setSpacing(0)
         lines.addWidget(self.production)
         lines.addWidget(strip)
-        lines.addWidget(self._stack, 1)
+        lines.addWidget(room, 1)
         page.title_changed.connect(self._write_title)
         page.show()
         self.resize(WIDTH, HEIGHT)

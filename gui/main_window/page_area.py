@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
+from gui.main_window.page_room import PageRoom
 from gui.main_window.places import Place
 from gui.text import tr
 from gui.theme.icons import icon
@@ -100,7 +101,8 @@ class PageArea(QWidget):
         # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
         self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
-        self._stack = QStackedWidget()
+        self._room = PageRoom(theme)
+        self._stack = self._room.stack
         self.veil = Veil(theme, self._stack)
         self._build()
         self._write()
@@ -125,7 +127,7 @@ class PageArea(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
         lines.addWidget(strip)
-        lines.addWidget(self._stack, 1)
+        lines.addWidget(self._room, 1)
 
     @property
     def pages(self) -> Sequence[PageView]:

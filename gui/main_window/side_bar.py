@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.main_window.matching import match
 from gui.text import short_count_text, tr
@@ -17,13 +17,11 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import label
+from gui.widgets.basic import label, row
 from gui.widgets.inputs import SearchField
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
-
-LAG_WARNING_MESSAGES = 15_000
 
 
 class SideBarItem(QAbstractButton):
@@ -153,11 +151,10 @@ class SideBar(QFrame):
         self.search = SearchField(theme, tr("Find a page"))
         self.search.textChanged.connect(self._find)
         self.search.returnPressed.connect(self._take_found)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(8, 8, 8, 8)
-        lines.setSpacing(1)
-        lines.addWidget(self.search)
-        lines.addSpacing(6)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(8, 8, 0, 8)
+        whole.addLayout(row(self.search, margins=(0, 0, 8, 0)))
+        lines = self._list_in(whole)
         section = ""
         for entry in pages:
             if not entry.in_side_bar:
@@ -168,6 +165,23 @@ class SideBar(QFrame):
             lines.addWidget(self._item(theme, entry))
         lines.addStretch(1)
         self.setFixedWidth(Size.SIDE_BAR)
+
+    def _list_in(self, whole: QVBoxLayout) -> QVBoxLayout:
+        """The list of pages, which scrolls where the window is low."""
+        pages = QWidget()
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(pages)
+        for ground in (scroll.viewport(), pages):
+            ground.setAutoFillBackground(False)
+        whole.addWidget(scroll, 1)
+        lines = QVBoxLayout(pages)
+        lines.setContentsMargins(0, 0, 8, 0)
+        lines.setSpacing(1)
+        return lines
 
     def _heading(self, section: str) -> QLabel:
         made = label(tr(section), "caption")
@@ -240,11 +254,11 @@ class SideBar(QFrame):
                 item.retranslate()
 
 
-def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: int) -> None:
-    """Show at the pages how much there is of what they show. Lag takes a colour above its limit."""
+def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: int, lag_is_over: bool) -> None:
+    """Show at the pages how much there is of what they show. Lag takes a colour where a group has more than its limit."""
     lag = state.totals.get("lag_messages", float("nan"))
     bar.set_count("topics", short_count_text(len(state.catalog.topics)))
-    over = State.WARNING if lag > LAG_WARNING_MESSAGES else None
+    over = State.WARNING if lag_is_over else None
     bar.set_count("consumers", short_count_text(lag) if lag > 0 else "", over)
     delayed = float(state.delays.pending.clip(0).sum()) + max(0.0, state.timers.get("pending", 0.0))
     halves = state.totals.get("transactions_pending", 0.0)

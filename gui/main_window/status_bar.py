@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 AGE_WARNING_INTERVALS = 3
 AGE_CRITICAL_INTERVALS = 10
-PROCESS_FROM_WIDTH = 1_180
+PROCESS_FROM_WIDTH, ADDRESS_FROM_WIDTH = 1_180, 1_000
+"""Below these widths of the window a part is left out: the Overview and the cluster switcher have it too."""
+WIDTH_MIN = 700
 
 _STATUS_TEXTS = {
     SourceStatus.STARTING: ("Embedded broker starting", State.PENDING),
@@ -72,6 +74,7 @@ class StatusBar(QFrame):
         self._texts = _FILES_TEXTS if files_only else _STATUS_TEXTS
         self.setObjectName("statusBar")
         self.setFixedHeight(Size.STATUS_BAR)
+        self.setMinimumWidth(WIDTH_MIN)
         self._theme = theme
         self._tasks = tasks
         self._times = times
@@ -154,8 +157,12 @@ class StatusBar(QFrame):
     def show_address(self, address: str) -> None:
         """Show the name server address; empty hides it."""
         self.address_button.setText(address)
-        self.address_button.setVisible(bool(address))
-        self._address_line.setVisible(bool(address))
+        self._show_address_if_room()
+
+    def _show_address_if_room(self) -> None:
+        shown = bool(self.address_button.text()) and self.width() >= ADDRESS_FROM_WIDTH
+        self.address_button.setVisible(shown)
+        self._address_line.setVisible(shown)
 
     def show_figures(self, state: ClusterState | None) -> None:
         """Show rates and lag."""
@@ -206,10 +213,10 @@ class StatusBar(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # The first that goes where the window is narrow: the Overview shows it too.
         wide = self.width() >= PROCESS_FROM_WIDTH
         self._process.setVisible(wide)
         self._process_line.setVisible(wide)
+        self._show_address_if_room()
 
     def _write_tasks(self) -> None:
         running = self._tasks.running

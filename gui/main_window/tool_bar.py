@@ -16,7 +16,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
-from gui.widgets.basic import IconButton, IconLabel, label
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
 from gui.widgets.chip import Dot
 from gui.widgets.toast import KeptNotice
 
@@ -71,7 +71,7 @@ class GoToField(QPushButton):
         super().__init__()
         self.setProperty("role", "go-to")
         self._theme = theme
-        self._hint = label(role="caption")
+        self._hint = ElidedLabel(role="caption")
         line = QHBoxLayout(self)
         line.setContentsMargins(34, 0, 8, 0)
         line.setSpacing(4)
@@ -85,7 +85,7 @@ class GoToField(QPushButton):
         self.setFixedHeight(Size.CONTROL + 2)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(430)
-        self.setMinimumWidth(180)
+        self.setMinimumWidth(120)
         theme.changed.connect(self.update)
         self.retranslate()
 

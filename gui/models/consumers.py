@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +13,8 @@ import numpy as np
 from broker_core.api import Members
 from monitoring.admin.clients import RunningInfo, same_filter
 from monitoring.lag import Forecast, Outlook
+from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Ints
-
-LAG_WARNING_MESSAGES = 15_000
 
 
 class GroupHealth(Enum):
@@ -39,6 +39,8 @@ class GroupRow:
     lag_messages: float
     behind_ms: float
     got_rate: float
+    lag_limit: float = math.inf
+    """From there on its lag takes a colour; see `monitoring.lag_limits`."""
 
     @property
     def offline(self) -> bool:
@@ -46,7 +48,7 @@ class GroupRow:
 
     @property
     def over_limit(self) -> bool:
-        return self.lag_messages > LAG_WARNING_MESSAGES
+        return self.lag_messages > self.lag_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,12 @@ class PositionRow:
     lag_messages: float
     behind_ms: float
     owner: str
+    lag_limit: float = math.inf
+    """As of its group, but its share."""
+
+    @property
+    def over_limit(self) -> bool:
+        return self.lag_messages > self.lag_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
     return _HEALTH[lag.outlook]
 
 
-def group_rows(state: ClusterState) -> list[GroupRow]:
+def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRow]:
     """One row a group, in the catalog's order."""
     catalog = state.catalog
     system = catalog.group_is_system or [False] * len(catalog.groups)
@@ -125,6 +133,7 @@ def group_rows(state: ClusterState) -> list[GroupRow]:
             lag_messages=float(state.group_lag_messages[row]),
             behind_ms=float(state.group_behind_ms[row]),
             got_rate=float(state.group_got_rate[row]),
+            lag_limit=limits.of_group(name),
         )
         for row, name in enumerate(catalog.groups)
     ]
@@ -135,9 +144,11 @@ def by_urgency(rows: list[GroupRow]) -> list[GroupRow]:
     return sorted(rows, key=lambda row: (np.isnan(row.lag_messages), -np.nan_to_num(row.lag_messages), row.name))
 
 
-def position_rows(state: ClusterState, group: str) -> list[PositionRow]:
+def position_rows(state: ClusterState, group: str, limits: LagLimits = SHIPPED) -> list[PositionRow]:
     """One row a queue in which ``group`` has a position, largest lag first; empty when the group is not known."""
-    rows = [_position_row(state, row) for row in _positions_of(state, group)]
+    places = _positions_of(state, group)
+    limit = limits.of_queue(group, len(places))
+    rows = [_position_row(state, row, limit) for row in places]
     return sorted(rows, key=lambda row: (-np.nan_to_num(row.lag_messages, nan=-1.0), row.topic, row.queue_id))
 
 
@@ -149,7 +160,7 @@ def _positions_of(state: ClusterState, group: str) -> Ints:
     return found
 
 
-def _position_row(state: ClusterState, row: np.int64) -> PositionRow:
+def _position_row(state: ClusterState, row: np.int64, lag_limit: float) -> PositionRow:
     catalog = state.catalog
     queue = catalog.position_queue[row]
     owner = int(state.position_owner[row])
@@ -161,6 +172,7 @@ def _position_row(state: ClusterState, row: np.int64) -> PositionRow:
         lag_messages=float(state.position_lag_messages[row]),
         behind_ms=float(state.position_behind_ms[row]),
         owner=state.owners[owner] if 0 <= owner < len(state.owners) else "",
+        lag_limit=lag_limit,
     )
 
 

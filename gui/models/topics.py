@@ -9,9 +9,9 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import Catalog
+from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats, Ints
 
-LAG_WARNING_MESSAGES = 15_000
 IDLE_AFTER_MS = 60_000
 SKEW_MESSAGES_MIN = 1_000
 """With fewer, queues differ by chance."""
@@ -92,18 +92,22 @@ def is_system_topic(catalog: Catalog, row: int) -> bool:
     return catalog.topic_is_system[row] or catalog.topics[row].startswith(SERVICE_PREFIXES)
 
 
-def topic_rows(state: ClusterState, only: Sequence[int] | None = None) -> list[TopicRow]:
+def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: LagLimits = SHIPPED) -> list[TopicRow]:
     """One row a topic, in the catalog's order, or of the topics at the places ``only``, in that order."""
     catalog = state.catalog
     slowest_group, slowest_lag = (column.tolist() for column in _slowest(state))
     # Whole columns become lists at once: that takes a fifth of the time of an item of an array each.
     rates, last_ms = state.topic_put_rate.tolist(), state.topic_last_store_ms.tolist()
     kept, average = state.topic_kept_messages.tolist(), _average_bytes(state).tolist()
+    over = [
+        group >= 0 and lag > limits.of_group(catalog.groups[group])
+        for group, lag in zip(slowest_group, slowest_lag, strict=True)
+    ]
     return [
         TopicRow(
             name=catalog.topics[row],
             is_system=is_system_topic(catalog, row),
-            health=_health(slowest_lag[row], last_ms[row], state.taken_ms),
+            health=_health(over[row], last_ms[row], state.taken_ms),
             write_queues=catalog.topic_write_queues[row],
             read_queues=catalog.topic_read_queues[row],
             permission=catalog.topic_permission[row],
@@ -245,8 +249,8 @@ def _max_known(place: Ints, values: Floats, count: int) -> Floats:
     return largest
 
 
-def _health(lag: float, last_store_ms: int, taken_ms: int) -> TopicHealth:
-    if lag > LAG_WARNING_MESSAGES:
+def _health(is_lagging: bool, last_store_ms: int, taken_ms: int) -> TopicHealth:
+    if is_lagging:
         return TopicHealth.LAGGING
     recent = last_store_ms >= 0 and taken_ms - last_store_ms < IDLE_AFTER_MS
     return TopicHealth.ACTIVE if recent else TopicHealth.IDLE

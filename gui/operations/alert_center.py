@@ -30,6 +30,7 @@ from gui.text import duration_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertState, Finding, number_text, state_of
+from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 from monitoring.webhook import WebhookResult
 
@@ -92,6 +93,8 @@ class AlertCenter(QObject):
         self._adoption = AlertAdoption(source, settings, self)
         self._adoption.ended.connect(self._adopted)
         self.rules: tuple[AlertRule, ...] = ()
+        self.lag_limits = SHIPPED
+        """From which lag on groups take a colour."""
         self.is_read = False
         """Whether the rules are known."""
         self.problem = ""
@@ -235,6 +238,7 @@ class AlertCenter(QObject):
         problem = self.problem
         if page.rules:
             self.rules = tuple(rules_from_json(page.rules))
+            self.lag_limits = LagLimits(self.rules)
         self._revision = page.revision
         self.is_read, self.problem = True, self._adoption.problem or self._stale_words(page)
         self._take_findings(page)

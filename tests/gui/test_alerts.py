@@ -79,6 +79,16 @@ def test_the_page_says_who_judges_and_when_that_changes(show_page, source):
     assert view.header.facts == here
 
 
+def test_lag_takes_its_colour_from_the_rule_of_the_group(make_center, source):
+    center = make_center(source)
+    assert center.lag_limits.of_group("payment-settle") == 15_000
+    mine = replace(RULE, rule_id="mine", series="group:payment-*.lag_messages", threshold=5)
+    source.alerts.answer(PutAlertRules(rules_to_json([mine])))
+    source.push_later(1_000)
+    assert center.lag_limits.of_group("payment-settle") == 5
+    assert center.lag_limits.of_group("stock-worker") == 15_000
+
+
 # ---- what the window knows ----
 
 

@@ -266,7 +266,7 @@ def _trend_state(row: GroupRow) -> State | None:
 
 
 def _lag_state(row: PositionRow) -> State | None:
-    return State.WARNING if row.lag_messages >= 1_000 else None
+    return State.WARNING if row.over_limit else None
 
 
 def _known(value: int) -> int | None:

@@ -154,7 +154,7 @@ class ConsumersView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.dialogs.set_state(state)
-        self.groups.set_rows(by_urgency(group_rows(state)))
+        self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
         self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
         self.group_grid.select_first()
         self._show_group()
@@ -342,7 +342,7 @@ class ConsumersView(PageView):
             self.positions.set_rows([])
             self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
         else:
-            self.positions.set_rows(position_rows(state, group.name))
+            self.positions.set_rows(position_rows(state, group.name, self.context.alerts.lag_limits))
             # One topic is named in the header already.
             self.position_grid.set_hidden({"topic"} if len({row.topic for row in self.positions.rows}) == 1 else set())
             self._ask_members(group)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gui.models.table import CellKind, Column
-from gui.models.topics import LAG_WARNING_MESSAGES, TopicRow
+from gui.models.topics import TopicRow
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, rate_text, signed_count_text, tr
 from gui.theme.tokens import State
 from gui.views.overview.figures import drain_seconds, lagging_groups
 from monitoring.lag import SPAN_MS, forecast
+from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.series import History
 from monitoring.state import ClusterState
 
@@ -30,6 +31,8 @@ class GroupLagRow:
     lag_messages: float
     behind_ms: float
     change_per_second: float
+    lag_limit: float = math.inf
+    """See `monitoring.lag_limits`."""
 
     @property
     def drains_seconds(self) -> float:
@@ -37,17 +40,17 @@ class GroupLagRow:
         return drain_seconds(self.lag_messages, self.change_per_second)
 
 
-def group_lag_rows(state: ClusterState, history: History, count: int) -> list[GroupLagRow]:
+def group_lag_rows(state: ClusterState, history: History, count: int, limits: LagLimits = SHIPPED) -> list[GroupLagRow]:
     """The groups that lag most."""
-    return [_group_lag_row(state, history, row) for row in lagging_groups(state, count)]
+    return [_group_lag_row(state, history, row, limits) for row in lagging_groups(state, count)]
 
 
-def _group_lag_row(state: ClusterState, history: History, row: int) -> GroupLagRow:
+def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagLimits) -> GroupLagRow:
     name = state.catalog.groups[row]
     series = history.series(f"group:{name}.lag_messages")
     lag = float(state.group_lag_messages[row])
     slope = forecast(*series.window(state.taken_ms - SPAN_MS, state.taken_ms, SPAN_MS // 1_000 * 2), lag).slope
-    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope)
+    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope, limits.of_group(name))
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
@@ -86,7 +89,7 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
 
 def lag_state(row: GroupLagRow) -> State | None:
     """Colour of a lag, only above the limit of the alert rule."""
-    return State.WARNING if row.lag_messages > LAG_WARNING_MESSAGES else None
+    return State.WARNING if row.lag_messages > row.lag_limit else None
 
 
 def drains_text(row: GroupLagRow) -> str:

@@ -92,8 +92,9 @@ class TablesPart(QWidget):
 
     def show_state(self, state: ClusterState) -> None:
         """Show new figures."""
-        self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN)))
-        self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN))
+        limits = self._context.alerts.lag_limits
+        self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
+        self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
         self._all_topics.setText(tr("All {count} topics", count=len(own_topics(state))))
         self._all_groups.setText(tr("All {count} groups", count=len(own_groups(state))))
         self._show_meters(state)

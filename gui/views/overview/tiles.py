@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from gui.models.topics import LAG_WARNING_MESSAGES
 from gui.text import (
     UNKNOWN,
     bytes_text,
@@ -26,6 +25,7 @@ from gui.theme.tokens import Size, State
 from gui.views.overview.figures import disk_share, fan_out, total, worst_group
 from gui.views.page import PageContext
 from gui.widgets.panel import Tile
+from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats
 
 SPARKLINE_POINTS = 90
@@ -100,7 +100,7 @@ class TileRow(QWidget):
             return dead_text(state, *self._context.history.series(TILES[key].series).window(*window_ms, SPARKLINE_POINTS))
         texts: dict[str, Callable[[ClusterState], TileText]] = {
             "out": out_text,
-            "lag": lag_text,
+            "lag": lambda one: lag_text(one, self._context.alerts.lag_limits),
             "latency": latency_text,
             "disk": disk_text,
         }
@@ -124,11 +124,11 @@ def out_text(state: ClusterState) -> TileText:
     return TileText(rate_number(total(state, "got_rate")), "/s", fact)
 
 
-def lag_text(state: ClusterState) -> TileText:
-    """All known lag, and the group that has most of it."""
+def lag_text(state: ClusterState, limits: LagLimits = SHIPPED) -> TileText:
+    """All known lag, and the group that has most of it; in colour where a group has more than its limit."""
     lag = total(state, "lag_messages")
     worst = worst_group(state)
-    warning = State.WARNING if lag > LAG_WARNING_MESSAGES else None
+    warning = State.WARNING if limits.is_over(state) else None
     if worst is None:
         return TileText(count_text(lag), "", tr("nothing waits") if lag == 0 else "", warning)
     return TileText(count_text(lag), "", f"{worst.name} {percent_text(worst.share, 0)}", warning)

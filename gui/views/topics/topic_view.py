@@ -202,7 +202,10 @@ class TopicView(PageView):
 
     def _show(self) -> None:
         state = self._state
-        found = topic_rows(state, [state.catalog.topics.index(self._topic)]) if state and self._is_known(state) else []
+        found = []
+        if state and self._is_known(state):
+            place = state.catalog.topics.index(self._topic)
+            found = topic_rows(state, [place], self.context.alerts.lag_limits)
         self._row = found[0] if found else None
         self._show_nothing()
         self._show_header()
@@ -274,7 +277,8 @@ class TopicView(PageView):
 
     def _show_consumers(self, state: ClusterState) -> None:
         self._on_topic = {group.name: group for group in topic_group_rows(state, self._topic)}
-        self.consumers.set_rows(row for row in group_rows(state) if row.name in self._on_topic)
+        groups = group_rows(state, self.context.alerts.lag_limits)
+        self.consumers.set_rows(row for row in groups if row.name in self._on_topic)
         self.consumer_grid.view.viewport().update()
 
     def _lag_of(self, group: GroupRow) -> float:

@@ -106,7 +106,7 @@ class TopicsView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.filter.is_known = True
-        rows = topic_rows(state)
+        rows = topic_rows(state, limits=self.context.alerts.lag_limits)
         self.model.set_rows(rows)
         self.header.set_facts(self._facts(rows, state))
         self.filter.write_counts()

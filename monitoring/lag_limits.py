@@ -1,0 +1,56 @@
+"""`LagLimits`: from which lag on a group takes a colour: where the alert rule that watches it would fire. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from monitoring.alert_rules import DEFAULT_RULES, AlertRule, rule_about
+from monitoring.state import ClusterState
+
+TOTAL = "totals.lag_messages"
+
+
+class LagLimits:
+    """Limits in messages; infinite where no rule looks, so that nothing takes a colour there.
+
+    Args:
+        rules: The alert rules; by default the shipped ones, for as long as those of the cluster are not known.
+    """
+
+    def __init__(self, rules: Iterable[AlertRule] = DEFAULT_RULES) -> None:
+        self._rules = [rule for rule in rules if rule.above]
+        self._of_group: dict[str, float] = {}
+
+    def of_group(self, group: str) -> float:
+        """Of a group's whole lag."""
+        known = self._of_group.get(group)
+        if known is None:
+            known = self._of_group[group] = self._limit(f"group:{group}.lag_messages")
+        return known
+
+    def of_queue(self, group: str, queues: int) -> float:
+        """Of a group's lag in one of its queues: its even share of the group's."""
+        return self.of_group(group) / max(1, queues)
+
+    @cached_property
+    def of_all(self) -> float:
+        """Of the lag of all groups together, if a rule looks at that."""
+        return self._limit(TOTAL)
+
+    def is_over(self, state: ClusterState) -> bool:
+        """Whether a group of users has more than its limit, or all together."""
+        system = state.catalog.group_is_system or [False] * len(state.catalog.groups)
+        limits = [math.inf if own else self.of_group(name) for name, own in zip(state.catalog.groups, system, strict=True)]
+        over_all = state.totals.get("lag_messages", math.nan) > self.of_all
+        return over_all or bool(np.any(state.group_lag_messages > np.array(limits, np.float64)))
+
+    def _limit(self, series: str) -> float:
+        rule = rule_about(self._rules, series)
+        return math.inf if rule is None else rule.threshold
+
+
+SHIPPED = LagLimits()
