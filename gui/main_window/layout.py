@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 LAYOUT_VERSION = 2
 """A layout of another version is not used: half a layout is worse than none."""
 WIDTH, HEIGHT = 1_440, 900
-WIDTH_MIN, HEIGHT_MIN = 960, 600
+WIDTH_MIN, HEIGHT_MIN = 960, 480
+"""Of a full HD screen at 200 %, without the bars of the desktop; pages that need more are scrolled."""
 
 
 def restore_geometry(window: MainWindow, settings: QSettings) -> None:

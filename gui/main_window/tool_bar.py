@@ -23,6 +23,8 @@ from gui.widgets.toast import KeptNotice
 if TYPE_CHECKING:
     from gui.main_window.range_dialog import RangeDialog
 
+SWITCHER_WIDTH_MIN = 240
+"""A longer name of a cluster may be cut where the window is narrow; the title of the window has all of it."""
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 
@@ -50,6 +52,9 @@ class ClusterButton(QPushButton):
 
     def sizeHint(self) -> QSize:
         return self._line.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint().boundedTo(QSize(SWITCHER_WIDTH_MIN, Size.CONTROL + 2))
 
     def set_name(self, name: str) -> None:
         """Take the name of the cluster that is shown; English, as it is written with the state."""
