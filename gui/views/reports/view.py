@@ -28,6 +28,8 @@ from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
 
 SIDE_WIDTH = 392
+SHELF_WIDTH_MIN = 540
+"""So that the titles of cards can be told apart; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
 CATALOG, RESULT = "catalogue", "result"
 
@@ -152,6 +154,7 @@ class ReportsView(PageView):
         shelf = ScrolledPart()
         shelf.setWidget(self._catalog)
         shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        shelf.setMinimumWidth(SHELF_WIDTH_MIN)
         self._shelf = shelf
         self._left = QStackedLayout()
         self._left.addWidget(shelf)
