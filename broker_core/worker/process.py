@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -227,7 +226,11 @@ class _Worker:
         from broker_core.worker.attached.queries import ClusterQueries  # noqa: PLC0415  after Hello
         from broker_core.worker.attached.recording import TAKEN_OVER, open_recording  # noqa: PLC0415  after Hello
 
-        cluster = AttachedCluster(attach)
+        cluster, loop = AttachedCluster(attach), asyncio.get_running_loop()
+
+        def taken_over() -> None:
+            loop.call_soon_threadsafe(cluster.figures.recording_taken_over, TAKEN_OVER)
+
         self._writer.send(Stage(f"Connecting to {attach.name_servers}"))
         folder = self._options.config.store.root.absolute()
         recording = None
@@ -241,9 +244,7 @@ class _Worker:
                 options.open_history,
                 cluster=attach.name_servers,
                 open_as_guest=options.open_as_guest,
-                taken_over=partial(
-                    asyncio.get_running_loop().call_soon_threadsafe, cluster.figures.recording_taken_over, TAKEN_OVER
-                ),
+                taken_over=taken_over,
             )
             self._queries = queries = ClusterQueries(
                 cluster.link,
