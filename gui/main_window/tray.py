@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
+from shiboken6 import isValid
 
 from gui.main_window.notices import SYSTEM_KEY, raise_window
 from gui.main_window.services import is_on
@@ -108,7 +109,8 @@ class Tray(QObject):
         """The window is shown again, by whomever: those that were torn off it are too."""
         hidden, self._hidden = self._hidden, []
         for one in hidden:
-            one.show()
+            if isValid(one):
+                one.show()
         self.follow_setting()
 
     # ---- the icon ------------------------------------------------------------------------------------------------------

@@ -380,7 +380,8 @@ class MainWindow(QMainWindow):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.tray.opened()
+        if self.tray.is_staying:
+            self.tray.opened()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         # A signal or the program itself closes without a question; a click on the frame is spontaneous.
