@@ -16,6 +16,9 @@ from gui.widgets.panel import Panel
 from monitoring.disk import next_cleaning, reached_in_ms
 from monitoring.lag import Forecast
 
+FACTS_SIZE_MIN = (236, 136)
+"""Room for five lines, px: where the window has less, the page is scrolled."""
+
 
 class DiskPanel(Panel):
     """Shows a picture of the store and the growth of the disk."""
@@ -27,6 +30,7 @@ class DiskPanel(Panel):
         self._of = ElidedLabel(role="caption")
         self.bar = DiskBar(theme)
         self.facts = KeyValueList()
+        self.facts.setMinimumSize(*FACTS_SIZE_MIN)
         self.content.setSpacing(2)
         line = row(self.share, self._of, spacing=6)
         line.setStretch(1, 1)
