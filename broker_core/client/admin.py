@@ -78,15 +78,21 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
         self._clock = clock
 
+    async def registered_brokers(self) -> dict[str, dict[int, str]]:
+        """Broker name → broker id → address, of all brokers that the name server knows now."""
+        body = await self._name_server_object(RequestCode.GET_BROKER_CLUSTER_INFO, {})
+        try:
+            return {
+                str(name): {int(number): str(address) for number, address in (data.get("brokerAddrs") or {}).items()}
+                for name, data in (body.get("brokerAddrTable") or {}).items()
+            }
+        except (AttributeError, TypeError, ValueError) as error:
+            raise JsonBodyError(f"the list of brokers cannot be read: {body!r:.200}") from error
+
     async def master_addresses(self) -> dict[str, str]:
         """Broker name → address of its master, over all clusters."""
-        body = await self._name_server_object(RequestCode.GET_BROKER_CLUSTER_INFO, {})
-        addresses: dict[str, str] = {}
-        for name, data in (body.get("brokerAddrTable") or {}).items():
-            master = data.get("brokerAddrs", {}).get(str(MASTER_ID))
-            if master:
-                addresses[str(name)] = str(master)
-        return addresses
+        brokers = await self.registered_brokers()
+        return {name: addresses[MASTER_ID] for name, addresses in brokers.items() if addresses.get(MASTER_ID)}
 
     async def topics(self) -> list[str]:
         """Names of all topics, sorted."""
@@ -119,12 +125,16 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         """What each queue of a topic holds."""
         found: dict[MessageQueue, TopicOffset] = {}
         for address in await self._addresses(topic):
-            table = await self._offset_table(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
-            for queue, value in table.items():
-                found[queue] = TopicOffset(
-                    _int(value, "minOffset"), _int(value, "maxOffset"), _int(value, "lastUpdateTimestamp")
-                )
+            found |= await self.topic_stats_of(address, topic)
         return found
+
+    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+        """What each queue of a topic on one broker holds."""
+        table = await self._offset_table(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
+        return {
+            queue: TopicOffset(_int(value, "minOffset"), _int(value, "maxOffset"), _int(value, "lastUpdateTimestamp"))
+            for queue, value in table.items()
+        }
 
     async def consume_stats(self, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
         """How far a group is in each queue of a topic."""
@@ -148,8 +158,16 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
 
     async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """The first offset stored at or after a time, the max offset where there is none; 4.x brokers give the nearest."""
+        return await self.offset_by_time_of(await self._queue_address(queue), queue, timestamp_ms)
+
+    async def offset_by_time_of(self, address: str, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The same, asked of the broker at an address."""
         more = {"timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
-        return await self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, **more)
+        return await self._offset_of(address, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, **more)
+
+    async def min_offset_of(self, address: str, queue: MessageQueue) -> int:
+        """As `min_offset`, asked of the broker at an address."""
+        return await self._offset_of(address, RequestCode.GET_MIN_OFFSET, queue)
 
     async def consumer_offset(self, group: str, queue: MessageQueue) -> int | None:
         """The offset of a group in a queue, None when it has none."""
@@ -199,7 +217,9 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         return address
 
     async def _offset(self, code: RequestCode, queue: MessageQueue, **more: str) -> int:
-        address = await self._queue_address(queue)
+        return await self._offset_of(await self._queue_address(queue), code, queue, **more)
+
+    async def _offset_of(self, address: str, code: RequestCode, queue: MessageQueue, **more: str) -> int:
         response = await self._instance.call(address, RemotingCommand(code, {**_queue_fields(queue), **more}))
         return _int(response.ext_fields, "offset")
 

@@ -1,28 +1,32 @@
 """A search of any RocketMQ cluster, with the requests that every broker answers.
 
     lookup    ids by the broker that is named in them, keys and clients' ids by the index of each broker
-    queues    the rest is pulled, queue by queue, from the offsets that a time bounds
+    queues    the rest is pulled, several queues at once, from the offsets that a time bounds
 
-Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start.
+Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start. What
+could not be looked at is a reason in the outcome, never passed over in silence.
 
-Source: spec remoting §2.2.3 (pulls), §2.2.5 (offsets by time), §2.2.6 (queries).
+Source: spec remoting §2.2.3 (pulls), §2.2.6 (queries).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 
 from broker_core.client.admin import AdminClient
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
-from broker_core.message.message_id import offset_message_id
-from broker_core.message.record import SIZE, decode_record
-from broker_core.remoting.json_body import MessageQueue
-from broker_core.search.bounds import HIGHEST, LOWEST, Lookup, interval_of, lookups_of
+from broker_core.message.message_id import offset_message_id, parse_offset_message_id
+from broker_core.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_POSITION, SIZE, decode_record
+from broker_core.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
+from broker_core.search.cluster_parts import ClusterParts
 from broker_core.search.columns import topic_verdict
 from broker_core.search.expression import Comparison, Expression, verdict
 from broker_core.search.facts import MessageFacts, compare, matches
-from broker_core.search.needles import offset_in_id
+from broker_core.search.gaps import Gaps, unknown_topic
+from broker_core.search.parallel_pulls import RETRY_PAUSES_S, ParallelPulls, QueuePart
 from broker_core.search.results import Hit, Outcome, Step
 
 PULL_MESSAGES = 32
@@ -31,25 +35,14 @@ KEY_ANSWER_MESSAGES = 64
 UNIQUE_ANSWER_MESSAGES = 32
 """What a broker gives at most by default."""
 KEY_PAGES_MAX = 10_000
-REASONS_MAX = 20
 _LATEST_MS = HIGHEST
 _OVERLAP_MS = 1_000
 """A broker knows the store times in its index to the second."""
+_PORT_MAX = 65_535
 
 
 def _own_number(_address: str, queue_id: int) -> int:
     return queue_id
-
-
-@dataclass(frozen=True, slots=True)
-class QueuePart:
-    """Messages of one queue from ``first`` up to, not with, ``end``."""
-
-    queue: MessageQueue
-    address: str
-    """Of the broker."""
-    first: int
-    end: int
 
 
 class ClusterSearch:
@@ -61,6 +54,9 @@ class ClusterSearch:
         limit: Hits after which it stops; None for all.
         queue_number: The number that ``queue`` in the filter means for a queue of the broker at an address; the broker's own
             where several brokers are not told apart by numbers.
+        known_topics: Topic → brokers that are known to have it, from whoever watches the cluster; those that the name server
+            has forgotten make the outcome partial.
+        retry_pauses_s: Before each further try of a broker that is lost in mid-search, in seconds.
     """
 
     def __init__(
@@ -70,6 +66,8 @@ class ClusterSearch:
         *,
         limit: int | None = None,
         queue_number: Callable[[str, int], int] = _own_number,
+        known_topics: Mapping[str, Collection[str]] | None = None,
+        retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
@@ -77,12 +75,13 @@ class ClusterSearch:
         self._expression = expression
         self._limit = limit
         self._queue_number = queue_number
+        self._retry_pauses_s = retry_pauses_s
+        self._gaps = Gaps()
+        self._places = ClusterParts(admin, self._gaps, known_topics or {})
         self._lookups = lookups_of(expression)
         self._parts: list[QueuePart] = []
         self._topics: list[str] = []
         self._scanned = self._found = self._undecoded = 0
-        self._reasons: list[str] = []
-        self._faults = 0
         self._is_cancelled = False
         self.plan = ""
         """What it will look at, in words; known after `prepare`."""
@@ -99,14 +98,19 @@ class ClusterSearch:
         Raises:
             NetworkError: No name server answers.
             RemoteError: It answers with an error.
+            CodecError: Its answer cannot be read.
         """
-        self._topics = [topic for topic in await self._admin.topics() if self._may_match(topic, None)]
+        topics = await self._places.topics()
+        for topic in sorted(literal_topics(self._expression) - topics):
+            if self._may_match(topic, None):
+                self._gaps.add(unknown_topic(topic, topics))
+        self._topics = sorted(topic for topic in topics if self._may_match(topic, None))
         if self._lookups is not None:
             self.plan = f"lookup of {len(self._lookups):,} keys in {len(self._topics):,} topics"
             self.total_messages = len(self._lookups)
             return
-        for topic in self._topics:
-            await self._guarded(f"topic {topic}", self._add_parts(topic))
+        await self._places.each(self._topics, self._add_parts)
+        self._parts.sort(key=lambda part: part.queue)
         self.total_messages = sum(part.end - part.first for part in self._parts)
         self.plan = f"scan of {len(self._parts):,} queues in {len(self._topics):,} topics, {self.total_messages:,} messages"
 
@@ -114,11 +118,12 @@ class ClusterSearch:
         """Carry the search out; `outcome` is known afterwards."""
         is_finished = False
         try:
-            async for records in self._batches():
-                hits = list(self._hits(records))
-                yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
-                if self._is_over():
-                    break
+            async with aclosing(self._batches()) as batches:
+                async for records in batches:
+                    hits = list(self._hits(records))
+                    yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
+                    if self._is_over():
+                        break
             is_finished = True
         finally:
             self._is_cancelled = self._is_cancelled or not is_finished
@@ -128,9 +133,7 @@ class ClusterSearch:
         return self._is_cancelled or (self._limit is not None and self._found >= self._limit)
 
     def _end(self) -> None:
-        reasons = self._reasons
-        if self._faults > len(reasons):
-            reasons.append(f"and {self._faults - len(reasons):,} more faults like these")
+        reasons = self._gaps.reasons()
         if self._limit is not None and self._found >= self._limit:
             reasons.insert(0, f"the limit of {self._limit:,} hits was reached")
         elif self._is_cancelled:
@@ -145,7 +148,7 @@ class ClusterSearch:
             try:
                 message = decode_record(record)
             except RecordError as error:
-                self._fault(f"a message could not be read: {error.message}")
+                self._gaps.add(f"a message could not be read: {error.message}")
                 continue
             number = self._queue_number(str(message.store_host), message.queue_id)
             facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
@@ -157,18 +160,14 @@ class ClusterSearch:
                 if self._is_over():
                     return
 
-    async def _batches(self) -> AsyncIterator[list[bytes]]:
+    async def _batches(self) -> AsyncGenerator[list[bytes], None]:
         if self._lookups is not None:
             yield await self._looked_up(self._lookups)
             return
-        for part in self._parts:
-            async for records in self._pulled(part):
+        pulls = ParallelPulls(self._pulled, self._parts, self._gaps, pauses_s=self._retry_pauses_s)
+        async with aclosing(pulls.batches()) as batches:
+            async for records in batches:
                 yield records
-
-    def _fault(self, text: str) -> None:
-        self._faults += 1
-        if len(self._reasons) < REASONS_MAX:
-            self._reasons.append(text)
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
@@ -182,87 +181,92 @@ class ClusterSearch:
 
     async def _add_parts(self, topic: str) -> None:
         stored, offsets = interval_of(self._expression, "stored"), interval_of(self._expression, "offset")
-        route = await self._admin.readable_route(topic)
-        for queue in route.subscribe_queues():
-            address = route.address_of(queue.broker_name)
-            if address is None or not self._may_match(topic, self._queue_number(address, queue.queue_id)):
-                continue
-            first, end = await self._admin.min_offset(queue), await self._admin.max_offset(queue)
-            # A broker answers with the message nearest to a time, or the first at or after it: one more on each side has both.
-            if first < end and stored.low > LOWEST:
-                first = max(first, await self._admin.offset_by_time(queue, max(stored.low - 1, 0)))
-            if first < end and stored.high < HIGHEST:
-                end = min(end, await self._admin.offset_by_time(queue, max(stored.high + 1, 0)) + 1)
-            first, end = max(first, offsets.low), min(end, max(offsets.high, -1) + 1)
-            if first < end:
-                self._parts.append(QueuePart(queue, address, first, end))
 
-    async def _pulled(self, part: QueuePart) -> AsyncIterator[list[bytes]]:
-        offset = part.first
-        queue = part.queue
-        name = f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
-        while offset < part.end and not self._is_cancelled:
-            try:
-                body, following = await self._admin.pull_records(
-                    part.address, queue, offset, min(PULL_MESSAGES, part.end - offset)
-                )
-                records = list(split_records(body))
-            except (NetworkError, RemoteError, CodecError) as error:
-                self._fault(f"{name} could not be read from offset {offset:,} on: {error.message}")
-                return
-            if following <= offset:
-                self._fault(f"{name} gives no message from offset {offset:,} on, though it ends at {part.end:,}")
-                return
-            offset = following
-            yield records
+        def may_match(address: str, queue_id: int) -> bool:
+            return self._may_match(topic, self._queue_number(address, queue_id))
+
+        self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
+
+    async def _pulled(self, part: QueuePart, offset: int) -> tuple[list[bytes], int]:
+        """Records of a part from an offset on, and the offset to go on at."""
+        count = min(PULL_MESSAGES, part.end - offset)
+        body, following = await self._admin.pull_records(part.address, part.queue, offset, count)
+        records = list(split_records(body))
+        first = _queue_offset_of(records[0]) if records else following
+        if first > offset:
+            await self._tell_expired(part, offset, first)
+        return records, following
+
+    async def _tell_expired(self, part: QueuePart, offset: int, first: int) -> None:
+        """Offsets without a message are none of ours (an aborted transaction) unless the queue begins behind them by now."""
+        gone = min(await self._admin.min_offset_of(part.address, part.queue), first, part.end) - offset
+        if gone > 0:
+            self._gaps.add(f"{part.name}: {gone:,} messages from offset {offset:,} on expired during the search")
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
     async def _looked_up(self, lookups: frozenset[Lookup]) -> list[bytes]:
         found: dict[str, bytes] = {}
         for lookup in sorted(lookups):
-            if lookup.field == "id" and offset_in_id(lookup.text) >= 0 and await self._by_id(lookup.text, found):
+            if lookup.field == "id" and await self._by_id(lookup.text, found):
                 continue
-            for topic in self._topics:
-                await self._guarded(f"topic {topic}", self._by_key(topic, lookup, found))
-                if self._is_cancelled:
-                    return list(found.values())
+            await self._places.each(self._topics, partial(self._by_key, lookup, found))
+            if self._is_cancelled:
+                break
         return list(found.values())
 
     async def _by_id(self, message_id: str, found: dict[str, bytes]) -> bool:
-        """Whether the broker that an id names has it; if not, the id may be that of a client."""
+        """Whether the broker that an id names has it; if not, the id may be that of a client.
+
+        Only brokers of the cluster are asked: an id of a client may look as if it named any address.
+        """
+        try:
+            host, _offset = parse_offset_message_id(message_id)
+        except CodecError:
+            return False
+        if str(host) not in self._places.registered:
+            if 0 < host.port <= _PORT_MAX:
+                self._gaps.add(f"id {message_id} may name the broker at {host}, which is not registered at the name server now")
+            return False
         try:
             record = await self._admin.record_by_offset_id(message_id)
             message = decode_record(record)
-        except (NetworkError, RemoteError, CodecError):
+        except RemoteError:
+            # The broker has no message there.
+            return False
+        except (NetworkError, CodecError) as error:
+            self._gaps.add(f"id {message_id} could not be looked for on the broker at {host}: {error.message}")
             return False
         found[offset_message_id(message.store_host, message.physical_offset)] = record
         return True
 
-    async def _by_key(self, topic: str, lookup: Lookup, found: dict[str, bytes]) -> None:
-        route = await self._admin.readable_route(topic)
-        for address in filter(None, map(route.address_of, sorted(route.brokers))):
-            until_ms = _LATEST_MS
-            for _ in range(KEY_PAGES_MAX):
-                body = await self._admin.records_by_key(
-                    address, topic, lookup.text, unique=lookup.field == "id", count=KEY_ANSWER_MESSAGES, until_ms=until_ms
-                )
-                messages = [(decode_record(record), record) for record in split_records(body)]
-                ids = {offset_message_id(message.store_host, message.physical_offset): record for message, record in messages}
-                if ids.keys() <= found.keys():
-                    if len(messages) >= (UNIQUE_ANSWER_MESSAGES if lookup.field == "id" else KEY_ANSWER_MESSAGES):
-                        self._fault(
-                            f"{address} names only {len(messages)} messages of {topic} with {lookup.text} in one second"
-                        )
-                    break
-                found.update(ids)
-                until_ms = min(message.store_timestamp_ms for message, _ in messages) + _OVERLAP_MS
+    async def _by_key(self, lookup: Lookup, found: dict[str, bytes], topic: str) -> None:
+        if self._is_cancelled:
+            return
+        route = await self._places.route(topic)
+        addresses = {name: address for name in sorted(route.brokers) if (address := route.address_of(name)) is not None}
+        await self._places.on_each_broker(
+            topic, addresses, lambda _name, address: self._by_key_at(address, topic, lookup, found)
+        )
 
-    async def _guarded(self, what: str, work: Awaitable[None]) -> None:
-        try:
-            await work
-        except (NetworkError, RemoteError, CodecError) as error:
-            self._fault(f"{what} could not be searched: {error.message}")
+    async def _by_key_at(self, address: str, topic: str, lookup: Lookup, found: dict[str, bytes]) -> None:
+        until_ms = _LATEST_MS
+        for _ in range(KEY_PAGES_MAX):
+            body = await self._admin.records_by_key(
+                address, topic, lookup.text, unique=lookup.field == "id", count=KEY_ANSWER_MESSAGES, until_ms=until_ms
+            )
+            messages = [(decode_record(record), record) for record in split_records(body)]
+            ids = {offset_message_id(message.store_host, message.physical_offset): record for message, record in messages}
+            if ids.keys() <= found.keys():
+                if len(messages) >= (UNIQUE_ANSWER_MESSAGES if lookup.field == "id" else KEY_ANSWER_MESSAGES):
+                    self._gaps.add(f"{address} names only {len(messages)} messages of {topic} with {lookup.text} in one second")
+                break
+            found.update(ids)
+            until_ms = min(message.store_timestamp_ms for message, _ in messages) + _OVERLAP_MS
+
+
+def _queue_offset_of(record: bytes) -> int:
+    return int.from_bytes(record[QUEUE_OFFSET_POSITION:PHYSICAL_OFFSET_POSITION], "big", signed=True)
 
 
 def split_records(body: bytes | memoryview) -> Iterator[bytes]:

@@ -223,6 +223,14 @@ class ClusterFigures:
                 found[broker] = of.fault
         return found
 
+    def brokers_of_topics(self) -> dict[str, set[str]]:
+        """Topic → brokers that have it, also those that are lost now."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for broker, of in self.brokers.items():
+            for topic in of.topics:
+                found[topic].add(broker)
+        return dict(found)
+
     def lagging(self, broker: str) -> list[tuple[str, str, int, int]]:
         """Group, topic, queue and next offset of positions whose next message has an unknown age."""
         of, found = self.of(broker), []

@@ -95,7 +95,7 @@ class ClusterQueries:
         self._shut_down = shut_down
         self._history = history
         self._read_only = read_only
-        self._searches = ClusterSearches(link)
+        self._searches = ClusterSearches(link, figures)
         self._transactions = ClusterTransactions(link, figures)
         self._producer: asyncio.Task[Producer] | None = None
 

@@ -17,6 +17,7 @@ from broker_core.ipc.schema import Answer, ContinueSearch, Done, EndSearch, Sear
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.search.results import Step
+from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.message_views import MessageHead, head_of
 from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX, TURN_SECONDS, search_hits
@@ -34,10 +35,16 @@ class _Open:
 
 
 class ClusterSearches:
-    """The searches of a worker that watches a cluster. On its loop."""
+    """The searches of a worker that watches a cluster. On its loop.
 
-    def __init__(self, link: ClusterLink) -> None:
+    Args:
+        link: To the cluster.
+        figures: What is known of it.
+    """
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         self._link = link
+        self._figures = figures
         self._open: dict[int, _Open] = {}
         self._numbers = itertools.count(1)
 
@@ -67,7 +74,13 @@ class ClusterSearches:
             raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
         expression = parse_filter(query.filter, now_ms=wall_clock_ms())
         limit = None if query.limit < 0 else query.limit
-        search = ClusterSearch(self._link, expression, limit=limit, queue_number=partial(_number, self._link))
+        search = ClusterSearch(
+            self._link,
+            expression,
+            limit=limit,
+            queue_number=partial(_number, self._link),
+            known_topics=self._figures.brokers_of_topics(),
+        )
         await search.prepare()
         number = next(self._numbers)
         self._open[number] = _Open(search, search.steps(), (0, search.total_messages, 0))

@@ -8,13 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from broker_core.client.admin import AdminClient
+from broker_core.client.admin import AdminClient, TopicOffset
 from broker_core.client.route import QueueData, Route
 from broker_core.errors import NetworkError, RecordError, UsageError
+from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.record import encode_record
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import ClusterSearch, split_records
+from broker_core.search.gaps import Gaps
 from broker_core.search.language import parse_filter
 
 HOST = HostAddress.parse("127.0.0.1:10911")
@@ -27,8 +29,12 @@ def record(queue_id: int, offset: int, *, stored: int = 1_000, properties: bytes
     )
 
 
+ADDRESS = "127.0.0.1:10911"
+OTHER = "127.0.0.1:10921"
+
+
 class FakeAdmin:
-    """Two queues of ten messages each, and an index."""
+    """Two queues of ten messages each on a broker, and an index."""
 
     def __init__(self) -> None:
         self.pulled: Callable[[int, int, int], tuple[bytes, int]] = lambda queue_id, offset, count: (
@@ -37,32 +43,54 @@ class FakeAdmin:
         )
         self.by_key: Callable[[int], bytes] = lambda _until_ms: b""
         self.asked: list[tuple[int, int]] = []
+        self.brokers: dict[str, dict[int, str]] = {"a": {0: ADDRESS}}
+        self.names = ["orders", "pay"]
+        self.routes = {"orders": Route("orders", (QueueData("a", 2, 2, 6),), self.brokers)}
+        self.lost: set[str] = set()
+        self.low = 0
+
+    async def registered_brokers(self) -> dict[str, dict[int, str]]:
+        return self.brokers
 
     async def topics(self) -> list[str]:
-        return ["orders", "pay"]
+        return self.names
 
     async def readable_route(self, topic: str) -> Route:
-        if topic == "pay":
-            raise NetworkError("no route to pay")
-        return Route(topic, (QueueData("a", 2, 2, 6),), {"a": {0: "127.0.0.1:10911"}})
+        if topic not in self.routes:
+            raise NetworkError(f"no route to {topic}")
+        return self.routes[topic]
 
-    async def min_offset(self, _queue: MessageQueue) -> int:
-        return 0
+    async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+        self._reach(address)
+        name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
+        return {MessageQueue(topic, name, queue): TopicOffset(0, 10, 0) for queue in (0, 1)}
 
-    async def max_offset(self, _queue: MessageQueue) -> int:
-        return 10
+    async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
+        return self.low
 
-    async def pull_records(self, _address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+    async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        self._reach(address)
         self.asked.append((queue.queue_id, offset))
         return self.pulled(queue.queue_id, offset, count)
 
-    async def records_by_key(self, *_: Any, until_ms: int, **__: Any) -> bytes:
+    async def records_by_key(self, address: str, *_: Any, until_ms: int, **__: Any) -> bytes:
+        self._reach(address)
         return self.by_key(until_ms)
 
+    async def record_by_offset_id(self, _message_id: str) -> bytes:
+        raise NetworkError("does not answer")
 
-def searched(admin: FakeAdmin, text: str, *, cancel_after: int = 1 << 30) -> tuple[list[bytes], ClusterSearch]:
+    def _reach(self, address: str) -> None:
+        if address in self.lost:
+            raise NetworkError(f"{address} is down")
+
+
+def searched(
+    admin: FakeAdmin, text: str, *, cancel_after: int = 1 << 30, known: dict[str, set[str]] | None = None
+) -> tuple[list[bytes], ClusterSearch]:
     async def run() -> tuple[list[bytes], ClusterSearch]:
-        search = ClusterSearch(cast("AdminClient", admin), parse_filter(text, now_ms=0))
+        expression = parse_filter(text, now_ms=0)
+        search = ClusterSearch(cast("AdminClient", admin), expression, known_topics=known, retry_pauses_s=(0, 0))
         await search.prepare()
         found: list[bytes] = []
         async for step in search.steps():
@@ -87,6 +115,165 @@ def test_a_topic_that_cannot_be_asked_for_makes_it_partial():
     found, search = searched(FakeAdmin(), "size > 0")
     assert len(found) == 20
     assert str(search.outcome).endswith("topic pay could not be searched: no route to pay")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('topic = "order"', "topic order is not known to the name server; near are orders"),
+        ('topic in ("orders", "zebra")', "topic zebra is not known to the name server"),
+        ('topic = "odrers" and key = "k"', "topic odrers is not known to the name server; near are orders"),
+    ],
+)
+def test_a_topic_that_is_named_and_unknown_makes_it_partial(text, reason):
+    _found, search = searched(FakeAdmin(), text)
+    assert search.outcome is not None
+    assert search.outcome.reasons == (reason,)
+
+
+def test_a_topic_that_no_match_can_be_in_may_be_unknown():
+    _found, search = searched(FakeAdmin(), 'topic = "orders" and not topic = "zebra"')
+    assert str(search.outcome) == "complete: 20 hits in 20 messages"
+
+
+def two_brokers() -> FakeAdmin:
+    """The topic on two brokers, twenty messages on each."""
+    admin = FakeAdmin()
+    admin.brokers["b"] = {0: OTHER}
+    admin.names = ["orders"]
+    admin.routes["orders"] = Route("orders", (QueueData("a", 2, 2, 6), QueueData("b", 2, 2, 6)), admin.brokers)
+    return admin
+
+
+def test_without_brokers_nothing_is_called_complete():
+    admin = FakeAdmin()
+    admin.brokers, admin.names = {}, []
+    _found, search = searched(admin, "size > 0")
+    assert str(search.outcome) == "partial: 0 hits in 0 messages; no broker is registered at the name server now"
+
+
+def test_a_broker_without_an_address_makes_it_partial_and_the_other_is_read():
+    for text, hits in (('topic = "orders"', 20), ('topic = "orders" and key = "k"', 0)):
+        admin = two_brokers()
+        admin.brokers["a"] = {}
+        found, search = searched(admin, text)
+        assert len(found) == hits
+        assert search.outcome.reasons == ("broker a, which has topic orders, has no address at the name server now",)
+
+
+def test_one_of_two_brokers_down_makes_it_partial_and_the_other_is_read():
+    for text, hits in (('topic = "orders"', 20), ('topic = "orders" and key = "k"', 1)):
+        admin = two_brokers()
+        admin.by_key = lambda _until_ms: record(0, 1, properties=b"KEYS\x01k")
+        admin.lost = {ADDRESS}
+        found, search = searched(admin, text)
+        assert len(found) == hits
+        reason = f"topic orders on broker a could not be searched: {ADDRESS} is down"
+        assert search.outcome.reasons == (reason,)
+
+
+def test_a_broker_that_is_lost_is_asked_once_however_many_topics_it_has():
+    admin = two_brokers()
+    admin.names = [f"orders{number}" for number in range(40)]
+    admin.routes = {name: Route(name, admin.routes["orders"].queues, admin.brokers) for name in admin.names}
+    admin.lost = {ADDRESS}
+    asked: list[str] = []
+    stats = admin.topic_stats_of
+
+    async def topic_stats_of(address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+        asked.append(address)
+        await asyncio.sleep(0)
+        return await stats(address, topic)
+
+    admin.topic_stats_of = topic_stats_of
+    _found, search = searched(admin, "size > 0")
+    # Those that were asked side by side with the first, and no more.
+    assert 1 <= asked.count(ADDRESS) <= 8
+    assert (search.outcome.scanned, asked.count(OTHER)) == (800, 40)
+    assert search.outcome.reasons[-1] == "and 20 more faults like these"
+
+
+def test_a_broker_that_the_name_server_forgot_makes_it_partial():
+    admin = FakeAdmin()
+    found, search = searched(admin, 'topic = "orders"', known={"orders": {"a", "b"}})
+    assert len(found) == 20
+    assert search.outcome.reasons == ("broker b, which has topic orders, is not registered at the name server now",)
+    _found, search = searched(admin, 'topic = "gone"', known={"gone": {"b"}})
+    assert search.outcome.reasons == ("topic gone could not be searched: no route to gone",)
+
+
+def test_queues_that_may_not_be_read_make_it_partial():
+    admin = two_brokers()
+    admin.routes["orders"] = Route("orders", (QueueData("a", 1, 2, 6), QueueData("b", 2, 2, 2)), admin.brokers)
+    found, search = searched(admin, 'topic = "orders"')
+    assert len(found) == 10
+    assert search.outcome.reasons == (
+        "broker b lets nobody read topic orders",
+        "queue 1 of orders on a is behind the 1 that may be read; it was not searched",
+    )
+
+
+def test_a_slave_is_read_where_there_is_no_master_and_that_is_told():
+    admin = FakeAdmin()
+    admin.brokers["a"] = {1: ADDRESS}
+    found, search = searched(admin, 'topic = "orders"')
+    assert len(found) == 20
+    assert search.outcome.reasons == ("broker a has no master now: its slave was read, which may lack the newest",)
+
+
+def test_a_broker_that_restarts_is_read_to_the_end():
+    admin = two_brokers()
+    whole, times = admin.pulled, iter(range(100))
+
+    def pulled(queue_id: int, offset: int, count: int) -> tuple[bytes, int]:
+        if offset >= 5 and next(times) < 3:
+            raise NetworkError("restarts")
+        return whole(queue_id, offset, min(count, 5))
+
+    admin.pulled = pulled
+    found, search = searched(admin, 'topic = "orders"')
+    assert len(found) == 40
+    assert search.outcome.is_complete
+
+
+def test_messages_that_expire_during_the_search_make_it_partial():
+    admin = FakeAdmin()
+    whole = admin.pulled
+    admin.low = 4
+    admin.pulled = lambda queue_id, offset, _count: (
+        whole(queue_id, 4, 6) if offset < 4 else whole(queue_id, offset, 10 - offset)
+    )
+    found, search = searched(admin, 'topic = "orders" and queue = 0')
+    assert len(found) == 6
+    assert search.outcome.reasons == ("queue 0 of orders on a: 4 messages from offset 0 on expired during the search",)
+
+
+def test_offsets_without_a_message_are_no_gap_while_the_queue_begins_before_them():
+    admin = FakeAdmin()
+    whole = admin.pulled
+    admin.pulled = lambda queue_id, offset, _count: whole(queue_id, max(offset, 4), 10 - max(offset, 4))
+    found, search = searched(admin, 'topic = "orders" and queue = 0')
+    assert (len(found), search.outcome.is_complete) == (6, True)
+
+
+def test_an_id_of_a_broker_that_does_not_answer_or_is_not_there_makes_it_partial():
+    admin = FakeAdmin()
+    for address, reason in (
+        (ADDRESS, f"could not be looked for on the broker at {ADDRESS}"),
+        (OTHER, "which is not registered"),
+    ):
+        message_id = offset_message_id(HostAddress.parse(address), 4711)
+        _found, search = searched(admin, f'topic = "orders" and id = "{message_id}"')
+        assert reason in str(search.outcome)
+    _found, search = searched(admin, f'topic = "orders" and id = "{"7F000001" * 4}"')
+    assert search.outcome.is_complete, "an id of a client names no broker"
+
+
+def test_faults_of_many_queues_are_counted_behind_the_first():
+    gaps = Gaps()
+    for number in (*range(30), 0):
+        gaps.add(f"fault {number}")
+    assert gaps.reasons() == [*(f"fault {number}" for number in range(20)), "and 10 more faults like these"]
 
 
 def test_a_queue_that_breaks_off_makes_it_partial_and_the_others_are_read():
