@@ -37,6 +37,7 @@ from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.client import WorkerClient
 from broker_core.ipc.schema import (
     PROTOCOL_VERSION,
+    Ability,
     AbortAtomic,
     ActOnDelayed,
     ActOnTimers,
@@ -158,6 +159,7 @@ __all__ = [
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
+    "Ability",
     "AbortAtomic",
     "ActOnDelayed",
     "ActOnTimers",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.ipc.messages.abilities import Ability
 from broker_core.ipc.messages.administration import (
     AskBroker,
     BrokerAnswer,
@@ -110,6 +111,7 @@ from broker_core.ipc.messages.transactions import (
 
 __all__ = [
     "PROTOCOL_VERSION",
+    "Ability",
     "AbortAtomic",
     "ActOnDelayed",
     "ActOnTimers",

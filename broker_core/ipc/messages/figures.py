@@ -26,6 +26,17 @@ class Catalog:
     position_queue: list[int]
     """Index into the queue rows."""
     group_is_system: list[bool] = field(default_factory=list)
+    brokers: list[str] = field(default_factory=list)
+    """Names of the brokers of an attached cluster; empty for an embedded one. The next four have one item for each."""
+    broker_version: list[str] = field(default_factory=list)
+    """As RocketMQ prints it; empty while it is not known."""
+    broker_address: list[str] = field(default_factory=list)
+    """Of its master, or of a slave where there is no master now."""
+    broker_slaves: list[int] = field(default_factory=list)
+    broker_cannot: list[dict[str, str]] = field(default_factory=list)
+    """`Ability` → why this broker cannot; what is not named here it can, or it is not known."""
+    cannot: dict[str, str] = field(default_factory=dict)
+    """`Ability` → why the cluster as a whole cannot, or nobody can from outside."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,48 +10,21 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
-from broker_core.broker import names
 from broker_core.ipc.schema import Catalog, Occurred, Snapshot
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
-from broker_core.worker.attached.answers import QueueOffsets, TopicRow, whole_number
+from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
+from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow, whole_number
+from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.levels import BrokerLevels, level_figures
+from broker_core.worker.attached.listing import QueueKey, list_cluster
 from broker_core.worker.attached.numbering import BrokerNumbers
 from broker_core.worker.delay_views import delay_columns
 
 _UNKNOWN = -1
-_SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
 _SUMS = {"put_messages": "putMessageTimesTotal", "got_messages": "msgGetTotalTodayNow"}
 _OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
-
-QueueKey = tuple[str, str, int]
-"""Topic, broker, queue id."""
-
-
-@dataclass(slots=True)
-class BrokerFigures:
-    """What one broker told last."""
-
-    topics: dict[str, TopicRow] = field(default_factory=dict)
-    groups: frozenset[str] = frozenset()
-    offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
-    """Topic → queue → what it holds."""
-    positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
-    """(group, topic) → queue → offset."""
-    members: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Group → clients online; a group that was not asked about is missing."""
-    next_store: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
-    """(group, topic, queue) → an offset and the store time of the message there."""
-    runtime: dict[str, str] = field(default_factory=dict)
-    config: dict[str, str] = field(default_factory=dict)
-    levels: BrokerLevels = field(default_factory=BrokerLevels)
-    halves_unread: int = 0
-    """Records of half and op queue that the last look at its transactions has left for the next."""
-    fault: str = ""
-    is_lost: bool = False
-    lost_ms: int = 0
 
 
 class ClusterFigures:
@@ -91,6 +64,31 @@ class ClusterFigures:
         self._is_dirty = self._is_dirty or of.topics != topics or of.groups != groups
         of.topics, of.groups = topics, groups
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
+        self._judge(broker)
+
+    def take_place(self, place: BrokerPlace) -> None:
+        """Where a broker is."""
+        of = self.of(place.name)
+        self._is_dirty = self._is_dirty or of.place != place
+        of.place = place
+
+    def take_runtime(self, broker: str, runtime: dict[str, str]) -> None:
+        """What a broker says of itself."""
+        self.of(broker).runtime = runtime
+        self._judge(broker)
+
+    def take_config(self, broker: str, config: dict[str, str]) -> None:
+        """Its settings."""
+        self.of(broker).config = config
+        self._judge(broker)
+
+    def _judge(self, broker: str) -> None:
+        """What it can do may have changed."""
+        of = self.of(broker)
+        nature = BrokerNature(of.runtime, of.config, of.topics)
+        judged = nature.version_text, broker_cannot(broker, nature)
+        self._is_dirty = self._is_dirty or judged != (of.version, of.cannot)
+        of.version, of.cannot = judged
 
     def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> None:
         """Consumer offsets, all of a broker."""
@@ -112,7 +110,7 @@ class ClusterFigures:
         before = of.offsets.get(topic, {})
         grown = sum(max(now.max_offset - before[queue].max_offset, 0) for queue, now in queues.items() if queue in before)
         self._put[topic] += grown
-        self._is_dirty = self._is_dirty or _used(before) != _used(queues)
+        self._is_dirty = self._is_dirty or used_queues(before) != used_queues(queues)
         of.offsets[topic] = queues
         return grown > 0
 
@@ -169,7 +167,10 @@ class ClusterFigures:
         """The set of things to measure now."""
         if self._is_dirty:
             self._is_dirty = False
-            self._list()
+            replies = (f"{name}_REPLY_TOPIC" for name in self.cluster_names)
+            own = frozenset({*self._numbers.names, *self.cluster_names, *replies})
+            listing = list_cluster(self.brokers, self._numbers, own, revision=self._catalog.revision + 1)
+            self._catalog, self._queues, self._positions = listing.catalog, listing.queues, listing.positions
         return self._catalog
 
     def snapshot(self) -> Snapshot:
@@ -306,70 +307,9 @@ class ClusterFigures:
             totals["transactions_unread"] = sum(of.halves_unread for of in self.brokers.values())
         return dict(totals)
 
-    def _list(self) -> None:
-        """Make the catalog anew; its revision grows only when a row of it is another."""
-        rows: dict[str, dict[str, TopicRow]] = defaultdict(dict)
-        for broker in self._numbers.names:
-            for topic, row in self.of(broker).topics.items():
-                rows[topic][broker] = row
-        topics = sorted(rows)
-        self._queues = [(topic, *queue) for topic in topics for queue in self._queues_of(topic, rows[topic])]
-        place = {key: row for row, key in enumerate(self._queues)}
-        wanted = {
-            (group, (topic, broker, queue))
-            for broker, of in self.brokers.items()
-            for (group, topic), queues in of.positions.items()
-            for queue in queues
-            if (topic, broker, queue) in place
-        }
-        configured = {group for of in self.brokers.values() for group in of.groups if not names.is_system_group(group)}
-        groups = sorted(configured | {group for group, _key in wanted})
-        group_place = {group: row for row, group in enumerate(groups)}
-        self._positions = sorted(wanted, key=lambda item: (group_place[item[0]], place[item[1]]))
-        topic_place = {topic: row for row, topic in enumerate(topics)}
-        self._catalog = Catalog(
-            revision=self._catalog.revision + 1,
-            topics=topics,
-            topic_read_queues=[sum(row.read_queues for row in rows[topic].values()) for topic in topics],
-            topic_write_queues=[sum(row.write_queues for row in rows[topic].values()) for topic in topics],
-            topic_permission=[_permission(rows[topic].values()) for topic in topics],
-            topic_is_system=[self._is_system(topic) for topic in topics],
-            queue_topic=[topic_place[topic] for topic, _broker, _queue in self._queues],
-            queue_id=[self._numbers.shown_queue(broker, queue) for _topic, broker, queue in self._queues],
-            groups=groups,
-            position_group=[group_place[group] for group, _key in self._positions],
-            position_queue=[place[key] for _group, key in self._positions],
-            group_is_system=[names.is_system_group(group) for group in groups],
-        )
-
-    def _queues_of(self, topic: str, rows: dict[str, TopicRow]) -> list[tuple[str, int]]:
-        """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
-        found = []
-        for broker, row in rows.items():
-            ids = set(_used(self.brokers[broker].offsets.get(topic, {})))
-            if not self._is_system(topic):
-                ids.update(range(max(row.read_queues, row.write_queues)))
-            found += [(broker, queue) for queue in sorted(ids)]
-        return found
-
-    def _is_system(self, topic: str) -> bool:
-        own = {*self._numbers.names, *self.cluster_names, *(f"{name}_REPLY_TOPIC" for name in self.cluster_names)}
-        return topic in names.SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic in own
-
-
-def _used(queues: dict[int, QueueOffsets]) -> frozenset[int]:
-    return frozenset(queue for queue, held in queues.items() if held.max_offset > 0)
-
 
 def _last_ms(held: QueueOffsets | None) -> int:
     return held.last_store_ms if held is not None and held.last_store_ms > 0 else _UNKNOWN
-
-
-def _permission(rows: Iterable[TopicRow]) -> int:
-    permission = 0
-    for row in rows:
-        permission |= row.permission
-    return permission
 
 
 def _packed(values: Iterable[int]) -> bytes:

@@ -15,6 +15,7 @@ from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, RemoteError, UsageError
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
+    Ability,
     Answer,
     AskBroker,
     BrowseQueue,
@@ -48,6 +49,7 @@ from broker_core.message.record import decode_record
 from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached.abilities import OUTSIDE
 from broker_core.worker.attached.answers import read_connections, read_subscriptions
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
@@ -228,7 +230,7 @@ class ClusterQueries:
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:
-            raise UsageError("messages are sent in transactions through the embedded broker alone; nothing was sent")
+            raise UsageError(f"{OUTSIDE[Ability.SEND_IN_TRANSACTION]}; nothing was sent")
         queue = None
         if message.queue_id >= 0:
             broker, queue_id = self._link.numbers.queue_of(message.queue_id)
@@ -286,9 +288,10 @@ def _version(ordinal: object) -> str:
 
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _REASONS = {
-    "ActOnDelayed": "the protocol cannot change a message that waits",
-    "EndTransaction": "the protocol lets only the producer of a transaction end it",
-    "CheckTransaction": "brokers check at times of their own, and the protocol has no request for it",
+    "ActOnDelayed": OUTSIDE[Ability.CHANGE_WAITING],
+    "ActOnTimers": OUTSIDE[Ability.CHANGE_WAITING],
+    "EndTransaction": OUTSIDE[Ability.DECIDE_TRANSACTIONS],
+    "CheckTransaction": OUTSIDE[Ability.CHECK_TRANSACTIONS],
     "ReadTransactionHistory": "it is put together from whole queues of the brokers, too much to pull for a page",
     "MeasureTopics": "the protocol tells no sizes of topics, only those of the whole disk",
 }

@@ -105,6 +105,8 @@ class Sampling:
 
     async def _find_brokers(self) -> list[BrokerPlace]:
         found = await self._link.find_brokers()
+        for place in self._link.brokers.values():
+            self._figures.take_place(place)
         self._figures.cluster_names.update(broker.cluster for broker in self._link.brokers.values() if broker.cluster)
         return found
 
@@ -214,13 +216,12 @@ class _Rounds:
         groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
         self._figures.take_tables(self._name, topics, groups)
         config = parse_properties(bytes((await self._ask(RequestCode.GET_BROKER_CONFIG)).body).decode("utf-8", "replace"))
-        of = self._figures.of(self._name)
-        of.config = config
-        of.levels.table = read_level_table(config.get("messageDelayLevel", ""))
+        self._figures.take_config(self._name, config)
+        self._figures.of(self._name).levels.table = read_level_table(config.get("messageDelayLevel", ""))
 
     async def _runtime(self) -> None:
         runtime = read_runtime((await self._ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body)
-        self._figures.of(self._name).runtime = runtime
+        self._figures.take_runtime(self._name, runtime)
         version = whole_number(runtime.get("brokerVersion"))
         if version is not None:
             self._link.versions[self._name] = version

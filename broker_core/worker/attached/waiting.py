@@ -11,8 +11,9 @@ from broker_core.schedule.delay_console import DelayedHead, DelayedPage, delayed
 from broker_core.search.cluster import split_records
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.worker.attached.answers import QueueOffsets
+from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import bound_of
-from broker_core.worker.attached.figures import BrokerFigures, ClusterFigures
+from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES

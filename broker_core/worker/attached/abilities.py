@@ -1,0 +1,88 @@
+"""What the brokers of a cluster cannot do, and why: from their versions, their settings and their topics. Pure.
+
+Unknown is not "cannot": a broker that tells no version or no settings is thought able, and refuses by itself.
+
+Source: spec remoting §1.9 (versions), §2.5.8; broker §3.6 (timers), §9.2 (SQL92), §16 (access control).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from broker_core.ipc.schema import Ability
+from broker_core.remoting.codes import version_name
+from broker_core.worker.attached.answers import whole_number
+from broker_core.worker.attached.link import V5
+
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+_BROKERS_NAMED = 3
+
+OUTSIDE = {
+    Ability.SEND_IN_TRANSACTION: "messages are sent in transactions through the embedded broker alone",
+    Ability.DECIDE_TRANSACTIONS: "the protocol lets only the producer of a transaction end it",
+    Ability.CHECK_TRANSACTIONS: "brokers check at times of their own, and the protocol has no request for it",
+    Ability.CHANGE_WAITING: "the protocol cannot change a message that waits",
+}
+"""What nobody can do from outside of a broker, whatever it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNature:
+    """What a broker tells of itself that decides what it can do."""
+
+    runtime: Mapping[str, str]
+    config: Mapping[str, str]
+    """Empty while it is not known."""
+    topics: Collection[str]
+
+    @property
+    def version(self) -> int | None:
+        """Its version's ordinal; None while it is not known."""
+        return whole_number(self.runtime.get("brokerVersion"))
+
+    @property
+    def version_text(self) -> str:
+        """Its version as RocketMQ prints it; empty while it is not known."""
+        return "" if self.version is None else version_name(self.version)
+
+    def is_off(self, *settings: str) -> bool:
+        """Whether its settings are known and none of these is on."""
+        return bool(self.config) and not any(self.config.get(name) == "true" for name in settings)
+
+
+def broker_cannot(name: str, nature: BrokerNature) -> dict[str, str]:
+    """`Ability` → why a broker cannot."""
+    found: dict[Ability, str] = {}
+    version, told = nature.version, f"broker {name} ({nature.version_text})"
+    if version is not None and version < V5:
+        found[Ability.TIMERS] = f"{told} knows delay levels only: a time of one's own needs 5.0 or later"
+        found[Ability.POP] = f"{told} knows no POP: it needs 5.0 or later"
+        found[Ability.RESET_ONE_QUEUE] = f"{told} would reset the whole topic: one queue alone needs 5.0 or later"
+    elif nature.is_off("timerWheelEnable"):
+        found[Ability.TIMERS] = f"broker {name} serves no timers: timerWheelEnable is off"
+        found[Ability.POP] = f"broker {name} serves no POP: timerWheelEnable is off"
+    if nature.is_off("enablePropertyFilter"):
+        found[Ability.SQL_FILTERS] = f"broker {name} takes no SQL filters: enablePropertyFilter is off"
+    if nature.is_off("orbitAtomicTransactions"):
+        found[Ability.ATOMIC_TRANSACTIONS] = f"broker {name} has no atomic transactions: only Orbit's own broker can have them"
+    trace_topic = nature.config.get("msgTraceTopicName") or TRACE_TOPIC
+    if nature.is_off("traceTopicEnable") and trace_topic not in nature.topics:
+        found[Ability.TRACE] = f"broker {name} has no topic {trace_topic}: traceTopicEnable is off"
+    if nature.is_off("aclEnable", "authenticationEnabled", "authorizationEnabled"):
+        found[Ability.ACCESS_CONTROL] = f"broker {name} lets everybody in: its access control is off"
+    return {ability.value: reason for ability, reason in found.items()}
+
+
+def cluster_cannot(brokers: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """`Ability` → why a cluster cannot: what one of its brokers cannot, it cannot, and which ones is told."""
+    reasons: dict[str, list[str]] = {ability.value: [reason] for ability, reason in OUTSIDE.items()}
+    for cannot in brokers:
+        for ability, reason in cannot.items():
+            reasons.setdefault(ability, []).append(reason)
+    return {ability: _together(told) for ability, told in reasons.items()}
+
+
+def _together(reasons: list[str]) -> str:
+    more = len(reasons) - _BROKERS_NAMED
+    return "; ".join([*reasons[:_BROKERS_NAMED], *([f"and {more:,} more brokers"] if more > 0 else [])])

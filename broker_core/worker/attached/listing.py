@@ -1,0 +1,117 @@
+"""The set of things to measure in a cluster: topics, queues, groups and positions of all its brokers as one catalog. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from broker_core.broker import names
+from broker_core.client.route import MASTER_ID
+from broker_core.ipc.schema import Catalog
+from broker_core.worker.attached.abilities import cluster_cannot
+from broker_core.worker.attached.answers import TopicRow
+from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
+from broker_core.worker.attached.numbering import BrokerNumbers
+
+QueueKey = tuple[str, str, int]
+"""Topic, broker, queue id."""
+_SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A catalog, and which queue of which broker each of its rows is."""
+
+    catalog: Catalog
+    queues: list[QueueKey]
+    positions: list[tuple[str, QueueKey]]
+    """Group and queue."""
+
+
+def list_cluster(
+    brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers, own: frozenset[str], *, revision: int
+) -> Listing:
+    """Put together what the brokers have.
+
+    Args:
+        brokers: Broker name → what it told; every broker that has a number.
+        numbers: Of the brokers.
+        own: Topics that are the brokers' own by their names, those of brokers and clusters.
+        revision: Of the new catalog.
+    """
+    rows: dict[str, dict[str, TopicRow]] = defaultdict(dict)
+    for broker in numbers.names:
+        for topic, row in brokers[broker].topics.items() if broker in brokers else ():
+            rows[topic][broker] = row
+    topics = sorted(rows)
+    is_system = {topic: _is_system(topic, own) for topic in topics}
+    queues = [(topic, *queue) for topic in topics for queue in _queues_of(topic, rows[topic], brokers, is_system[topic])]
+    place = {key: row for row, key in enumerate(queues)}
+    wanted = {
+        (group, (topic, broker, queue))
+        for broker, of in brokers.items()
+        for (group, topic), offsets in of.positions.items()
+        for queue in offsets
+        if (topic, broker, queue) in place
+    }
+    configured = {group for of in brokers.values() for group in of.groups if not names.is_system_group(group)}
+    groups = sorted(configured | {group for group, _key in wanted})
+    group_place = {group: row for row, group in enumerate(groups)}
+    positions = sorted(wanted, key=lambda item: (group_place[item[0]], place[item[1]]))
+    topic_place = {topic: row for row, topic in enumerate(topics)}
+    catalog = Catalog(
+        revision=revision,
+        topics=topics,
+        topic_read_queues=[sum(row.read_queues for row in rows[topic].values()) for topic in topics],
+        topic_write_queues=[sum(row.write_queues for row in rows[topic].values()) for topic in topics],
+        topic_permission=[_permission(rows[topic].values()) for topic in topics],
+        topic_is_system=[is_system[topic] for topic in topics],
+        queue_topic=[topic_place[topic] for topic, _broker, _queue in queues],
+        queue_id=[numbers.shown_queue(broker, queue) for _topic, broker, queue in queues],
+        groups=groups,
+        position_group=[group_place[group] for group, _key in positions],
+        position_queue=[place[key] for _group, key in positions],
+        group_is_system=[names.is_system_group(group) for group in groups],
+        **_broker_columns(brokers, numbers),
+    )
+    return Listing(catalog, queues, positions)
+
+
+def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers) -> dict[str, Any]:
+    """What the catalog tells of the brokers themselves."""
+    told = [brokers.get(name, BrokerFigures()) for name in numbers.names]
+    places = [of.place for of in told]
+    return {
+        "brokers": numbers.names,
+        "broker_version": [of.version for of in told],
+        "broker_address": ["" if place is None else place.address for place in places],
+        "broker_slaves": [0 if place is None else len(place.addresses.keys() - {MASTER_ID}) for place in places],
+        "broker_cannot": [of.cannot for of in told],
+        "cannot": cluster_cannot(of.cannot for of in told),
+    }
+
+
+def _queues_of(
+    topic: str, rows: Mapping[str, TopicRow], brokers: Mapping[str, BrokerFigures], is_system: bool
+) -> list[tuple[str, int]]:
+    """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
+    found = []
+    for broker, row in rows.items():
+        ids = set(used_queues(brokers[broker].offsets.get(topic, {})))
+        if not is_system:
+            ids.update(range(max(row.read_queues, row.write_queues)))
+        found += [(broker, queue) for queue in sorted(ids)]
+    return found
+
+
+def _is_system(topic: str, own: frozenset[str]) -> bool:
+    return topic in names.SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic in own
+
+
+def _permission(rows: Iterable[TopicRow]) -> int:
+    permission = 0
+    for row in rows:
+        permission |= row.permission
+    return permission
