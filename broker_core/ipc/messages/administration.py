@@ -77,6 +77,8 @@ class Members:
     last_heartbeat_ms: list[int]
     subscriptions: list[dict[str, str]]
     """Topic → filter expression."""
+    notice: str = ""
+    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)

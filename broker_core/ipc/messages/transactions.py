@@ -115,6 +115,8 @@ class TransactionPage:
     next_check_ms: list[int]
     """When a producer is asked next; -1 where nobody can be asked, and for ended ones."""
     ended_ms: list[int]
+    notice: str = ""
+    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)

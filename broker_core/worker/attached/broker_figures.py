@@ -34,6 +34,8 @@ class BrokerFigures:
     halves_unread: int = 0
     """Records of half and op queue that the last look at its transactions has left for the next."""
     fault: str = ""
+    fault_ms: int = 0
+    """Since when there is a fault, in ms since the epoch."""
     is_lost: bool = False
     lost_ms: int = 0
 

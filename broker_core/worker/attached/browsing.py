@@ -14,6 +14,7 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import split_records
 from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_of, page_of
 
 
@@ -33,19 +34,38 @@ async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, 
     return page_of(queue.topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
 
 
-async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue], count: int) -> MessagePage:
-    """The newest messages of several queues, newest store time first; raises as `browse_one`."""
+async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue], count: int, lost: LostParts) -> MessagePage:
+    """The newest messages of several queues, newest store time first; what brokers that fail hold is missing, and that is said.
+
+    Raises:
+        NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
+    """
     step = max(1, min(BATCH_MESSAGES, count // len(queues) + 1))
     tails = [_Tail(link, queue, step) for queue in queues]
     heap: list[tuple[int, int, int, MessageHead]] = []
-    for number, tail in enumerate(tails):
-        await _push(heap, number, tail)
+
+    async def push(number: int) -> None:
+        broker = queues[number].broker_name
+        if lost.is_lost(broker):
+            return
+        try:
+            head = await tails[number].next()
+        except PART_ERRORS as error:
+            lost.failed(broker, error)
+            return
+        if head is not None:
+            heapq.heappush(heap, (-head.store_ms, -head.queue_offset, number, head))
+
+    for number in range(len(tails)):
+        await push(number)
+    lost.raise_unless(any(tail.was_read for tail in tails))
     heads: list[MessageHead] = []
     while heap and len(heads) < count:
         _time, _offset, number, head = heapq.heappop(heap)
         heads.append(head)
-        await _push(heap, number, tails[number])
-    return page_of(topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+        await push(number)
+    page = page_of(topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+    return replace(page, notice=lost.notice())
 
 
 class _Tail:
@@ -58,6 +78,11 @@ class _Tail:
         self._low = self._end = -1
         self._waiting: list[MessageHead] = []
 
+    @property
+    def was_read(self) -> bool:
+        """Whether its broker told its bounds."""
+        return self._end >= 0
+
     async def next(self) -> MessageHead | None:
         """The next older message; None at the beginning of the queue."""
         if self._end < 0:
@@ -68,12 +93,6 @@ class _Tail:
             self._waiting, _following = await _read(self._link, self._queue, begin, self._end, self._end - begin)
             self._end = begin
         return self._waiting.pop() if self._waiting else None
-
-
-async def _push(heap: list[tuple[int, int, int, MessageHead]], number: int, tail: _Tail) -> None:
-    head = await tail.next()
-    if head is not None:
-        heapq.heappush(heap, (-head.store_ms, -head.queue_offset, number, head))
 
 
 async def _read(link: ClusterLink, queue: MessageQueue, offset: int, end: int, count: int) -> tuple[list[MessageHead], int]:

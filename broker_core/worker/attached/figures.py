@@ -135,6 +135,8 @@ class ClusterFigures:
     def answered(self, broker: str, fault: str = "") -> None:
         """A broker answered a round of questions, all of them unless ``fault`` says which not."""
         of = self.of(broker)
+        if fault and not of.fault:
+            of.fault_ms = self._clock()
         of.fault = fault
         if of.is_lost:
             of.is_lost = False
@@ -217,12 +219,14 @@ class ClusterFigures:
     def faults(self) -> dict[str, str]:
         """What does not answer now, or not as it should, and why; empty when all is well."""
         found = {"name server": self.name_server_fault} if self.name_server_fault else {}
-        for broker, of in sorted(self.brokers.items()):
-            if of.is_lost:
-                found[broker] = f"no answer since {max(self._clock() - of.lost_ms, 0) // 1000:,} s: {of.fault}"
-            elif of.fault:
-                found[broker] = of.fault
-        return found
+        return found | {broker: fault for broker in sorted(self.brokers) if (fault := self.fault_of(broker))}
+
+    def fault_of(self, broker: str) -> str:
+        """What is wrong with a broker now, since when and why; empty when nothing is."""
+        of = self.of(broker)
+        if of.is_lost:
+            return f"no answer since {max(self._clock() - of.lost_ms, 0) // 1000:,} s: {of.fault}"
+        return f"{of.fault}; for {max(self._clock() - of.fault_ms, 0) // 1000:,} s" if of.fault else ""
 
     def brokers_of_topics(self) -> dict[str, set[str]]:
         """Topic → brokers that have it, also those that are lost now."""

@@ -50,11 +50,12 @@ from broker_core.remoting.codes import RequestCode, ResponseCode, version_name
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.abilities import OUTSIDE
-from broker_core.worker.attached.answers import read_connections, read_subscriptions
+from broker_core.worker.attached.answers import Body, read_connections, read_subscriptions
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
@@ -173,8 +174,8 @@ class ClusterQueries:
         for name in self._brokers_of(topic):
             of = self._figures.of(name)
             row = of.topics.get(topic)
-            if row is not None and not of.is_lost:
-                found += [MessageQueue(topic, name, queue) for queue in range(max(row.read_queues, row.write_queues))]
+            if row is not None:
+                found += [MessageQueue(topic, name, queue) for queue in range(row.read_queues)]
         return found
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
@@ -187,8 +188,8 @@ class ClusterQueries:
             return await browse_one(self._link, queue, query.start_offset, query.count)
         queues = self._queues_of(query.topic)
         if not queues:
-            raise UsageError(f"there is no topic {query.topic} on a broker that answers now", topic=query.topic)
-        return await browse_newest(self._link, query.topic, queues, query.count)
+            raise UsageError(f"there is no topic {query.topic} on a broker of this cluster", topic=query.topic)
+        return await browse_newest(self._link, query.topic, queues, query.count, LostParts(self._figures))
 
     async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(shown)
@@ -257,19 +258,20 @@ class ClusterQueries:
 
     async def _list_members(self, group: str) -> Members:
         rows: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+        lost, any_answered = LostParts(self._figures), False
         for broker in self._link.numbers.names:
-            if self._figures.of(broker).is_lost:
+            if lost.is_lost(broker):
                 continue
-            command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
             try:
-                body = (await self._link.ask(broker, command)).body
-            except RemoteError as error:
-                if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                    raise
+                body = await self._members_body(broker, group)
+                subscriptions, connections = read_subscriptions(body), read_connections(body)
+            except PART_ERRORS as error:
+                lost.failed(broker, error)
                 continue
-            subscriptions = read_subscriptions(body)
+            any_answered = True
             # Each member is connected to every broker.
-            rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in read_connections(body)})
+            rows.update({str(item.get("clientId", "")): (item, subscriptions) for item in connections})
+        lost.raise_unless(any_answered)
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),
@@ -279,7 +281,18 @@ class ClusterQueries:
             # Brokers tell nobody when a heartbeat came.
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[subscriptions for _item, subscriptions in members],
+            notice=lost.notice(),
         )
+
+    async def _members_body(self, broker: str, group: str) -> Body:
+        """What a broker tells of the members of a group; an empty table where none is online."""
+        command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+        try:
+            return (await self._link.ask(broker, command)).body
+        except RemoteError as error:
+            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
+                raise
+            return b"{}"
 
 
 def _version(ordinal: object) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from broker_core.errors import RemoteError, UsageError
@@ -18,6 +19,7 @@ from broker_core.worker.attached.answers import whole_number
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.halves import HalfHead, HalfQueue
 from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.transactions import PAGE_MAX
 
 _UNKNOWN = -1
@@ -50,11 +52,11 @@ class ClusterTransactions:
         self._producers: dict[tuple[str, str], tuple[float, int]] = {}
 
     async def list_undecided(self, query: ListTransactions) -> TransactionPage:
-        """One page, of all brokers that answer, one after the other.
+        """One page, of all brokers that answer, one after the other; of others it says that they are missing.
 
         Raises:
             UsageError: The page is empty, too large or before the first, or ended ones are asked for.
-            NetworkError: A broker does not answer; so `RemoteError` and `CodecError`, when it answers otherwise.
+            NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
         """
         if query.ended:
             raise UsageError(
@@ -64,12 +66,18 @@ class ClusterTransactions:
         if not 1 <= query.count <= PAGE_MAX or query.start < 0:
             raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
         words = query.words.casefold().split()
-        found = [row for row in [row async for row in self._looked()] if _is_meant(row, query.group, words)]
+        lost = LostParts(self._figures)
+        found = [row for row in await self._looked(lost) if _is_meant(row, query.group, words)]
         rows = found[query.start : query.start + query.count]
         producers = {(row.broker, row.half.group): 0 for row in rows if row.half.group}
         for broker, group in producers:
-            producers[broker, group] = await self._living(broker, group)
-        return self._page(len(found), rows, [producers.get((row.broker, row.half.group), _UNKNOWN) for row in rows])
+            try:
+                producers[broker, group] = await self._living(broker, group)
+            except PART_ERRORS as error:
+                producers[broker, group] = _UNKNOWN
+                lost.failed(broker, error)
+        living = [producers.get((row.broker, row.half.group), _UNKNOWN) for row in rows]
+        return replace(self._page(len(found), rows, living), notice=lost.notice())
 
     async def resume(self, command: ResumeTransaction) -> Done:
         """Have a broker put a given-up message back into its half queue (Source: spec remoting §2.5.8).
@@ -85,16 +93,24 @@ class ClusterTransactions:
         await self._link.ask(broker, RemotingCommand(RequestCode.RESUME_CHECK_HALF_MESSAGE, fields))
         return Done()
 
-    async def _looked(self) -> AsyncIterator[_Row]:
+    async def _looked(self, lost: LostParts) -> list[_Row]:
+        """What is undecided on the brokers that answer; the others are noted."""
+        rows: list[_Row] = []
+        any_answered = False
         for broker in self._link.numbers.names:
-            of = self._figures.of(broker)
-            if of.is_lost:
+            if lost.is_lost(broker):
                 continue
             queue = self._queues.setdefault(broker, HalfQueue(self._link, broker))
-            await queue.look()
-            of.halves_unread = queue.unread
-            for row in _rows(broker, queue):
-                yield row
+            try:
+                await queue.look()
+            except PART_ERRORS as error:
+                lost.failed(broker, error)
+                continue
+            any_answered = True
+            self._figures.of(broker).halves_unread = queue.unread
+            rows += _rows(broker, queue)
+        lost.raise_unless(any_answered)
+        return rows
 
     async def _living(self, broker: str, group: str) -> int:
         """Producers of a group that are connected to a broker."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from broker_core.errors import RecordError, UsageError
 from broker_core.ipc.schema import DelayedMessages, ListDelayed
 from broker_core.message.record import decode_record
@@ -15,6 +17,7 @@ from broker_core.worker.attached.broker_figures import BrokerFigures
 from broker_core.worker.attached.browsing import bound_of
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.delay_views import delayed_messages
 from broker_core.worker.message_views import BATCH_MESSAGES
 
@@ -24,37 +27,49 @@ _OFFSET_BITS = 48
 
 
 async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDelayed) -> DelayedMessages:
-    """One page; the brokers come one after the other, each in the order of its queue.
+    """One page; the brokers come one after the other, each in the order of its queue. Of one that is lost it says so.
 
     Raises:
         UsageError: The page is empty or too large, or no broker has such a level.
-        NetworkError: A broker does not answer; so `RemoteError` and `CodecError`, when it answers otherwise.
+        NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
     """
     if not 1 <= query.count <= PAGE_MAX:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} waiting messages, not {query.count:,}")
-    brokers = [name for name in link.numbers.names if _has_level(figures.of(name), query.level)]
+    having = [name for name in link.numbers.names if _has_level(figures.of(name), query.level)]
+    lost = LostParts(figures)
+    brokers = [name for name in having if not lost.is_lost(name)]
     if not brokers:
-        raise UsageError(f"no broker that answers now has a delay level {query.level}")
+        raise UsageError(f"no broker that answers now has a delay level {query.level}. {lost.notice()}".rstrip())
     heads: list[DelayedHead] = []
     next_offset = max_offset = unreadable = 0
+    any_answered = False
     for name in brokers:
         first = link.numbers.number_of(name) << _OFFSET_BITS
-        held = await _held(link, name, query.level)
-        begin = max(query.start_offset - first, figures.of(name).levels.next_offset(query.level, held))
-        page = await _read(link, figures, name, query, (begin, held.max_offset, query.count - len(heads)))
+        try:
+            held = await _held(link, name, query.level)
+            begin = max(query.start_offset - first, figures.of(name).levels.next_offset(query.level, held))
+            page = await _read(link, figures, name, query, (begin, held.max_offset, query.count - len(heads)))
+        except PART_ERRORS as error:
+            lost.failed(name, error)
+            # The next page goes on behind all that this one may hold.
+            next_offset = max_offset = first + (1 << _OFFSET_BITS)
+            continue
+        any_answered = True
         heads += page.heads
         unreadable += page.unreadable
         next_offset, max_offset = first + page.next_offset, first + held.max_offset
         if len(heads) >= query.count:
             break
+    lost.raise_unless(any_answered)
     if name != brokers[-1]:
         # There is more behind this broker, also when it has no more.
         max_offset = (link.numbers.number_of(brokers[-1]) + 1) << _OFFSET_BITS
-    return delayed_messages(query.level, DelayedPage(heads, next_offset, max_offset, unreadable))
+    page_told = delayed_messages(query.level, DelayedPage(heads, next_offset, max_offset, unreadable))
+    return replace(page_told, notice=" ".join(filter(None, (page_told.notice, lost.notice()))))
 
 
 def _has_level(of: BrokerFigures, level: int) -> bool:
-    return not of.is_lost and of.levels.table is not None and 1 <= level <= of.levels.table.count
+    return of.levels.table is not None and 1 <= level <= of.levels.table.count
 
 
 async def _held(link: ClusterLink, broker: str, level: int) -> QueueOffsets:

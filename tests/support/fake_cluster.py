@@ -1,0 +1,230 @@
+"""A name server and several brokers in memory, for tests of what watches a cluster: they count, refuse, stall, die.
+
+Nothing is stored: a queue of a topic holds as many messages as it is told to, and a message is made when it is pulled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from broker_core.client.route import MASTER_ID
+from broker_core.config import RemotingLimits
+from broker_core.message.model import HostAddress, MessageToStore
+from broker_core.message.record import encode_record
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.connection import Connection
+from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.json_body import MessageQueue, emit
+from broker_core.remoting.server import RemotingServer
+from broker_core.store.dispatch import SCHEDULE_TOPIC
+
+V4_9_4, V5_3_3 = 401, 475
+LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+SETTINGS = {"enablePropertyFilter": "false", "messageDelayLevel": LEVELS, "transactionCheckMax": "15"}
+
+Answer = Callable[[Connection, RemotingCommand], RemotingCommand | None]
+STORED_MS = 1_795_000_000_000
+
+
+def silent(_connection: Connection, _command: RemotingCommand) -> None:
+    """Never answer."""
+
+
+def rubbish(_connection: Connection, command: RemotingCommand) -> RemotingCommand:
+    """Answer with a web page."""
+    return command.reply(body=b"<html>500</html>", ext_fields={"offset": "many", "nextBeginOffset": "soon"})
+
+
+def refused(_connection: Connection, command: RemotingCommand) -> RemotingCommand:
+    """Refuse for want of a permission, as ACL does."""
+    return command.reply(ResponseCode.NO_PERMISSION, "No accessKey is configured")
+
+
+@dataclass
+class FakeBroker:
+    """One broker; tests read and change it while it runs."""
+
+    name: str
+    topics: dict[str, int] = field(default_factory=dict)
+    """Topic → queues."""
+    held: dict[str, int] = field(default_factory=dict)
+    """Topic → messages in each of its queues; 0 where it is not named."""
+    groups: list[str] = field(default_factory=list)
+    positions: dict[str, dict[int, int]] = field(default_factory=dict)
+    """``topic@group`` → queue → offset."""
+    version: int = V5_3_3
+    settings: dict[str, str] = field(default_factory=lambda: dict(SETTINGS))
+    answers: dict[int, Answer] = field(default_factory=dict)
+    """Code → what is answered instead."""
+    asked: Counter[int] = field(default_factory=Counter)
+    port: int = 0
+    delays: dict[int, int] = field(default_factory=dict)
+
+    async def start(self) -> None:
+        self._server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
+        await self._server.start()
+        self.port = self._server.port
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def answer_all(self, answer: Answer) -> None:
+        """Answer every request so."""
+        self.answers = dict.fromkeys(map(int, RequestCode), answer)
+
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        self.asked[command.code] += 1
+        answer = self.answers.get(command.code) or self._answers().get(command.code)
+        return answer(connection, command) if answer else command.not_supported()
+
+    def _answers(self) -> dict[int, Answer]:
+        return {
+            RequestCode.GET_ALL_TOPIC_CONFIG: self._topics,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda _, command: command.reply(
+                body=emit({"subscriptionGroupTable": {group: {"groupName": group} for group in self.groups}})
+            ),
+            RequestCode.GET_BROKER_CONFIG: lambda _, command: command.reply(
+                body="".join(f"{key}={value}\n" for key, value in self.settings.items()).encode()
+            ),
+            RequestCode.GET_BROKER_RUNTIME_INFO: lambda _, command: command.reply(
+                body=emit({"table": {"brokerVersion": str(self.version), "putMessageTimesTotal": "0"}})
+            ),
+            RequestCode.GET_ALL_CONSUMER_OFFSET: lambda _, command: command.reply(
+                body=emit({"offsetTable": self.positions}, bare_int_keys=True)
+            ),
+            RequestCode.GET_ALL_DELAY_OFFSET: lambda _, command: command.reply(
+                body=emit({"offsetTable": self.delays}, bare_int_keys=True)
+            ),
+            RequestCode.GET_TOPIC_STATS_INFO: self._stats,
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: self._members,
+            RequestCode.GET_MIN_OFFSET: lambda _, command: command.reply(ext_fields={"offset": "0"}),
+            RequestCode.GET_MAX_OFFSET: lambda _, command: command.reply(ext_fields={"offset": str(self._end(command))}),
+            RequestCode.QUERY_CONSUMER_OFFSET: lambda _, command: command.reply(ResponseCode.QUERY_NOT_FOUND, "Not found"),
+            RequestCode.PULL_MESSAGE: self._pull,
+        }
+
+    def _topics(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        table = {
+            topic: {"topicName": topic, "readQueueNums": queues, "writeQueueNums": queues, "perm": 6}
+            for topic, queues in self.topics.items()
+        }
+        return command.reply(body=emit({"topicConfigTable": table}))
+
+    def _stats(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        topic = command.ext_fields["topic"]
+        table = {
+            MessageQueue(topic, self.name, queue): {
+                "minOffset": 0,
+                "maxOffset": self.held.get(topic, 0),
+                "lastUpdateTimestamp": STORED_MS if self.held.get(topic) else 0,
+            }
+            for queue in range(self.topics[topic])
+        }
+        return command.reply(body=emit({"offsetTable": table}))
+
+    def _members(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        return command.reply(ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group is not online")
+
+    def _end(self, command: RemotingCommand) -> int:
+        return self.held.get(command.ext_fields["topic"], 0)
+
+    def _pull(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        fields = command.ext_fields
+        first, end = int(fields["queueOffset"]), self._end(command)
+        last = min(first + int(fields["maxMsgNums"]), end)
+        if first >= end:
+            return command.reply(ResponseCode.PULL_NOT_FOUND, None, {"nextBeginOffset": str(end)})
+        topic, queue = fields["topic"], int(fields["queueId"])
+        records = [self.record(topic, queue, offset) for offset in range(first, last)]
+        return command.reply(ext_fields={"nextBeginOffset": str(last)}, body_slices=records)
+
+    def record(self, topic: str, queue: int, offset: int) -> bytes:
+        """The message at an offset; its body names its place."""
+        host = HostAddress.parse(self.address)
+        body = f"{self.name} {topic} {queue} {offset}".encode()
+        properties = f"REAL_TOPIC\x01orders\x02REAL_QID\x01{queue}".encode() if topic == SCHEDULE_TOPIC else b""
+        message = MessageToStore(topic, queue, 0, 0, 1, host, host, 0, 0, body, properties)
+        place = (queue * 1_000_000 + offset) * 500
+        return encode_record(message, queue_offset=offset, physical_offset=place, store_timestamp_ms=STORED_MS + offset)
+
+
+@dataclass
+class FakeCluster:
+    """Brokers and their name server; an async context."""
+
+    brokers: list[FakeBroker]
+    answers: dict[int, Answer] = field(default_factory=dict)
+    """Of the name server: code → what is answered instead."""
+    hidden: set[str] = field(default_factory=set)
+    """Brokers that the name server has forgotten."""
+    slaves: dict[str, int] = field(default_factory=dict)
+    """Brokers that are registered under this id alone, as a slave is."""
+
+    async def __aenter__(self) -> Self:
+        self.port = 0
+        await self.start_name_server()
+        await asyncio.gather(*(broker.start() for broker in self.brokers))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self._server.stop(), *(broker.stop() for broker in self.brokers))
+
+    async def start_name_server(self) -> None:
+        self._server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
+        await self._server.start()
+        self.port = self._server.port
+
+    async def stop_name_server(self) -> None:
+        await self._server.stop()
+
+    @property
+    def name_server(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def requests(self) -> int:
+        """Requests to brokers so far."""
+        return sum(broker.asked.total() for broker in self.brokers)
+
+    def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+        known: dict[int, Answer] = {
+            RequestCode.GET_BROKER_CLUSTER_INFO: self._cluster,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._topics,
+        }
+        answer = self.answers.get(command.code) or known.get(command.code)
+        return answer(connection, command) if answer else command.not_supported()
+
+    def _registered(self) -> list[FakeBroker]:
+        return [broker for broker in self.brokers if broker.name not in self.hidden]
+
+    def _data(self, broker: FakeBroker) -> dict[str, Any]:
+        addresses = {self.slaves.get(broker.name, MASTER_ID): broker.address}
+        return {"brokerName": broker.name, "cluster": "C", "brokerAddrs": addresses}
+
+    def _cluster(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        table = {broker.name: self._data(broker) for broker in self._registered()}
+        return command.reply(body=emit({"brokerAddrTable": table}, bare_int_keys=True))
+
+    def _topics(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        topics = sorted({topic for broker in self._registered() for topic in broker.topics})
+        return command.reply(body=emit({"topicList": topics}))
+
+    def _route(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+        topic = command.ext_fields["topic"]
+        having = [broker for broker in self._registered() if topic in broker.topics]
+        if not having:
+            return command.reply(ResponseCode.TOPIC_NOT_EXIST, f"No topic route info in name server for the topic: {topic}")
+        queues = [
+            {"brokerName": one.name, "perm": 6, "readQueueNums": one.topics[topic], "writeQueueNums": one.topics[topic]}
+            for one in having
+        ]
+        body = {"queueDatas": queues, "brokerDatas": [self._data(broker) for broker in having]}
+        return command.reply(body=emit(body, bare_int_keys=True))
