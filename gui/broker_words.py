@@ -5,6 +5,7 @@ The broker speaks English. A text of a known form is translated with its names a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gui.text import KnownTexts, tr
@@ -24,6 +25,22 @@ _TEXTS = KnownTexts(
     "Broker {subject} answers again, after {seconds} s",
     "The name server does not answer: {reason}",
     "The name server answers again",
+    "no answer since {seconds} s: {reason}",
+    "Not all brokers answered, and what they hold is missing here. {reasons}",
+    "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
+    "broker {broker} ({version}) knows no POP: it needs 5.0 or later",
+    "broker {broker} ({version}) would reset the whole topic: one queue alone needs 5.0 or later",
+    "timers are off at broker {broker}: timerWheelEnable is false",
+    "POP needs the timers of broker {broker}: timerWheelEnable is false",
+    "broker {broker} takes no SQL filters: enablePropertyFilter is off",
+    "broker {broker} has no atomic transactions: only Orbit's own broker can have them",
+    "broker {broker} has no topic {topic}: traceTopicEnable is off",
+    "access control of broker {broker} is off: it lets everybody in",
+    "more brokers: {count}",
+    "messages are sent in transactions through the embedded broker alone",
+    "the protocol lets only the producer of a transaction end it",
+    "brokers check at times of their own, and the protocol has no request for it",
+    "the protocol cannot change a message that waits",
     "Connecting to {address}",
     "Not connected, tried again until it works: {reason}",
     "No history is kept here: another Orbit process records this connection already",
@@ -67,6 +84,16 @@ _EVENT_STATES = {
 def broker_text(text: str) -> str:
     """A stage, notice or event text in the language of the window."""
     return _TEXTS.text(text)
+
+
+def reasons_text(reasons: str) -> str:
+    """Why brokers cannot do something, several with ``; `` between them, in the language of the window."""
+    return "; ".join(map(broker_text, reasons.split("; "))) if reasons else ""
+
+
+def faults_text(faults: Mapping[str, str]) -> str:
+    """Which parts of a cluster do not answer, since when and why, in the language of the window."""
+    return "   ".join(f"{tr(part)}: {broker_text(reason)}" for part, reason in faults.items())
 
 
 def event_text(event: Occurred) -> str:

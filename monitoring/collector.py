@@ -131,6 +131,7 @@ class Collector:
             totals=totals,
             delays=self._delays.derive(taken_ms, snapshot.delays),
             timers=self._timers(taken_ms, snapshot.timers),
+            faults=snapshot.faults,
         )
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:

@@ -57,3 +57,5 @@ class ClusterState:
     delays: DelayState = field(default_factory=no_delays)
     timers: dict[str, float] = field(default_factory=dict)
     """As in `Snapshot.timers`, plus delivered_rate (messages/s, NaN unknown); empty while timers are not served."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """As in `Snapshot.faults`: parts of an attached cluster that do not answer as they should, and why."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
-from gui.broker_words import broker_text, event_state, event_text
+from gui.broker_words import broker_text, event_state, event_text, faults_text
 from gui.main_window.clusters import attached_cluster
 from gui.main_window.services import Backend
 from gui.main_window.side_bar import show_counts
@@ -47,6 +47,8 @@ class BrokerWatch(QObject):
         """Counted at its page in the side bar."""
         self._lost = ""
         """Why the broker is gone, in its own words."""
+        self._shows_faults = False
+        """Whether the banner tells of parts that are missing."""
         self._age_timer = QTimer(self)
         self._age_timer.setInterval(AGE_TICK_MS)
         self._age_timer.timeout.connect(self._show_age)
@@ -114,6 +116,7 @@ class BrokerWatch(QObject):
                 window.notify(window.banner.text, state=State.CRITICAL)
         else:
             window.banner.hide()
+        self._shows_faults = False
         self.write_title()
         if ready is not None and ready.notice:
             window.notify(broker_text(ready.notice), state=State.WARNING)
@@ -169,6 +172,7 @@ class BrokerWatch(QObject):
     def _show_state(self, state: ClusterState) -> None:
         window = self._window
         window.status_bar.show_figures(state)
+        self._show_faults(state)
         alerts = self.alerts
         show_counts(
             window.side_bar,
@@ -179,6 +183,17 @@ class BrokerWatch(QObject):
         self._show_age()
         for page in window.navigation.visible_pages:
             page.state_changed(state)
+
+    def _show_faults(self, state: ClusterState) -> None:
+        """Say over all pages which part of a cluster is missing, since when and why, for as long as it is."""
+        if self.status is not SourceStatus.READY:
+            return
+        banner, was_shown = self._window.banner, self._shows_faults
+        self._shows_faults = bool(state.faults)
+        if state.faults:
+            banner.set(tr("A part of the cluster is missing."), faults_text(state.faults))
+        elif was_shown:
+            banner.hide()
 
     def retranslate(self) -> None:
         """Write all texts anew."""

@@ -12,7 +12,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import OrbitError
+from broker_core.api import Ability, OrbitError
+from gui.broker_words import reasons_text
 from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -60,6 +61,12 @@ class ActionPlan:
 def read_only_reason(source: ClusterSource) -> str:
     """Why nothing can be changed through a source; empty where it can."""
     return tr("This connection is read-only: nothing can be changed over it.") if source.read_only else ""
+
+
+def cannot_reason(source: ClusterSource, ability: Ability) -> str:
+    """Why this cluster cannot do something, whatever the connection may; empty where it can or that is not known."""
+    state = source.state
+    return reasons_text(state.catalog.cannot.get(ability, "")) if state is not None else ""
 
 
 class ActionDialog(QDialog):

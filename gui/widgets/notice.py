@@ -135,9 +135,10 @@ class Banner(QFrame):
     def text(self) -> str:
         return f"{self._title.text()} {self._text.text()}"
 
-    def set(self, title: str, text: str, action: str) -> None:
-        """Show the banner."""
+    def set(self, title: str, text: str, action: str = "") -> None:
+        """Show the banner; without an action it has no button."""
         self._title.setText(title)
         self._text.setText(text)
         self.button.setText(action)
+        self.button.setVisible(bool(action))
         self.show()

@@ -11,6 +11,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from shiboken6 import isValid
 
+from broker_core.api import WorkerLostError
 from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, losses
 from gui.main_window.clusters import Clusters
@@ -454,6 +455,23 @@ def test_the_title_says_what_is_attached(make_frame):
     assert frame.window.tool_bar.cluster_button.accessibleName() == "Cluster: h:9876"
     frame.window.broker.status_changed(SourceStatus.LOST, None)
     assert frame.window.banner.text.startswith("The connection has ended.")
+
+
+def test_a_missing_part_of_a_cluster_stands_over_all_pages_until_it_is_back(frame):
+    fault = "no answer since 12 s: cannot connect to h:1"
+    banner = frame.window.banner
+    frame.source.push(replace(fake_state(), faults={"broker-b": fault}))
+    frame.window.broker.refresh_figures()
+    assert banner.text == f"A part of the cluster is missing. broker-b: {fault}"
+    assert not banner.button.isVisibleTo(banner)
+    frame.source.push_later(faults={})
+    frame.window.broker.refresh_figures()
+    assert not banner.isVisible()
+    frame.source.push_later(faults={"broker-b": fault})
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("gone"))
+    frame.window.broker.refresh_figures()
+    assert "gone" in banner.text
+    assert banner.button.isVisibleTo(banner)
 
 
 def test_another_cluster_takes_the_window_over(frame, qtbot):

@@ -22,7 +22,7 @@ from broker_core.remoting.json_body import MessageQueue, emit
 from broker_core.remoting.server import RemotingServer
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 
-V4_9_4, V5_3_3 = 401, 475
+V4_9_4, V5_3_3 = 401, 479
 LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 SETTINGS = {"enablePropertyFilter": "false", "messageDelayLevel": LEVELS, "transactionCheckMax": "15"}
 

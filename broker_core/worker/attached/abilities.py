@@ -56,12 +56,12 @@ def broker_cannot(name: str, nature: BrokerNature) -> dict[str, str]:
     found: dict[Ability, str] = {}
     version, told = nature.version, f"broker {name} ({nature.version_text})"
     if version is not None and version < V5:
-        found[Ability.TIMERS] = f"{told} knows delay levels only: a time of one's own needs 5.0 or later"
+        found[Ability.TIMERS] = f"{told} has no timers, only delay levels: they need 5.0 or later"
         found[Ability.POP] = f"{told} knows no POP: it needs 5.0 or later"
         found[Ability.RESET_ONE_QUEUE] = f"{told} would reset the whole topic: one queue alone needs 5.0 or later"
     elif nature.is_off("timerWheelEnable"):
-        found[Ability.TIMERS] = f"broker {name} serves no timers: timerWheelEnable is off"
-        found[Ability.POP] = f"broker {name} serves no POP: timerWheelEnable is off"
+        found[Ability.TIMERS] = f"timers are off at broker {name}: timerWheelEnable is false"
+        found[Ability.POP] = f"POP needs the timers of broker {name}: timerWheelEnable is false"
     if nature.is_off("enablePropertyFilter"):
         found[Ability.SQL_FILTERS] = f"broker {name} takes no SQL filters: enablePropertyFilter is off"
     if nature.is_off("orbitAtomicTransactions"):
@@ -70,7 +70,7 @@ def broker_cannot(name: str, nature: BrokerNature) -> dict[str, str]:
     if nature.is_off("traceTopicEnable") and trace_topic not in nature.topics:
         found[Ability.TRACE] = f"broker {name} has no topic {trace_topic}: traceTopicEnable is off"
     if nature.is_off("aclEnable", "authenticationEnabled", "authorizationEnabled"):
-        found[Ability.ACCESS_CONTROL] = f"broker {name} lets everybody in: its access control is off"
+        found[Ability.ACCESS_CONTROL] = f"access control of broker {name} is off: it lets everybody in"
     return {ability.value: reason for ability, reason in found.items()}
 
 
@@ -85,4 +85,4 @@ def cluster_cannot(brokers: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 def _together(reasons: list[str]) -> str:
     more = len(reasons) - _BROKERS_NAMED
-    return "; ".join([*reasons[:_BROKERS_NAMED], *([f"and {more:,} more brokers"] if more > 0 else [])])
+    return "; ".join([*reasons[:_BROKERS_NAMED], *([f"more brokers: {more:,}"] if more > 0 else [])])

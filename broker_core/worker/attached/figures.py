@@ -135,7 +135,7 @@ class ClusterFigures:
     def answered(self, broker: str, fault: str = "") -> None:
         """A broker answered a round of questions, all of them unless ``fault`` says which not."""
         of = self.of(broker)
-        if fault and not of.fault:
+        if fault and (of.is_lost or not of.fault):
             of.fault_ms = self._clock()
         of.fault = fault
         if of.is_lost:

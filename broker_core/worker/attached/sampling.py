@@ -97,11 +97,11 @@ class Sampling:
             CodecError: Its answer cannot be read.
         """
         await self._find_brokers()
-        await asyncio.gather(*(_Rounds(self._link, self._figures, name).whole() for name in self._link.brokers))
+        await asyncio.gather(*(BrokerRounds(self._link, self._figures, name).whole() for name in self._link.brokers))
 
     async def greet(self) -> None:
         """Ask every broker who it is; one that does not answer is lost for the time being."""
-        await asyncio.gather(*(_Rounds(self._link, self._figures, name).greet() for name in self._link.brokers))
+        await asyncio.gather(*(BrokerRounds(self._link, self._figures, name).greet() for name in self._link.brokers))
 
     async def _find_brokers(self) -> list[BrokerPlace]:
         found = await self._link.find_brokers()
@@ -132,7 +132,7 @@ class Sampling:
 
     async def _watch_broker(self, name: str) -> None:
         settings = self._link.settings
-        rounds = _Rounds(self._link, self._figures, name)
+        rounds = BrokerRounds(self._link, self._figures, name)
         while True:
             try:
                 now_ms = self._clock()
@@ -150,7 +150,7 @@ class Sampling:
             await asyncio.sleep(settings.round_ms / 1000)
 
 
-class _Rounds:
+class BrokerRounds:
     """Questions to one broker, a round at a time."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, name: str) -> None:
@@ -168,7 +168,7 @@ class _Rounds:
         settings = self._link.settings
         of = self._figures.of(self._name)
         if self._tables_ms is None or of.is_lost or now_ms - self._tables_ms >= settings.tables_ms:
-            await self._guarded("topics and groups", self._tables())
+            await self._guarded("topics and groups", self.names())
             self._tables_ms = now_ms
         await self._guarded("its figures", self._runtime())
         await self._guarded("consumer offsets", self._positions())
@@ -186,7 +186,7 @@ class _Rounds:
     async def whole(self) -> None:
         """All questions once; what fails is left in the figures."""
         try:
-            await self._guarded("topics and groups", self._tables())
+            await self._guarded("topics and groups", self.names())
             await self._guarded("its figures", self._runtime())
             await self._guarded("consumer offsets", self._positions())
             await self._guarded("delay levels", self._levels())
@@ -211,7 +211,8 @@ class _Rounds:
         except (RemoteError, CodecError) as error:
             self._fault = f"{what}: {error.message}"
 
-    async def _tables(self) -> None:
+    async def names(self) -> None:
+        """Topics, groups and settings, each with one request; raises as `ClusterLink.ask`."""
         topics = read_topics((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
         groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
         self._figures.take_tables(self._name, topics, groups)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
+from broker_core.api import Ability, BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
@@ -20,7 +20,7 @@ from gui.operations.snapshots import OffsetSnapshots
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.data_grid import DataGrid, GridView
@@ -46,6 +46,8 @@ KIND_NAMES = {
     ResetKind.OFFSET: "Set offset",
     ResetKind.GROUP: "Copy group",
 }
+_WHOLE_TOPIC = (ResetKind.TIME, ResetKind.EARLIEST, ResetKind.LATEST)
+"""One request for the topic; all other ways go queue by queue."""
 TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
 READING = "Reading where the queues stood then…"
 BAR = "bar"
@@ -266,7 +268,10 @@ class ResetDialog(ActionDialog):
             return tr("An offset is a whole number from 0 on")
         if kind is ResetKind.GROUP and not self._found:
             return tr("No other group has a position on this topic.")
-        return "" if sums_of(self._moves).queues else tr("The group stands there already.")
+        if not sums_of(self._moves).queues:
+            return tr("The group stands there already.")
+        is_whole = kind in _WHOLE_TOPIC and not self._own
+        return "" if is_whole or self._group.offline else cannot_reason(self._context.source, Ability.RESET_ONE_QUEUE)
 
     # ---- single queues -------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from broker_core.api import ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
+from broker_core.api import Ability, ActOnDelayed, ActOnTimers, DelayedActed, TimersActed
 from gui.models.delay import TIMER, WaitingRow
 from gui.models.messages import parse_time
 from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.widgets.basic import label, row
 from monitoring.sources.base import ClusterSource, Pending
 
@@ -100,8 +100,13 @@ class DelayActions:
         check()
         return dialog
 
+    @property
+    def refusal(self) -> str:
+        """Why nothing can be done to messages that wait; empty where it can."""
+        return read_only_reason(self._source) or cannot_reason(self._source, Ability.CHANGE_WAITING)
+
     def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:
-        return ActionDialog(replace(plan, refusal=read_only_reason(self._source)), self._theme, parent)
+        return ActionDialog(replace(plan, refusal=self.refusal), self._theme, parent)
 
     def _entered(self, field: QLineEdit) -> int | None:
         return parse_time(field.text(), self._now_ms(), self._times.zone)

@@ -10,14 +10,14 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import DelayedActed, ListTimers, OrbitError, TimersActed
+from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import State
-from gui.views.action_dialog import ActionDialog
+from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import delay_text, waiting_columns
 from gui.views.page import PageContext
@@ -233,9 +233,10 @@ class WaitingPanel(Panel):
             self.read()
 
     def _enable(self) -> None:
-        chosen = self.grid.selected_rows
+        chosen, refusal = self.grid.selected_rows, self.dialogs.refusal
         for button in (self.deliver, self.move_to, self.cancel):
-            button.setEnabled(bool(chosen))
+            button.setEnabled(bool(chosen) and not refusal)
+            button.setToolTip(refusal)
         self.back.setEnabled(len(self._starts) > 1)
         self.forward.setEnabled(self._next is not None)
 
@@ -247,7 +248,8 @@ class WaitingPanel(Panel):
         if self.is_timers:
             self.set_title(tr("Timers"), tr("with a time of their own"))
             is_off = timers is not None and not timers.is_served
-            off = tr("This broker serves no timers. Start it with timerWheelEnable=true.")
+            off = cannot_reason(self._context.source, Ability.TIMERS)
+            off = off or tr("This broker serves no timers. Start it with timerWheelEnable=true.")
             self._set_empty(off if is_off else tr("No message waits for a time of its own."))
         else:
             delay = delay_text(level.delay_ms) if level is not None else ""
@@ -272,9 +274,12 @@ class WaitingPanel(Panel):
     def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Deliver now…"), lambda: self.ask(DELIVER))
-        menu.addAction(tr("Move…"), lambda: self.ask(MOVE))
-        menu.addAction(tr("Cancel…"), lambda: self.ask(CANCEL))
+        menu.setToolTipsVisible(True)
+        refusal = self.dialogs.refusal
+        for text, action in ((tr("Deliver now…"), DELIVER), (tr("Move…"), MOVE), (tr("Cancel…"), CANCEL)):
+            entry = menu.addAction(text, partial(self._clicked, action))
+            entry.setEnabled(not refusal)
+            entry.setToolTip(refusal)
         menu.addSeparator()
         menu.addAction(tr("Show message"), lambda: self._open(one))
         menu.addAction(tr("Open topic {topic}", topic=one.topic), lambda: self._context.navigate("topic", topic=one.topic))

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from broker_core.api import MessageDetail, OrbitError, SendMessage, SendReceipt
+from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
 from gui.models.compose import DraftTemplate
 from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
 from gui.models.messages import ALL_QUEUES, Draft, draft_fault, dropped_properties, masked_draft, message_to_send, resend_draft
@@ -27,7 +27,7 @@ from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
-from gui.views.action_dialog import read_only_reason
+from gui.views.action_dialog import cannot_reason, read_only_reason
 from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.message_import import MessageImport
@@ -111,6 +111,9 @@ class ComposeDialog(QDialog):
         self.setMinimumWidth(660)
         self._build()
         self._connect()
+        self.options.forbid(
+            timers=cannot_reason(source, Ability.TIMERS), transactions=cannot_reason(source, Ability.SEND_IN_TRANSACTION)
+        )
         if resent is None:
             self.form.fill(Draft(topic, ALL_QUEUES, "", "", (), b""))
         else:
@@ -212,6 +215,12 @@ class ComposeDialog(QDialog):
         self.form.show_note(self.imports.words, self._first_text())
         self._show_effect()
 
+    def _refusal(self) -> str:
+        """Why this cluster cannot take a message like this; empty where it can."""
+        asked = ((self.options.transaction_end, Ability.SEND_IN_TRANSACTION), (self.options.is_timer, Ability.TIMERS))
+        reasons = (cannot_reason(self._source, ability) for is_asked, ability in asked if is_asked)
+        return next(filter(None, reasons), "")
+
     @property
     def _is_sending(self) -> bool:
         return self._query.waiting or self.burst is not None
@@ -223,6 +232,9 @@ class ComposeDialog(QDialog):
         fault = draft_fault(self.form.draft)
         if fault is not None or self.options.fault:
             return tr(fault.value) if fault is not None else self.options.fault
+        refusal = self._refusal()
+        if refusal:
+            return refusal
         try:
             self._template()
         except TemplateError as error:

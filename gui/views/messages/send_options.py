@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
@@ -83,6 +84,22 @@ class SendOptions(QWidget):
     def transaction_end(self) -> str:
         """How a transaction is to end, as `SendMessage` says it; empty for none."""
         return str(self.transaction.currentData())
+
+    @property
+    def is_timer(self) -> bool:
+        """Whether the message is to have a time of its own."""
+        return self._when in (When.AFTER, When.AT)
+
+    def forbid(self, *, timers: str, transactions: str) -> None:
+        """Make grey what the cluster cannot do, each with the reason; empty for what it can."""
+        items = self.when.model()
+        assert isinstance(items, QStandardItemModel)
+        for place, (when, _title, _example) in enumerate(_WHEN):
+            if when in (When.AFTER, When.AT):
+                items.item(place).setEnabled(not timers)
+                items.item(place).setToolTip(timers)
+        self.transaction.setEnabled(not transactions)
+        self.transaction.setToolTip(transactions)
 
     @property
     def _when(self) -> When:

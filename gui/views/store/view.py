@@ -17,6 +17,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext, PageView
+from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
@@ -56,6 +57,8 @@ class StoreView(PageView):
         self._fault = ""
         self._runtime_fault = ""
         self._asked_ms = -1
+        self.brokers: BrokersPanel | None = None
+        """Only of an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.clean_button = IconButton(theme, "trash", " ", on_click=self._clean_clicked)
@@ -92,9 +95,18 @@ class StoreView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        self._show_brokers(state)
         self._draw()
         if not 0 <= state.taken_ms - self._asked_ms < ASK_MS and not self._store_query.waiting:
             self.refresh()
+
+    def _show_brokers(self, state: ClusterState) -> None:
+        """An attached cluster is its brokers; what is inside of them is not known from outside."""
+        if self.brokers is None and state.catalog.brokers:
+            self.brokers = BrokersPanel(self.context.theme)
+            self.content.insertWidget(self.content.indexOf(self.problem), self.brokers, 4)
+        if self.brokers is not None:
+            self.brokers.show_state(state)
 
     def status_changed(self, status: SourceStatus) -> None:
         ready = status is SourceStatus.READY
@@ -117,6 +129,8 @@ class StoreView(PageView):
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
         self._show_fault()
+        if self.brokers is not None:
+            self.brokers.retranslate()
         if self._files.made is not None:
             self._files.made.retranslate()
         self._show_picture()

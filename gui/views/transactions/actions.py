@@ -6,14 +6,21 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import CheckTransaction, EndTransaction, ResumeTransaction
+from broker_core.api import Ability, CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
 from gui.text import TimeZoneChoice, count_text, duration_text, tr
 from gui.theme.manager import ThemeManager
-from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from monitoring.sources.base import ClusterSource
 
-COMMIT, ROLL_BACK, CHECK, RESUME = "commit", "roll back", "check", "resume"
+COMMIT, ROLL_BACK, CHECK, RESUME, ABORT = "commit", "roll back", "check", "resume", "abort"
+_ABILITIES = {
+    COMMIT: Ability.DECIDE_TRANSACTIONS,
+    ROLL_BACK: Ability.DECIDE_TRANSACTIONS,
+    CHECK: Ability.CHECK_TRANSACTIONS,
+    ABORT: Ability.ATOMIC_TRANSACTIONS,
+}
+"""What a cluster must be able to do for an action; a given-up message is taken up again by all brokers."""
 
 
 class TransactionActions:
@@ -27,7 +34,13 @@ class TransactionActions:
     def dialog(self, action: str, row: TransactionRow, parent: QWidget) -> ActionDialog:
         """The dialog of an action on a transaction."""
         make = {COMMIT: self._commit, ROLL_BACK: self._roll_back, CHECK: self._check, RESUME: self._resume}[action]
-        return self._of(make(row), parent)
+        return self._of(replace(make(row), refusal=self.refusal(action)), parent)
+
+    def refusal(self, action: str) -> str:
+        """Why an action cannot be done here; empty where it can."""
+        ability = _ABILITIES.get(action)
+        cannot = cannot_reason(self._source, ability) if ability is not None else ""
+        return read_only_reason(self._source) or cannot
 
     def abort(self, row: AtomicRow, parent: QWidget) -> ActionDialog:
         """The dialog that aborts an open atomic transaction."""
@@ -46,11 +59,12 @@ class TransactionActions:
             ],
             typed=row.name,
             is_destructive=True,
+            refusal=self.refusal(ABORT),
         )
         return self._of(plan, parent)
 
     def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:
-        return ActionDialog(replace(plan, refusal=read_only_reason(self._source)), self._theme, parent)
+        return ActionDialog(plan, self._theme, parent)
 
     def _commit(self, row: TransactionRow) -> ActionPlan:
         return ActionPlan(

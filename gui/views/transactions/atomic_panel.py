@@ -14,7 +14,7 @@ from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.page import PageContext
-from gui.views.transactions.actions import TransactionActions
+from gui.views.transactions.actions import ABORT, TransactionActions
 from gui.views.transactions.columns import atomic_columns, held_columns
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
@@ -121,7 +121,9 @@ class AtomicPanel(QSplitter):
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row
-        self.abort_button.setEnabled(chosen is not None and chosen.is_open)
+        refusal = self._actions.refusal(ABORT)
+        self.abort_button.setEnabled(chosen is not None and chosen.is_open and not refusal)
+        self.abort_button.setToolTip(refusal)
         self.held.set_rows(chosen.queues if chosen is not None else ())
         self._right.set_title(tr("Queues held back"), chosen.name if chosen is not None else "")
         self._write_empty()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
@@ -39,8 +41,10 @@ class TransactionDetail(Panel):
 
     asked = Signal(str)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, refusal: Callable[[str], str], parent: QWidget | None = None) -> None:
+        """Create it; ``refusal`` says why an action cannot be done here."""
         super().__init__(" ", parent=parent)
+        self._refusal = refusal
         theme = context.theme
         self._context = context
         self._row: TransactionRow | None = None
@@ -119,7 +123,9 @@ class TransactionDetail(Panel):
         for action, button in self.buttons.items():
             is_lost = shown is not None and shown.state in LOST
             button.setVisible(is_lost if action == RESUME else not is_lost)
-            button.setEnabled(shown is not None and (is_lost or shown.is_undecided))
+            refusal = self._refusal(action)
+            button.setEnabled(shown is not None and (is_lost or shown.is_undecided) and not refusal)
+            button.setToolTip(refusal)
         self.message.setEnabled(shown is not None)
         for widget in (self.facts, self.line, self._line_title):
             widget.setVisible(shown is not None)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
+from gui.broker_words import broker_text
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -76,6 +77,8 @@ class TransactionsView(PageView):
         self._wanted = -1
         self._start = 0
         self._total = -1
+        self._missing = ""
+        """What the list lacks, and why."""
         self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
@@ -102,7 +105,7 @@ class TransactionsView(PageView):
         self._keys = label(role="caption")
         self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(-PAGE_ROWS))
         self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(PAGE_ROWS))
-        self.detail = TransactionDetail(context)
+        self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
         self.atomic = AtomicPanel(context, self.dialogs)
@@ -257,6 +260,7 @@ class TransactionsView(PageView):
 
     def _show_open(self, page: TransactionPage) -> None:
         self._total = page.total
+        self._missing = page.notice
         self._masks.refresh()
         self._open = transaction_rows(page, self._masks.of)
         if self.filters.current != PAST:
@@ -432,16 +436,20 @@ class TransactionsView(PageView):
             words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
             self.foot.setText(f"{words}. {self.past.notice}" if self.past.notice else words)
             return
-        if self._sought and is_open and self._total >= 0:
-            self.foot.setText(tr("{shown} of {count} undecided that match", shown=shown, count=count_text(self._total)))
-        elif is_open and self._total < 0:
-            self.foot.setText("")
-        elif is_open:
-            self.foot.setText(
-                tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(self._total))
-            )
+        if is_open:
+            self.foot.setText(self._open_words(shown))
         else:
             self.foot.setText(tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(self._ended)))
+
+    def _open_words(self, shown: int) -> str:
+        """How many undecided ones are listed, and what is missing."""
+        if self._total < 0:
+            return ""
+        words = "{shown} of {count} undecided that match"
+        if not self._sought:
+            words = "{shown} of {count} undecided, in the order of the half queue"
+        counted = tr(words, shown=shown, count=count_text(self._total))
+        return f"{counted}. {broker_text(self._missing)}" if self._missing else counted
 
     def _show_chips(self, figures: BoardFigures | None) -> None:
         chips = []

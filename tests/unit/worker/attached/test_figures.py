@@ -75,10 +75,12 @@ def test_a_lost_broker_is_unknown_the_other_stays_and_it_comes_back(figures, clo
     assert [event.kind for event in figures.events()] == ["broker_lost", "broker_back"]
 
 
-def test_a_part_that_was_not_answered_is_a_fault_but_no_loss(figures):
+def test_a_part_that_was_not_answered_is_a_fault_but_no_loss(figures, clock):
     figures.catalog()
     figures.answered("a", "topic T: no body")
-    assert figures.snapshot().faults == {"a": "topic T: no body"}
+    clock.advance(3_000)
+    figures.answered("a", "topic T: no body")
+    assert figures.snapshot().faults == {"a": "topic T: no body; for 3 s"}
     assert ints(figures.snapshot().queues["max_offset"]) == [10, 10]
 
 

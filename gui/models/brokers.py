@@ -1,0 +1,63 @@
+"""Brokers of an attached cluster as rows: who they are, whether they answer, and what they cannot do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from broker_core.api import Ability
+from monitoring.state import ClusterState
+
+BROKER_ABILITIES = {
+    Ability.TIMERS: "Timers",
+    Ability.POP: "POP",
+    Ability.SQL_FILTERS: "SQL filters",
+    Ability.RESET_ONE_QUEUE: "Reset of one queue",
+    Ability.TRACE: "Trace topic",
+    Ability.ACCESS_CONTROL: "Access control",
+    Ability.ATOMIC_TRANSACTIONS: "Atomic transactions",
+}
+"""What differs from broker to broker, and its English name."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    """One broker.
+
+    Attributes:
+        name: As it registered.
+        address: Of its master, or of a slave where there is no master now.
+        version: As RocketMQ prints it; empty while it is not known.
+        slaves: Registered now.
+        fault: Why it does not answer as it should, since when; empty when it does.
+        cannot: `Ability` → why not.
+    """
+
+    name: str
+    address: str
+    version: str
+    slaves: int
+    fault: str
+    cannot: Mapping[str, str]
+
+    @property
+    def can(self) -> list[Ability]:
+        """What it can do, or is not known to be unable to."""
+        return [ability for ability in BROKER_ABILITIES if ability not in self.cannot]
+
+
+def broker_rows(state: ClusterState) -> list[BrokerRow]:
+    """The brokers that a state tells of; none for an embedded one."""
+    catalog = state.catalog
+    columns = zip(
+        catalog.brokers,
+        catalog.broker_address,
+        catalog.broker_version,
+        catalog.broker_slaves,
+        catalog.broker_cannot,
+        strict=True,
+    )
+    return [
+        BrokerRow(name, address, version, slaves, state.faults.get(name, ""), cannot)
+        for name, address, version, slaves, cannot in columns
+    ]

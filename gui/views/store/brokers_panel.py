@@ -1,0 +1,66 @@
+"""`BrokersPanel`: the brokers of an attached cluster, whether each answers, and what it can and cannot do."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from gui.broker_words import broker_text
+from gui.models.brokers import BROKER_ABILITIES, BrokerRow, broker_rows
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.text import UNKNOWN, tr
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.state import ClusterState
+
+HEIGHT_MIN = 150
+
+
+def broker_columns() -> list[Column[BrokerRow]]:
+    """Columns of the table."""
+    return [
+        Column("name", "Broker", lambda row: row.name, kind=CellKind.STRONG, width=120),
+        Column("address", "Address", lambda row: row.address or UNKNOWN, kind=CellKind.MONO, dim=True, width=142),
+        Column("version", "Version", lambda row: row.version or UNKNOWN, width=84),
+        Column("slaves", "Slaves", lambda row: str(row.slaves), sort=lambda row: row.slaves, right=True, width=60),
+        Column("answers", "Answers", _answers_text, state=_answers_state, tip=lambda row: broker_text(row.fault), width=220),
+        Column("cannot", "Cannot", _cannot_text, dim=True, tip=_cannot_tip),
+    ]
+
+
+def _answers_text(row: BrokerRow) -> str:
+    return broker_text(row.fault) if row.fault else tr("yes")
+
+
+def _answers_state(row: BrokerRow) -> State | None:
+    return State.WARNING if row.fault else None
+
+
+def _cannot_text(row: BrokerRow) -> str:
+    return ", ".join(tr(name) for ability, name in BROKER_ABILITIES.items() if ability in row.cannot)
+
+
+def _cannot_tip(row: BrokerRow) -> str:
+    return "\n".join(broker_text(reason) for reason in row.cannot.values())
+
+
+class BrokersPanel(Panel):
+    """A table with a row for each broker."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(" ", flush=True, parent=parent)
+        self.rows: ColumnTableModel[BrokerRow] = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
+        self.grid = DataGrid(self.rows, theme)
+        self.setMinimumHeight(HEIGHT_MIN)
+        self.content.addWidget(self.grid)
+        self.retranslate()
+
+    def show_state(self, state: ClusterState) -> None:
+        """Take new figures."""
+        self.rows.set_rows(broker_rows(state))
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Brokers"), tr("what each can and cannot do; hover for the reasons"))
+        self.rows.all_texts_changed()
