@@ -125,7 +125,7 @@ def parse(body: bytes | bytearray | memoryview) -> JsonValue:
     except (ValueError, RecursionError):
         pass
     if _NUMBER_KEY.search(text) is not None:
-        # Tables of offsets: thousands of keys that are numbers and nothing else of the dialect, twenty times as fast this way.
+        # Tables of offsets: thousands of keys that are numbers and nothing else of the dialect; a quarter of the reader's time.
         try:
             return json.loads(_NUMBER_KEY_OR_TEXT.sub(_quoted, text))
         except (ValueError, RecursionError):

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from broker_core.broker.embedded import EmbeddedBroker
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.ipc.schema import ListTransactions, TransactionPage
+from broker_core.ipc.schema import ListTransactions, Query, TransactionPage
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
 from broker_core.worker.attached.settings import WatchSettings
 from tests.support.embedded import started
 
+A = TypeVar("A")
 BROKER = "broker-a"
 QUICK = WatchSettings(round_ms=20, retry_ms=20, tables_ms=50, requests_per_second=500, timeout_ms=10_000)
 
@@ -40,12 +42,18 @@ async def asking(cluster: AttachedCluster, *, read_only: bool = False) -> AsyncI
         await queries.close()
 
 
+async def told(queries: ClusterQueries, query: Query, kind: type[A]) -> A:
+    """The answer to a query, which is of a kind."""
+    answer = await queries.answer(query)
+    assert isinstance(answer, kind), answer
+    return answer
+
+
 async def decided(queries: ClusterQueries, undecided: int) -> TransactionPage:
     """The list, as soon as so many are left in it: decisions come one-way, and 5.x gathers their records for some seconds."""
     async with asyncio.timeout(120):
         while True:
-            page = await queries.answer(ListTransactions(0, 100))
-            assert isinstance(page, TransactionPage)
+            page = await told(queries, ListTransactions(0, 100), TransactionPage)
             if page.total == undecided:
                 return page
             await asyncio.sleep(0.05)

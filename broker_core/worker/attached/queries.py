@@ -186,9 +186,10 @@ class ClusterQueries:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
             queue = MessageQueue(query.topic, broker, queue_id)
             return await browse_one(self._link, queue, query.start_offset, query.count)
-        queues = self._queues_of(query.topic)
+        # One that is newer than the last look at the tables is known to the name server.
+        queues = self._queues_of(query.topic) or (await self._link.readable_route(query.topic)).subscribe_queues()
         if not queues:
-            raise UsageError(f"there is no topic {query.topic} on a broker of this cluster", topic=query.topic)
+            raise UsageError(f"topic {query.topic} has no queue that may be read", topic=query.topic)
         return await browse_newest(self._link, query.topic, queues, query.count, LostParts(self._figures))
 
     async def _find_offset(self, topic: str, shown: int, timestamp_ms: int) -> FoundOffset:

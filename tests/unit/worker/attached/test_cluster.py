@@ -91,7 +91,7 @@ def test_messages_are_browsed_found_and_read(tmp_path):
         assert (await queries.answer(FindOffset("T", 1, 0))).offset == 0
         with pytest.raises(UsageError, match="1 to 1000 messages"):
             await queries.answer(BrowseQueue("T", 0, 0, 0))
-        with pytest.raises(UsageError, match="there is no topic nowhere"):
+        with pytest.raises(RemoteError, match="there is no topic nowhere"):
             await queries.answer(BrowseQueue("nowhere", -1, 0, 5))
         with pytest.raises(UsageError, match="none of this cluster's"):
             await queries.answer(ReadMessageById("0A0000010000277600000000000001F4"))
