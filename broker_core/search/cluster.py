@@ -23,10 +23,11 @@ from broker_core.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_PO
 from broker_core.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.search.cluster_parts import ClusterParts
 from broker_core.search.columns import topic_verdict
-from broker_core.search.expression import Comparison, Expression, verdict
+from broker_core.search.expression import Comparison, Expression, comparisons, verdict
 from broker_core.search.facts import MessageFacts, compare, matches
 from broker_core.search.gaps import Gaps, unknown_topic
 from broker_core.search.parallel_pulls import RETRY_PAUSES_S, ParallelPulls, QueuePart
+from broker_core.search.pulled_filter import PulledFilter
 from broker_core.search.results import Hit, Outcome, Step
 
 PULL_MESSAGES = 32
@@ -83,6 +84,9 @@ class ClusterSearch:
         self._topics: list[str] = []
         self._scanned = self._found = self._undecoded = 0
         self._is_cancelled = False
+        by_queue = any(one.field.name == "queue" for one in comparisons(expression))
+        is_plain = self._lookups is None and (queue_number is _own_number or not by_queue)
+        self._pulled_filter = PulledFilter(expression) if is_plain else None
         self.plan = ""
         """What it will look at, in words; known after `prepare`."""
         self.total_messages = 0
@@ -143,7 +147,9 @@ class ClusterSearch:
         self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
 
     def _hits(self, records: list[bytes]) -> Iterator[Hit]:
-        for record in records:
+        opened = self._pulled_filter.open_records(records) if self._pulled_filter is not None and records else records
+        self._scanned += len(records) - len(opened)
+        for record in opened:
             self._scanned += 1
             try:
                 message = decode_record(record)

@@ -355,3 +355,41 @@ def test_an_answer_is_split_into_its_records():
 def test_a_limit_below_one_is_refused():
     with pytest.raises(UsageError):
         ClusterSearch(cast("AdminClient", FakeAdmin()), parse_filter("size > 0", now_ms=0), limit=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'topic = "orders" and size > 0',
+        'topic = "orders" and size < 0',
+        'topic = "orders" and offset in (2, 9)',
+        'topic = "orders" and body contains "7"',
+        'topic = "orders" and not body = "3" and born = 1',
+        'topic = "orders" and prop.KEYS = "k" and queue = 1',
+        'topic = "orders" and (body = "1" or queue = 0)',
+    ],
+)
+def test_what_columns_decide_is_what_decoding_decides(monkeypatch, text):
+    admin = FakeAdmin()
+    admin.pulled = lambda queue_id, offset, count: (
+        b"".join(record(queue_id, number, properties=b"KEYS\x01k") for number in range(offset, offset + count)),
+        offset + count,
+    )
+    by_columns, search = searched(admin, text)
+    monkeypatch.setattr("broker_core.search.pulled_filter.FEW_RECORDS", 1 << 30)
+    decoded, other = searched(admin, text)
+    assert by_columns == decoded
+    assert str(search.outcome) == str(other.outcome)
+
+
+def test_damage_is_told_although_the_message_would_not_match():
+    admin = FakeAdmin()
+    whole = admin.pulled
+
+    def pulled(queue_id: int, offset: int, count: int) -> tuple[bytes, int]:
+        body, following = whole(queue_id, offset, count)
+        return body[:4] + b"????" + body[8:], following
+
+    admin.pulled = pulled
+    _found, search = searched(admin, 'topic = "orders" and queue = 0 and size < 0')
+    assert str(search.outcome).startswith("partial: 0 hits in 10 messages; a message could not be read: ")
