@@ -1,9 +1,9 @@
 """A search by scan of a cluster against plain pulls of the same queues: `python -m benchmarks.cluster_scan [--messages N]`.
 
-A topic of 8 queues is served over loopback by our broker in a process of its own, or by a cluster that runs (``--ns``). In turn
-all of it is pulled by a Java ``DefaultMQPullConsumer`` (``--java VERSION`` of its client; needs Java and Maven), pulled raw by our
-own client, one pull at a time, and searched: by filters that no message passes, one of heads and one of bodies. Messages a
-second; the ratio to the Java client is what holds on another machine.
+A topic of 8 queues is served over loopback by our broker in a process of its own, or by a cluster that runs (``--ns``). In
+turn all of it is pulled by a Java ``DefaultMQPullConsumer`` (``--java VERSION`` of its client; needs Java and Maven), pulled
+raw by our own client, one pull at a time, and searched: by filters that no message passes, one of heads and one of bodies.
+Messages a second; the ratio to the Java client is what holds on another machine.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ END_TIMEOUT_S = 20.0
 
 
 class Running:
-    """A console on a store of its own; a context manager."""
+    """A console on a store of its own, or attached to a cluster; a context manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, connect: str = "") -> None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         self.application = make_application()
-        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0)
+        worker = WorkerOptions(folder / "store", name_server_port=0, broker_port=0, connect=connect)
         settings = folder / "window.ini"
         self.console = Console(self.application, WindowOptions(worker, language="en", theme="dark", settings_file=settings))
         self.window = self.console.window

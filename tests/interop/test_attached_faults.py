@@ -60,7 +60,8 @@ def test_a_search_goes_on_where_it_stood_when_the_broker_restarts(real, kill):
     async def scenario():
         await fill(real.name_server)
         async with AdminClient(real.name_server) as admin:
-            search = ClusterSearch(admin, parse_filter('topic = "T"', now_ms=0))
+            # More patient than people: a loaded machine takes long to start a broker.
+            search = ClusterSearch(admin, parse_filter('topic = "T"', now_ms=0), retry_pauses_s=(5,) * 36)
             await search.prepare()
             found, restarting = [], None
             async for step in search.steps():

@@ -1,0 +1,104 @@
+"""From a connection that is ready to its topics on screen: `python -m benchmarks.gui.attach [--topics N] [--rounds N]`.
+
+A cluster in memory, in a process of its own, has N topics of 4 queues and twice as many groups. The window attaches to it and
+opens the Topics page. Told are the milliseconds from the worker's word that it is connected to the first figures with all
+topics, and to the page painted with all of them; beside it stands a cluster of 10 topics. Wanted: at most 300 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.gui.running import Running
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_cluster import FakeBroker, FakeCluster
+
+FEW = 10
+SEEN_TIMEOUT_S = 60.0
+
+
+def serve(topic_count: int, told: Connection) -> None:
+    """Serve a cluster until the process is ended."""
+
+    async def run() -> None:
+        topics = {f"topic-{number:04}": 4 for number in range(topic_count)}
+        groups = [f"group-{number:04}" for number in range(2 * topic_count)]
+        positions = {
+            f"topic-{number % topic_count:04}@{group}": dict.fromkeys(range(4), 10) for number, group in enumerate(groups)
+        }
+        async with FakeCluster([FakeBroker("a", topics, dict.fromkeys(topics, 10), groups, positions)]) as cluster:
+            told.send(cluster.name_server)
+            await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+def attached_once(topic_count: int) -> tuple[float, float]:
+    """Milliseconds from connected to figures, and to the painted page."""
+    ours, theirs = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(topic_count, theirs))
+    server.start()
+    try:
+        with tempfile.TemporaryDirectory(prefix="orbit-attach-") as folder:
+            os.environ["XDG_DATA_HOME"] = folder
+            return measure(Path(folder), ours.recv(), topic_count)
+    finally:
+        server.kill()
+        server.join()
+
+
+def measure(folder: Path, name_server: str, topic_count: int) -> tuple[float, float]:
+    running = Running(folder, connect=name_server)
+    running.window.resize(1440, 900)
+    running.window.show()
+    source = running.console.worker.source
+    running.console.begin()
+    wait_for(running, lambda: source.status is SourceStatus.READY)
+    ready = time.perf_counter()
+    running.window.navigate("topics")
+    wait_for(running, lambda: source.state is not None and len(source.state.catalog.topics) >= topic_count)
+    known = time.perf_counter()
+    page = running.window.area.current
+    assert page is not None
+    wait_for(running, lambda: running.window.live.age_ms is not None)
+    page.grab()
+    painted = time.perf_counter()
+    running.window.close()
+    running.wait_for(lambda: not running.console.children_processes.any_running, SEEN_TIMEOUT_S)
+    return (known - ready) * 1e3, (painted - ready) * 1e3
+
+
+def wait_for(running: Running, done: object) -> None:
+    """Turn Qt's loop until something is so, without a pause."""
+    assert callable(done)
+    end = time.monotonic() + SEEN_TIMEOUT_S
+    while not done():
+        assert time.monotonic() < end, "it did not come"
+        running.application.processEvents()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topics", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    spawn = multiprocessing.get_context("spawn")
+    for count in (FEW, arguments.topics):
+        # A process of its own for each round: there is one application in a process.
+        with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
+            told = [pool.submit(attached_once, count).result() for _round in range(arguments.rounds)]
+        known, painted = (statistics.median(column) for column in zip(*told, strict=True))
+        print(f"{count:6,} topics   figures after {known:7.0f} ms   painted after {painted:7.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
