@@ -199,7 +199,7 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         return self._clock()
 
     async def _route(self, topic: str) -> Route:
-        route = await self._instance.route(check_topic(topic), fresh=True)
+        route = await self._instance.route_once(check_topic(topic))
         if route is None:
             raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
         return route

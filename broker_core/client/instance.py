@@ -243,7 +243,11 @@ class ClientInstance:
             for callback in self._on_routes_changed:
                 callback()
 
-    async def _fetch_route(self, topic: str) -> Route | None:
+    async def route_once(self, topic: str) -> Route | None:
+        """As `route`, asked anew and not remembered: all routes in memory are refreshed for ever, a thousand too."""
+        return await self._fetch_route(topic, is_kept=False)
+
+    async def _fetch_route(self, topic: str, *, is_kept: bool = True) -> Route | None:
         fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
         try:
             response = await self.call_name_server(RemotingCommand(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
@@ -253,7 +257,7 @@ class ClientInstance:
             self._routes.pop(topic, None)
             return None
         route = parse_route(topic, response.body)
-        if topic != DEFAULT_TOPIC:
+        if topic != DEFAULT_TOPIC and is_kept:
             self._routes[topic] = route
         return route
 

@@ -20,6 +20,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.message.record import PHYSICAL_OFFSET_POSITION, QUEUE_OFFSET_POSITION, SIZE, decode_record
+from broker_core.remoting.codes import ResponseCode
 from broker_core.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.search.cluster_parts import ClusterParts
 from broker_core.search.columns import topic_verdict
@@ -237,10 +238,10 @@ class ClusterSearch:
         try:
             record = await self._admin.record_by_offset_id(message_id)
             message = decode_record(record)
-        except RemoteError:
-            # The broker has no message there.
-            return False
-        except (NetworkError, CodecError) as error:
+        except (NetworkError, RemoteError, CodecError) as error:
+            if error.context.get("code") == ResponseCode.SYSTEM_ERROR:
+                # So a broker says that it has no message there.
+                return False
             self._gaps.add(f"id {message_id} could not be looked for on the broker at {host}: {error.message}")
             return False
         found[offset_message_id(message.store_host, message.physical_offset)] = record

@@ -10,10 +10,11 @@ import pytest
 
 from broker_core.client.admin import AdminClient, TopicOffset
 from broker_core.client.route import QueueData, Route
-from broker_core.errors import NetworkError, RecordError, UsageError
+from broker_core.errors import NetworkError, OrbitError, RecordError, RemoteError, UsageError
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.record import encode_record
+from broker_core.remoting.codes import ResponseCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import ClusterSearch, split_records
 from broker_core.search.gaps import Gaps
@@ -48,6 +49,7 @@ class FakeAdmin:
         self.routes = {"orders": Route("orders", (QueueData("a", 2, 2, 6),), self.brokers)}
         self.lost: set[str] = set()
         self.low = 0
+        self.refusal: OrbitError = NetworkError("does not answer")
 
     async def registered_brokers(self) -> dict[str, dict[int, str]]:
         return self.brokers
@@ -78,7 +80,7 @@ class FakeAdmin:
         return self.by_key(until_ms)
 
     async def record_by_offset_id(self, _message_id: str) -> bytes:
-        raise NetworkError("does not answer")
+        raise self.refusal
 
     def _reach(self, address: str) -> None:
         if address in self.lost:
@@ -265,6 +267,11 @@ def test_an_id_of_a_broker_that_does_not_answer_or_is_not_there_makes_it_partial
         message_id = offset_message_id(HostAddress.parse(address), 4711)
         _found, search = searched(admin, f'topic = "orders" and id = "{message_id}"')
         assert reason in str(search.outcome)
+    message_id = offset_message_id(HostAddress.parse(ADDRESS), 4711)
+    for code, is_complete in ((ResponseCode.SYSTEM_ERROR, True), (ResponseCode.NO_PERMISSION, False)):
+        admin.refusal = RemoteError("no", code=int(code))
+        _found, search = searched(admin, f'topic = "orders" and id = "{message_id}"')
+        assert search.outcome.is_complete is is_complete
     _found, search = searched(admin, f'topic = "orders" and id = "{"7F000001" * 4}"')
     assert search.outcome.is_complete, "an id of a client names no broker"
 
