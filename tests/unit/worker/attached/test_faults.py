@@ -24,8 +24,8 @@ from tests.support.attached import QUICK, asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster, refused, rubbish, silent
 from tests.support.remoting_peer import eventually
 
-HASTY = replace(QUICK, timeout_ms=150)
-"""For brokers that never answer; all others answer at once."""
+HASTY = replace(QUICK, timeout_ms=400)
+"""For a broker that never answers. One that answers at once may seem lost for a moment on a machine that is busy."""
 
 
 def broker(name: str) -> FakeBroker:
@@ -122,12 +122,12 @@ def test_a_slow_broker_is_lost_by_itself_and_the_other_is_sampled_on():
             await eventually(lambda: watched.figures.of("a").is_lost)
             quick.held["orders"] = 9
             await eventually(lambda: watched.figures.of("b").offsets["orders"][0].max_offset == 9)
-            assert set(watched.figures.faults()) == {"a"}
-            assert "did not answer within 150 ms" in watched.figures.faults()["a"]
+            await eventually(lambda: set(watched.figures.faults()) == {"a"})
+            assert "did not answer within 400 ms" in watched.figures.of("a").fault
             slow.answers = {}
             await eventually(lambda: not watched.figures.faults())
-            kinds = [event.kind for event in watched.figures.events()]
-            assert (kinds.count("broker_lost"), kinds.count("broker_back")) == (1, 1)
+            kinds = [event.kind for event in watched.figures.events() if event.subject == "a"]
+            assert kinds[:2] == ["broker_lost", "broker_back"]
 
     asyncio.run(scenario())
 

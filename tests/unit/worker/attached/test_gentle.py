@@ -13,7 +13,8 @@ from tests.support.fake_cluster import FakeBroker, FakeCluster
 
 TOPICS, GROUPS, ROUNDS = 1_000, 2_000, 15
 MOVING = frozenset({RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.HEART_BEAT, RequestCode.SEND_MESSAGE_V2})
-SETTINGS = WatchSettings()
+SETTINGS = WatchSettings(timeout_ms=60_000)
+"""As ever, but for the patience: a busy machine must not look like a lost broker."""
 
 
 def large_broker(topic_count: int = TOPICS) -> FakeBroker:
@@ -81,5 +82,6 @@ def test_a_search_asks_once_for_the_bounds_of_a_topic_and_leaves_offsets_alone()
             await search.prepare()
             assert search.total_messages == 2 * 50 * 4 * 10
             assert [dict(broker.asked) for broker in brokers] == [{RequestCode.GET_TOPIC_STATS_INFO: 50}] * 2
+            assert cluster.link._instance.broker_addresses() == [], "a route that is kept is asked for again for ever"
 
     asyncio.run(scenario())
