@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from gui.connection_secrets import SecretStore
 from gui.connections import ATTACHED, SECRET_KEY, Cluster, details_of, secret_owners
@@ -38,7 +38,8 @@ class SecretDesk(QObject):
     def __init__(self, store: SecretStore, parent: QObject) -> None:
         super().__init__(parent)
         self._store = store
-        self._answered.connect(lambda tell, answer: tell(answer))
+        # Queued by name: the threads that emit it are not Qt's.
+        self._answered.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     @property
     def file(self) -> str:
@@ -118,6 +119,9 @@ class SecretDesk(QObject):
             self._tell(failed, tr("Orbit made a mistake: {error}", error=type(error).__name__))
         else:
             self._tell(done, answer)
+
+    def _deliver(self, tell: Callable[..., None], answer: object) -> None:
+        tell(answer)
 
     def _tell(self, tell: Callable[..., None], answer: object) -> None:
         try:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,9 +86,15 @@ def test_pages_are_imported_beside_the_loop_of_the_window(console, qtbot, monkey
 
 def asked(qtbot, ask):
     """What the desk of secrets tells, which it does later."""
-    told = []
-    ask(lambda answer: told.append(("done", answer)), lambda fault: told.append(("failed", fault)))
+    told, threads = [], set()
+
+    def tell(how, answer):
+        threads.add(threading.current_thread())
+        told.append((how, answer))
+
+    ask(partial(tell, "done"), partial(tell, "failed"))
     qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
+    assert threads == {threading.main_thread()}
     return told[0]
 
 
