@@ -13,7 +13,7 @@ import trustme
 
 from broker_core import doctor_command
 from broker_core.access import access_of_line
-from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig
 from broker_core.doctor import ANSWER, BROKERS, CREDENTIALS, NAME, PORT, PROXY, TLS, TUNNEL, VERSION, Doctor
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started
@@ -21,6 +21,7 @@ from tests.support.remoting_peer import Peer
 from tests.support.ways import know_host, socks_proxy, ssh_keys, ssh_server
 
 RULES = "accounts:\n- {accessKey: shop-user, secretKey: hidden-secret, admin: true}\n"
+PATIENT = RemotingLimits(connect_timeout_ms=100_000, request_timeout_ms=100_000)
 KEYS = {"accessKey": "shop-user", "secretKey": "hidden-secret"}
 
 
@@ -51,7 +52,8 @@ async def plain(folder):
 async def examined(name_servers, **parts):
     """Hops that were tried, in order."""
     told = []
-    doctor = Doctor(access_of_line(json.dumps({"nameServers": name_servers, **parts}).encode()), told.append)
+    access = access_of_line(json.dumps({"nameServers": name_servers, **parts}).encode())
+    doctor = Doctor(access, told.append, limits=PATIENT)
     await doctor.run()
     begun, ended = [hop for hop in told if not hop.is_tried], [hop for hop in told if hop.is_tried]
     assert [(hop.name, hop.address) for hop in begun] == [(hop.name, hop.address) for hop in ended]

@@ -12,7 +12,9 @@ import asyncssh
 import pytest
 import trustme
 
+from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError
+from broker_core.remoting import dialers, ssh_tunnel
 from broker_core.remoting.client import ConnectionPool
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.dialers import dialer_of
@@ -24,6 +26,7 @@ from broker_core.worker.event_loop import new_event_loop
 from tests.support.ways import PASSWORD, USER, know_host, socks_proxy, ssh_keys, ssh_server
 
 BODY = b"x" * 300_000
+PATIENT_MS = 100_000
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +51,16 @@ def run(request):
     return run_on
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    for module in (dialers, ssh_tunnel):
+        monkeypatch.setattr(module, "WAY_TIMEOUT_MS", PATIENT_MS)
+
+
 @asynccontextmanager
 async def pool_over(way, **options):
-    pool = ConnectionPool(way=way, **options)
+    limits = RemotingLimits(connect_timeout_ms=PATIENT_MS, request_timeout_ms=PATIENT_MS)
+    pool = ConnectionPool(way=way, limits=limits, **options)
     try:
         yield pool
     finally:
