@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from dataclasses import asdict
 
@@ -19,6 +20,7 @@ from broker_core.errors import OrbitError
 
 EXIT_FAULTS = 1
 EXIT_CANCELLED = 130
+EXIT_PIPE_CLOSED = 141
 
 _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 interrupted"
 
@@ -44,6 +46,10 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_CANCELLED
+    except BrokenPipeError:
+        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
     return EXIT_FAULTS if doctor.faults else 0
 
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlencode
 import platformdirs
 
 STORES_MAX = 12
+CONNECTIONS_MAX = 200
 EMBEDDED = "embedded"
 ATTACHED = "attached"
 COLOURS = {
@@ -156,11 +157,19 @@ def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
 
 
 def remembered(addresses: Sequence[str], current: str) -> list[str]:
-    """Addresses to keep: the current one in front of the others, each once, at most `STORES_MAX`.
+    """Addresses to keep: the current one in front of the others, each once, at most `STORES_MAX` stores.
 
-    Name servers name a connection: a changed one takes the place of the one before.
+    Name servers name a connection: a changed one takes the place of the one before. Connections, which have details of their
+    own, give way to no store; at most `CONNECTIONS_MAX` are kept.
     """
     newest: dict[str, str] = {}
     for text in (current, *filter(None, addresses)):
         newest.setdefault(text.partition("?")[0] if text.startswith(_SCHEME) else text, text)
-    return list(newest.values())[:STORES_MAX]
+    room = {True: CONNECTIONS_MAX, False: STORES_MAX}
+    kept = []
+    for text in newest.values():
+        is_connection = text.startswith(_SCHEME)
+        if room[is_connection]:
+            room[is_connection] -= 1
+            kept.append(text)
+    return kept

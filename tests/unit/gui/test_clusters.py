@@ -10,6 +10,7 @@ from broker_core.remoting.way import SocksProxy, SshTunnel
 from broker_core.worker.attached.details import security_of
 from gui.connections import (
     ATTACHED,
+    CONNECTIONS_MAX,
     EMBEDDED,
     STORES_MAX,
     Cluster,
@@ -61,6 +62,14 @@ def test_a_proxy_and_a_tunnel_reach_the_worker_with_their_secrets():
 
 def test_only_the_newest_stores_are_kept():
     assert remembered([f"/{number}" for number in range(50)], "/now") == ["/now", *(f"/{n}" for n in range(STORES_MAX - 1))]
+
+
+def test_connections_give_way_to_no_store():
+    connections = [kept_text(Cluster(ATTACHED, f"h:{port}", title="T")) for port in range(1, 20)]
+    kept = remembered([*connections, *(f"/{number}" for number in range(50))], "/now")
+    assert kept == ["/now", *connections, *(f"/{number}" for number in range(STORES_MAX - 1))]
+    more = [kept_text(Cluster(ATTACHED, f"h:{port}")) for port in range(1, CONNECTIONS_MAX + 9)]
+    assert remembered(more, "/now") == ["/now", *more[:CONNECTIONS_MAX]]
 
 
 def test_a_store_is_called_by_the_folder_that_tells_it_from_others():
