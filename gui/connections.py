@@ -71,7 +71,7 @@ class Cluster:
     """``host:port`` of an SSH server that leads there; empty: none."""
     ssh_user: str = ""
     ssh_key: str = ""
-    """File of the private key; empty: those of the agent and of ``~/.ssh``."""
+    """File of the private key; empty: those of ssh-agent and of ``~/.ssh``."""
     ssh_known_hosts: str = ""
     """File of host keys; empty: ``~/.ssh/known_hosts``."""
 

@@ -114,7 +114,7 @@ class SshDialer:
         except ssh.HostKeyNotVerifiable as error:
             raise NetworkError(self._unknown_host_text(known), address=self._address) from error
         except ssh.PermissionDenied as error:
-            keys = f"the key {way.key_file}" if way.key_file is not None else "the keys of the agent and of ~/.ssh"
+            keys = f"the key {way.key_file}" if way.key_file is not None else "the keys of ssh-agent and of ~/.ssh"
             text = (
                 f"the SSH server {self._address} does not let {user} in with {keys}: is the public key in its authorized_keys?"
             )

@@ -41,7 +41,7 @@ class SshTunnel:
     Attributes:
         host, port: Where it listens.
         user: Who logs in; empty: the user of this machine.
-        key_file: Private key; None: those of the agent and of ``~/.ssh``.
+        key_file: Private key; None: those of ssh-agent and of ``~/.ssh``.
         passphrase: Of the key file.
         known_hosts: File of host keys; None: ``~/.ssh/known_hosts``.
     """

@@ -72,7 +72,7 @@ class ConnectFields(QWidget):
         self.addresses.setPlaceholderText("172.17.0.3:10911 = 10.8.0.22:10911")
         self.socks.setPlaceholderText("127.0.0.1:1080")
         self.ssh.setPlaceholderText("bastion.example.com:22")
-        self.ssh_key.setPlaceholderText(tr("empty: those of the agent and of ~/.ssh"))
+        self.ssh_key.setPlaceholderText(tr("empty: those of ssh-agent and of ~/.ssh"))
         self.ssh_known_hosts.setPlaceholderText("~/.ssh/known_hosts")
         self.colour = QComboBox()
         for name, value in COLOURS.items():
