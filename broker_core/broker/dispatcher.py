@@ -12,6 +12,7 @@ from broker_core.broker.client_processor import ClientProcessor
 from broker_core.broker.consume_report_processor import ConsumeReportProcessor
 from broker_core.broker.consumer_filters import ConsumerFilters
 from broker_core.broker.durable_answers import DurableAnswers
+from broker_core.broker.express import Express
 from broker_core.broker.filter_servers import FilterServers
 from broker_core.broker.forward_processor import ForwardProcessor
 from broker_core.broker.group_processor import GroupProcessor
@@ -21,6 +22,7 @@ from broker_core.broker.maintenance_processor import MaintenanceProcessor
 from broker_core.broker.offset_processor import OffsetProcessor
 from broker_core.broker.peer import Peer
 from broker_core.broker.pop.pop_family import PopFamily
+from broker_core.broker.pull_express import PullExpress
 from broker_core.broker.pull_processor import PullProcessor
 from broker_core.broker.put_rewrites import PutRewrites
 from broker_core.broker.query_processor import QueryProcessor
@@ -61,7 +63,7 @@ class Dispatcher:
         maintenance: Deletes files on request; a service, to be stopped before the store.
         info: Runtime figures; others may add theirs.
         send: Also used for sends from the console.
-        express: Serves plain sends from their bytes; not to be asked where each request needs its account checked.
+        express: Serves plain sends and pulls from their bytes; not to be asked where each request needs its account checked.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
         clients: Notifies members of groups.
@@ -86,9 +88,9 @@ class Dispatcher:
         self._written = written
         self.rewrites = PutRewrites(state.store.delay_levels)
         self.send = SendProcessor(state, durable, self.rewrites, defer=defer)
-        self.express = SendExpress(state, durable, self.send)
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
+        self.express = Express(SendExpress(state, durable, self.send), PullExpress(state, self.pull))
         self.pop = PopFamily(state, memory_bytes=memory_bytes)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)

@@ -9,7 +9,7 @@ from typing import Protocol
 from broker_core.errors import OrbitError, UsageError
 from broker_core.message.model import HostAddress
 from broker_core.remoting.codes import LanguageCode, SerializeType
-from broker_core.remoting.frame import RemotingCommand
+from broker_core.remoting.frame import Buffer, RemotingCommand
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,16 @@ class Peer(Protocol):
         """Send a request; ``answered`` is called with its response, or with why there is none."""
 
     def __hash__(self) -> int: ...
+
+
+class ExpressPeer(Peer, Protocol):
+    """A connection that takes answers as bytes."""
+
+    def send_frame(self, frame: bytes) -> bool:
+        """Send the bytes of one whole frame; False when the connection has ended."""
+
+    def send_parts(self, parts: list[Buffer], size: int) -> bool:
+        """Send the bytes of one frame with a large body, in pieces of that size together; likewise."""
 
 
 def host_of(peer: Peer) -> HostAddress:

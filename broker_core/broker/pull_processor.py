@@ -14,6 +14,7 @@ from broker_core.broker.consumer_filters import SQL92, ConsumerFilters
 from broker_core.broker.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.broker.moved_offsets import MovedOffsets
 from broker_core.broker.peer import Peer
+from broker_core.broker.pull_answers import answer_fields
 from broker_core.broker.pull_holds import HeldPull, PullHolds
 from broker_core.broker.pull_request import (
     FLAG_COMMIT_OFFSET,
@@ -70,8 +71,14 @@ class _Pull(NamedTuple):
 class PullProcessor:
     """Serves PULL_MESSAGE and LITE_PULL_MESSAGE.
 
+    `broker_core.broker.pull_express` serves the plain ones; it asks here what they may have.
+
     Register `arrived` as arrival listener of the store: it runs inside of the put, so a held pull is answered in the same turn
     of the loop in which its message was stored. Call `tick` once a second.
+
+    Attributes:
+        holds: Pulls that wait.
+        terms: Reads what pulls ask for.
     """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
@@ -82,25 +89,25 @@ class PullProcessor:
         self._moved = MovedOffsets(state)
         self._next_behind_ms = 0
         self._cold_reads = 0
-        self._terms = TermsReader()
+        self.terms = TermsReader()
         self.holds = PullHolds()
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve a pull on its first arrival; None when it is held."""
         fields = command.ext_fields
         try:
-            terms = self._terms.read(fields)
+            terms = self.terms.read(fields)
             offset = long_field(fields, "queueOffset")
             committed = long_field(fields, "commitOffset", 0) if terms.flags & FLAG_COMMIT_OFFSET else 0
-            self._check(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
-            wanted = self._wanted(terms)
+            self.check(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
+            wanted = self.wanted(terms)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
             self._state.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
         pull = _Pull(command.opaque, command.serialize_type, terms, offset, wanted)
-        if wanted.takes_all and (run := self._read_run(pull)) is not None:
+        if wanted.takes_all and (run := self.read_run(terms, offset)) is not None:
             return self._answer_run(pull, run)
         return self._serve(peer, pull)
 
@@ -143,7 +150,12 @@ class PullProcessor:
 
     # ---- checks ----
 
-    def _check(self, terms: PullTerms, *, lite: bool) -> None:
+    def check(self, terms: PullTerms, *, lite: bool) -> None:
+        """Refuse what may not be had.
+
+        Raises:
+            RequestRefusedError: With the code and remark of the answer.
+        """
         state = self._state
         if not state.config.permission & PERM_READ or (lite and not state.config.lite_pull):
             _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
@@ -169,8 +181,12 @@ class PullProcessor:
             )
             _refuse(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _wanted(self, terms: PullTerms) -> MessageFilter:
-        """Which messages the pull is for, by its own expression or by the group's heartbeats."""
+    def wanted(self, terms: PullTerms) -> MessageFilter:
+        """Which messages the pull is for, by its own expression or by the group's heartbeats.
+
+        Raises:
+            RequestRefusedError: As `check`.
+        """
         filters_retries = self._state.config.filter_support_retry and terms.topic == names.retry_topic(terms.group)
         if terms.takes_all and not filters_retries:
             return EVERYTHING
@@ -234,11 +250,10 @@ class PullProcessor:
 
     # ---- reading ----
 
-    def _read_run(self, pull: _Pull) -> Run | None:
-        """What most pulls find, read in the quick way."""
-        terms = pull.terms
+    def read_run(self, terms: PullTerms, offset: int) -> Run | None:
+        """What most pulls find that want everything, read in the quick way; None where it is not to be had so."""
         started = perf_counter()
-        run = self._store.read_run(terms.topic, terms.queue_id, pull.offset, terms.count_max)
+        run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)
         if run is not None:
             self._counters.get_took(perf_counter() - started)
             if run.read_ahead is not None and self._cold_reads < COLD_READS_MAX:
@@ -258,7 +273,7 @@ class PullProcessor:
         terms = pull.terms
         self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)
         bounds = run.next_offset, run.min_offset, run.max_offset
-        fields = _fields(self._suggested_broker(terms.group, slow=False), *bounds)
+        fields = answer_fields(self.suggested_broker(terms.group, slow=False), *bounds)
         return reply_to(pull.opaque, pull.serialize_type, ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
 
     def _answer(self, pull: _Pull, result: GetResult, code: ResponseCode) -> RemotingCommand:
@@ -270,11 +285,11 @@ class PullProcessor:
             if code == ResponseCode.PULL_OFFSET_MOVED:
                 moved_to = result.next_offset
                 self._moved.note(terms.group, terms.topic, terms.queue_id, asked=pull.offset, moved_to=moved_to)
-        broker_id = self._suggested_broker(terms.group, slow=result.suggest_slave)
-        fields = _fields(broker_id, result.next_offset, result.min_offset, result.max_offset)
+        broker_id = self.suggested_broker(terms.group, slow=result.suggest_slave)
+        fields = answer_fields(broker_id, result.next_offset, result.min_offset, result.max_offset)
         return reply_to(pull.opaque, pull.serialize_type, code, result.status.value, fields, body_slices=result.records)
 
-    def _suggested_broker(self, group: str, *, slow: bool) -> int:
+    def suggested_broker(self, group: str, *, slow: bool) -> int:
         """Id of the broker to pull from next (Source: spec broker §5.3)."""
         config = self._state.groups.get(group) if self._state.config.slave_read else None
         if config is None:
@@ -371,15 +386,6 @@ def filter_off_remark(expression_type: str) -> str:
 def _parse_failed(reason: str) -> RequestRefusedError:
     remark = f"parse the consumer's subscription failed: {reason}"
     return RequestRefusedError(remark, code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
-
-
-def _fields(broker_id: int, next_offset: int, min_offset: int, max_offset: int) -> dict[str, str]:
-    return {
-        "suggestWhichBrokerId": str(broker_id),
-        "nextBeginOffset": str(next_offset),
-        "minOffset": str(min_offset),
-        "maxOffset": str(max_offset),
-    }
 
 
 def _code(status: GetStatus, asked_offset: int) -> ResponseCode:

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from broker_core.broker import names
 from broker_core.broker.durable_answers import DurableAnswers
-from broker_core.broker.peer import Peer
+from broker_core.broker.peer import ExpressPeer
 from broker_core.broker.send_lanes import (
     OPAQUE_BYTES,
     OPAQUE_POSITION,
@@ -74,13 +74,6 @@ _PUT_OK = PutStatus.PUT_OK
 _UNUSUAL_TOPICS = (names.RETRY_PREFIX, names.LMQ_PREFIX, names.SYSTEM_PREFIX)
 
 _AnyLane = TypeVar("_AnyLane", BinaryLane, JsonLane)
-
-
-class ExpressPeer(Peer, Protocol):
-    """A connection that takes answers as bytes."""
-
-    def send_frame(self, frame: bytes) -> bool:
-        """Send the bytes of one whole frame; False when the connection has ended."""
 
 
 class SendExpress:

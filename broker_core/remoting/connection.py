@@ -20,7 +20,16 @@ from typing import cast
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError
 from broker_core.remoting.codes import LanguageCode, ResponseCode, SerializeType
-from broker_core.remoting.frame import ONEWAY_FLAG, RESPONSE_FLAG, Buffer, FrameDecoder, RemotingCommand, Take, encode_parts
+from broker_core.remoting.frame import (
+    ONEWAY_FLAG,
+    RESPONSE_FLAG,
+    TAKEN,
+    Buffer,
+    FrameDecoder,
+    RemotingCommand,
+    Take,
+    encode_parts,
+)
 from broker_core.remoting.frame_budget import FrameBudget
 from broker_core.remoting.frame_file import FrameFile
 from broker_core.remoting.signature import Credentials, sign
@@ -83,9 +92,9 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
         "_in_read", "_is_held_up", "_limits", "_loop", "_on_open", "_opaque", "_pending", "_reading_paused", "_rests",
-        "_transport", "_unsent", "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out", "close_reason",
-        "connected_at", "credentials", "express", "held_bytes", "language", "last_active", "local_address", "partial_since",
-        "remote_address", "requests_in", "serialize_type", "version",
+        "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out",
+        "close_reason", "connected_at", "credentials", "express", "held_bytes", "language", "last_active", "local_address",
+        "partial_since", "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -110,6 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         self._descriptor = -1
         self._unsent: list[Buffer] = []
         self._unsent_body_bytes = 0
+        self._turn_bytes_max = min(_TURN_BYTES_MAX, limits.unsent_bytes_high)
         self._waits_for_room = False
         self._rests = False
         self._is_held_up = False
@@ -180,6 +190,19 @@ class Connection(asyncio.BufferedProtocol):
             return False
         self._unsent.append(frame)
         if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+        return True
+
+    def send_parts(self, parts: list[Buffer], size: int) -> bool:
+        """Send the bytes of one frame with a large body, in pieces of that size together, as `send` does."""
+        if self.is_closed:
+            return False
+        self._unsent_body_bytes += size
+        self._unsent += parts
+        if self._in_read:
+            self._decoder.interrupted = self._is_turn_full()
+        elif not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush_later)
         return True
@@ -325,12 +348,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._decoder.pending_bytes == 0:
             self.partial_since = now
         commands = self._decoder.feed(data, self.express)
-        turn_bytes_max = min(_TURN_BYTES_MAX, self._limits.unsent_bytes_high)
         try:
             for command in commands:
                 self.partial_since = now
-                self._take(command)
-                if self._unsent_body_bytes >= turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX:
+                if command is not TAKEN:
+                    self._take(command)
+                if self._is_turn_full():
                     # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
                     self._flush()
                     if self._reading_paused:
@@ -348,6 +371,9 @@ class Connection(asyncio.BufferedProtocol):
             commands.close()
             self._in_read = False
             self._flush()
+
+    def _is_turn_full(self) -> bool:
+        return self._unsent_body_bytes >= self._turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX
 
     def _keep_partial(self) -> None:
         """Account for what is left of the bytes received: nothing, or the beginning of a frame."""

@@ -160,6 +160,9 @@ class RemotingCommand:
 Take = Callable[[bytes, int, int], bool]
 """Serves the frame at a position of some bytes, whose length word has a value; False when it has to be decoded."""
 
+TAKEN: Final = RemotingCommand(0)
+"""Stands for a frame that was taken; see `FrameDecoder.interrupted`."""
+
 _new_command = RemotingCommand.__new__
 """For the hot path: ten values set one by one take half the time of a call with ten arguments."""
 
@@ -212,10 +215,11 @@ class FrameDecoder:
     Attributes:
         wanted_bytes: Size of the incomplete frame at the end of the bytes so far, 0 while that is not known.
         taken: How many frames ``take`` has taken since whoever feeds set this to 0.
+        interrupted: Set by ``take`` to have `TAKEN` yielded behind its frame, so that whoever feeds may stop there.
     """
 
     __slots__ = (
-        "_aside", "_aside_bytes", "_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "taken",
+        "_aside", "_aside_bytes", "_buffer", "_frame_bytes_max", "_header_bytes_max", "_total_bytes_in", "interrupted", "taken",
         "wanted_bytes",
     )  # fmt: skip
 
@@ -228,6 +232,7 @@ class FrameDecoder:
         self._total_bytes_in = 0
         self.wanted_bytes = 0
         self.taken = 0
+        self.interrupted = False
 
     @property
     def pending_bytes(self) -> int:
@@ -252,7 +257,7 @@ class FrameDecoder:
 
         Args:
             data: The bytes.
-            take: Offered each whole frame before it is decoded; one that it takes is not yielded.
+            take: Offered each whole frame before it is decoded; in place of one that it takes nothing is yielded, or `TAKEN`.
 
         The iterator must be exhausted or closed before the next call; commands that it did not come to are yielded by the
         next. After an error the stream cannot go on: the decoder has lost its place.
@@ -291,6 +296,9 @@ class FrameDecoder:
                 if take is not None and type(source) is bytes and take(source, position, total):
                     self.taken += 1
                     position += 4 + total
+                    if self.interrupted:
+                        self.interrupted = False
+                        yield TAKEN
                     continue
                 command = decode_frame(source, position, total)
                 position += 4 + total

@@ -58,9 +58,17 @@ class BatchLimits:
     def __init__(self, config: StoreConfig, memory_bytes: int) -> None:
         self._config = config
         self.memory_reach_bytes = memory_bytes * config.access_in_memory_max_ratio_percent // 100
+        self._last: tuple[tuple[int, int, int], GetLimits] | None = None
 
     def of_get(self, max_count: int, max_bytes: int) -> GetLimits:
         """Bounds of a get that asks for so many records and bytes at most."""
+        asked = max_count, max_bytes, self.memory_reach_bytes
+        last = self._last  # read once: any thread may replace it
+        if last is None or last[0] != asked:
+            self._last = last = asked, self._made(max_count, max_bytes)
+        return last[1]
+
+    def _made(self, max_count: int, max_bytes: int) -> GetLimits:
         config = self._config
         return GetLimits(
             self.memory_reach_bytes,

@@ -77,7 +77,7 @@ def test_held_pulls_of_one_connection_take_less_than_a_mebibyte(tmp_path, wish):
 def traced(bench):
     """Bytes in use, without what is remembered for all connections together, within bounds of its own."""
     frame._KNOWN_FIELDS.clear()
-    bench.dispatcher.pull._terms._known.clear()
+    bench.dispatcher.pull.terms._known.clear()
     pull_processor._parsed.cache_clear()
     pull_processor.compile_filter.cache_clear()
     gc.collect()

@@ -349,7 +349,7 @@ def test_what_the_store_refuses_is_told_the_long_way(bench, monkeypatch):
 
 def test_what_was_remembered_is_bounded(bench, monkeypatch):
     monkeypatch.setattr("broker_core.broker.send_express._KNOWN_MAX", 8)
-    express = with_topic(bench).dispatcher.express
+    express = with_topic(bench).dispatcher.express.sends
     for number in range(40):
         assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
         assert len(express._lanes) <= 8

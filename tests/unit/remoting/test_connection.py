@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import struct
 
 import pytest
 
@@ -332,6 +333,43 @@ def test_one_read_cannot_ask_for_more_than_the_bound(caplog):
 
     asyncio.run(run())
     assert "more than the 1,048,576 allowed" in caplog.text
+
+
+def test_nor_can_a_read_whose_requests_are_served_as_bytes():
+    big = [bytes(1024)] * 32
+    served = []
+
+    async def run():
+        high = 1024 * 1024
+        async with Server(unsent_bytes_high=high, unsent_bytes_max=16 * high) as server:
+            reader, writer = await server.raw()
+            await eventually(lambda: server.connections)
+            (connection,) = server.connections
+
+            def take(source, position, total):
+                opaque = next(FrameDecoder().feed(source[position : position + 4 + total])).opaque
+                served.append(opaque)
+                head = encode_command(RemotingCommand(0, opaque=opaque, flag=1))
+                header_bytes = len(head) - 8
+                parts = [struct.pack(">I", 4 + header_bytes + 32 * 1024) + head[4:], *big]
+                return connection.send_parts(parts, sum(map(len, parts)))
+
+            connection.express = take
+            writer.write(b"".join(encode_command(RemotingCommand(ECHO, opaque=opaque)) for opaque in range(800)))
+            await eventually(lambda: connection._reading_paused)
+            waiting = len(served)
+            assert waiting < 800
+            assert connection._transport.get_write_buffer_size() < 2 * high
+            answers = await read_commands(reader, 800)
+            assert [answer.opaque for answer in answers] == served == list(range(800))
+            assert all(len(answer.body) == 32 * 1024 for answer in answers)
+            assert connection.requests_in == 800
+            assert server.seen == []
+            await close_writer(writer)
+            await eventually(lambda: connection.is_closed)
+            assert not connection.send_parts([b"x"], 1)
+
+    asyncio.run(run())
 
 
 def test_callbacks_run_once_when_a_connection_ends_also_those_added_later():

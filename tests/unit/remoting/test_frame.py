@@ -13,6 +13,7 @@ from broker_core.remoting.frame import (
     FRAME_BYTES_MAX,
     ONEWAY_FLAG,
     RESPONSE_FLAG,
+    TAKEN,
     FrameDecoder,
     RemotingCommand,
     encode_command,
@@ -229,6 +230,23 @@ def test_a_frame_that_somebody_takes_as_bytes_is_not_decoded():
         assert [command.opaque for command in commands] == [2]
         assert decoder.taken == 2
         assert decoder.pending_bytes == 0
+
+
+def test_whoever_takes_frames_may_have_the_one_who_feeds_stop_behind_them():
+    stream = b"".join(encode_command(RemotingCommand(1, opaque=opaque)) for opaque in range(6))
+    decoder, offered = FrameDecoder(), []
+
+    def take(source: bytes, position: int, total: int) -> bool:
+        offered.append(position)
+        decoder.interrupted = len(offered) % 2 == 0
+        return True
+
+    commands = decoder.feed(stream, take)
+    assert next(commands) is TAKEN
+    commands.close()
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (2, 2, len(stream) // 6 * 4)
+    assert [command is TAKEN for command in decoder.feed(b"", take)] == [True, True]
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (6, 6, 0)
 
 
 class Kept:
