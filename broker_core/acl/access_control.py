@@ -1,21 +1,20 @@
 """Decides whether a request may be served: address, account, signature, permissions, in this order.
 
+Accounts are changed, and their file is looked after, by `broker_core.acl.account_file`.
+
 Source: spec broker §16.1, remoting §7.2; deny by default as `broker_core.acl.needs` lists.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from broker_core.acl.accounts import AccessRules, Account, Permission, permission_of, permissions_of, read_rules, write_rules
-from broker_core.acl.addresses import AddressPattern
+from broker_core.acl.accounts import AccessRules, Account, Permission, read_rules, write_rules
 from broker_core.acl.needs import OPEN, Need, RecordAt, needs_of
-from broker_core.errors import UsageError
 from broker_core.nameserver.registration import DataVersion
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.signature import ACCESS_KEY, Credentials, signature_matches
@@ -24,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 INTERNAL_ACCESS_KEY = "orbit-internal"
+
+Stamp = tuple[int, int, int]
+"""Tells contents of a file apart, without reading it."""
 
 _REMARK = "org.apache.rocketmq.acl.common.AclException: {}"
 """How clients know a refusal."""
@@ -95,74 +97,33 @@ class AccessControl:
 
     # ---- changing ----
 
-    def reload_if_changed(self) -> None:
-        """Read the file again if it is another; one that cannot be used is told in the log and changes nothing."""
-        stamp = _stamp_of(self.path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            self.rules = read_rules(self.path)
-        except UsageError as error:
-            logger.error("%s; the accounts stay as they were", error.message)  # noqa: TRY400  the text says all
-            return
-        self._changed()
+    @property
+    def is_stale(self) -> bool:
+        """Whether the file is another than when it was last read or written here."""
+        return _stamp_of(self.path) != self._stamp
 
-    def put_account(self, fields: Mapping[str, str]) -> None:
-        """Create an account or change what is given of it (Source: spec remoting §2.5.9).
+    def read(self) -> tuple[AccessRules, Stamp]:
+        """What the file says, for `take`; may be called from any thread. One that cannot be used does not count as stale then.
 
         Raises:
-            UsageError: A value cannot be used, or a new account has no secret.
-            StoreError: The file cannot be written.
+            UsageError: It cannot be used.
         """
-        access_key = fields.get("accessKey", "")
-        if access_key == INTERNAL_ACCESS_KEY:
-            raise UsageError(f"the accessKey {access_key} is the broker's own: choose another one")
-        known = self.rules.accounts.get(access_key) or Account(access_key, fields.get("secretKey") or "")
-        changes: dict[str, object] = {}
-        if fields.get("secretKey"):
-            changes["secret_key"] = fields["secretKey"]
-        if "whiteRemoteAddress" in fields:
-            changes["white_address"] = AddressPattern(fields["whiteRemoteAddress"])
-        if "admin" in fields:
-            changes["admin"] = fields["admin"].lower() == "true"
-        for name, key in (("default_topic", "defaultTopicPerm"), ("default_group", "defaultGroupPerm")):
-            if fields.get(key):
-                changes[name] = permission_of(fields[key])
-        for name, key in (("topics", "topicPerms"), ("groups", "groupPerms")):
-            if fields.get(key):
-                changes[name] = permissions_of(fields[key].split(","), key)
-        account = dataclasses.replace(known, **changes)  # type: ignore[arg-type]  # each is of its field's type
-        self._write(AccessRules({**self.rules.accounts, access_key: account}, self.rules.white_addresses))
+        self._stamp = stamp = _stamp_of(self.path)
+        return read_rules(self.path), stamp
 
-    def remove_account(self, access_key: str) -> None:
-        """Delete an account.
+    def write(self, rules: AccessRules) -> Stamp:
+        """Have the file hold other rules, for `take`; may be called from any thread.
 
         Raises:
-            UsageError: There is none of that key.
-            StoreError: The file cannot be written.
+            StoreError: It cannot be written.
         """
-        if access_key not in self.rules.accounts:
-            raise UsageError(f"there is no account with the accessKey {access_key}")
-        left = {key: account for key, account in self.rules.accounts.items() if key != access_key}
-        self._write(AccessRules(left, self.rules.white_addresses))
-
-    def set_white_addresses(self, patterns: list[str]) -> None:
-        """Replace the addresses that need no account.
-
-        Raises:
-            UsageError: One is no pattern.
-            StoreError: The file cannot be written.
-        """
-        self._write(AccessRules(self.rules.accounts, tuple(AddressPattern(pattern) for pattern in patterns if pattern.strip())))
-
-    def _write(self, rules: AccessRules) -> None:
         write_rules(self.path, rules)
-        self._stamp = _stamp_of(self.path)
-        self.rules = rules
-        self._changed()
+        return _stamp_of(self.path)
 
-    def _changed(self) -> None:
+    def take(self, rules: AccessRules, stamp: Stamp) -> None:
+        """Have the rules count that the file holds."""
+        self._stamp = stamp
+        self.rules = rules
         self.version = self.version.next(self._clock())
         logger.info("access control has %d accounts now", len(self.rules.accounts))
 
@@ -176,7 +137,7 @@ def _is_granted(account: Account, need: Need) -> bool:
     return any(permission in given for permission in need.permissions)
 
 
-def _stamp_of(path: Path) -> tuple[int, int, int]:
+def _stamp_of(path: Path) -> Stamp:
     try:
         stat = os.stat(path)  # noqa: PTH116  no second Path needed each second
     except OSError:

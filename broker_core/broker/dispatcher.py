@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from broker_core.acl.access_control import AccessControl
+from broker_core.acl.account_file import AccountFile
 from broker_core.acl.processor import AccessProcessor
 from broker_core.broker.broker_info import BrokerInfoProcessor
 from broker_core.broker.client_processor import ClientProcessor
@@ -52,7 +52,7 @@ class Dispatcher:
         durable: Holds the answers to sends back until their message is on disk; None answers at once.
         written: Holds the answers to administration back until what they changed is on disk; None answers at once.
         memory_bytes: How far behind the end of the commit log a message counts as still in memory.
-        access: The accounts; None with access control off.
+        accounts: The accounts; None with access control off.
         group_changed: Told of a consumer group whose members or subscriptions changed.
         settings_changed: Told after settings were changed by a request.
         defer: Has a function called in the loop's next turn; None for no flow control.
@@ -79,7 +79,7 @@ class Dispatcher:
         *,
         memory_bytes: int,
         written: WrittenAnswers | None = None,
-        access: AccessControl | None = None,
+        accounts: AccountFile | None = None,
         group_changed: Callable[[str], None] = lambda _group: None,
         settings_changed: Callable[[], None] = lambda: None,
         defer: Defer | None = None,
@@ -99,9 +99,9 @@ class Dispatcher:
         self._offsets = OffsetProcessor(state, memory_bytes=memory_bytes)
         self._groups = GroupProcessor(state)
         self._forwards = ForwardProcessor(state)
-        self._guard = access
+        self._guard = None if accounts is None else accounts.access
         self._access = AccessProcessor(
-            access,
+            accounts,
             {
                 "brokerName": state.config.broker_name,
                 "brokerAddr": str(state.store_host),

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from broker_core.acl.access_control import AccessControl
+from broker_core.acl.account_file import AccountFile
 from broker_core.atomic.model import PROPERTY
 from broker_core.broker import names
 from broker_core.broker.action_journal import ActionJournal
@@ -138,6 +139,7 @@ class EmbeddedBroker:
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
         check_binding(config)
         self._access = AccessControl(config.access_control_file, clock=clock) if config.acl_enabled else None
+        self._accounts = None if self._access is None else AccountFile(self._access)
         self._make_servers(limits)
         self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
@@ -273,7 +275,7 @@ class EmbeddedBroker:
             self._durable,
             memory_bytes=machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100,
             written=self._written,
-            access=self._access,
+            accounts=self._accounts,
             group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=asyncio.get_running_loop().call_soon,
@@ -364,6 +366,8 @@ class EmbeddedBroker:
                 await service.stop()
             dispatcher.pull.answer_all()
             await self._files.settle()
+            if self._accounts is not None:
+                await self._accounts.settle()
             await self._answer_durable()
         fast_server, self._fast_server = self._fast_server, None
         if fast_server is not None:
@@ -522,8 +526,8 @@ class EmbeddedBroker:
         self._ticks += 1
         now_ms = self._clock()
         self.counters.sample(now_ms)
-        if self._access is not None:
-            self._access.reload_if_changed()
+        if self._accounts is not None:
+            self._accounts.look()
         if self._dispatcher is not None:
             self._dispatcher.pull.tick()
         if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:

@@ -6,7 +6,7 @@ answered with why. What messages and consumers change by themselves (topics of f
 pulls, offsets that members of a group commit) is answered without waiting, as by any RocketMQ broker; topics come back from
 their queues after a crash.
 
-Accounts are no table of these: their file is written before they count (`broker_core.acl.processor`).
+Accounts are no table of these: their file is written before they count (`broker_core.acl.account_file`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Who may do what: the order of the checks, and that nothing is open by mistake."""
 
-import os
-
 import pytest
 
 from broker_core.acl.access_control import AccessControl
-from broker_core.acl.accounts import read_rules
+from broker_core.acl.changes import with_white_addresses
 from broker_core.acl.needs import _READERS as READERS
 from broker_core.acl.needs import OPEN, SIGNED
+from broker_core.errors import UsageError
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.message.record import encode_record
@@ -164,32 +163,23 @@ def test_nothing_that_changes_or_shows_settings_is_for_every_account():
     assert {Q.GET_BROKER_CONFIG, Q.GET_NAMESRV_CONFIG, Q.CONSUME_MESSAGE_DIRECTLY} & (SIGNED | set(READERS)) == set()
 
 
-def test_accounts_are_changed_and_kept(access):
-    access.put_account({"accessKey": "new-account", "secretKey": "new-secret", "topicPerms": "a=PUB,b=SUB"})
-    access.put_account({"accessKey": "new-account", "groupPerms": "g=SUB"})
-    account = read_rules(access.path).accounts["new-account"]
-    assert account.secret_key == "new-secret"
-    assert set(account.topics) == {"a", "b"}
-    assert set(account.groups) == {"g"}
-    assert access.version.counter == 2
-    access.remove_account("new-account")
-    assert "new-account" not in read_rules(access.path).accounts
-    access.set_white_addresses(["10.2.2.2", "10.3.*.*"])
+def test_rules_that_are_taken_count(access):
+    rules = with_white_addresses(access.rules, ["10.2.2.2", "10.3.*.*"])
+    access.take(rules, access.write(rules))
     assert asked(access, Q.GET_BROKER_CONFIG, by=None, host="10.3.4.5") is None
+    assert (access.version.counter, access.is_stale) == (1, False)
+    assert access.read()[0].to_yaml() == rules.to_yaml()
 
 
-def test_a_file_changed_by_hand_is_taken_over_and_a_broken_one_is_not(access):
+def test_a_file_that_was_changed_is_told_until_it_was_read(access):
+    assert not access.is_stale
     access.path.write_text("accounts: [")
-    os.utime(access.path, ns=(1, 1))
-    access.reload_if_changed()
-    assert asked(access, Q.GET_BROKER_CONFIG, by=ADMIN) is None
-    access.path.write_text("accounts: []")
-    access.reload_if_changed()
-    assert "No acl config" in asked(access, Q.GET_BROKER_CONFIG, by=ADMIN)
+    assert access.is_stale
+    with pytest.raises(UsageError, match="no YAML"):
+        access.read()
+    assert not access.is_stale
 
 
-def test_the_own_account_is_not_in_the_file_and_cannot_be_taken(access):
+def test_the_own_account_is_not_in_the_file(access):
     assert asked(access, Q.REGISTER_BROKER, by=access.internal) is None
     assert access.internal.access_key not in access.rules.accounts
-    with pytest.raises(Exception, match="the broker's own"):
-        access.put_account({"accessKey": access.internal.access_key, "secretKey": "my-own-secret"})
