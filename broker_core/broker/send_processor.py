@@ -106,6 +106,7 @@ class SendProcessor:
         self._host_hex = state.store_host.packed.hex().upper()
         self._born_hosts: dict[Peer, HostAddress] = {}
         self._region = state.config.region_id
+        self._traced_properties = f"{props.MESSAGE_REGION}\x01{self._region}\x02{props.TRACE_ON}\x01true"
         self.is_writable = bool(state.config.permission & PERM_WRITE)
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
@@ -115,7 +116,7 @@ class SendProcessor:
             self.flow.check(started)
             header = parse_send_header(command)
             if command.version >= VERSION_TOPIC_MAPPING:
-                header = self._with_region(header)
+                header = self._as_stored_by_5x(header)
             target = self.admit(header)
             result = self.put(peer, header, target, command.body)
         except RequestRefusedError as refusal:
@@ -139,13 +140,19 @@ class SendProcessor:
         self._durable.wait(result.physical_offset + result.wrote_bytes, partial(self._answer, peer, command, answer, started))
         return None
 
-    def _with_region(self, header: SendHeader) -> SendHeader:
-        """Keep the region with a 5.x client's message, as a 5.x broker does: consumers of 5.x trace only those that have it."""
-        if f"{props.MESSAGE_REGION}\x01" in header.properties:
-            return header
-        region = f"{props.MESSAGE_REGION}\x01{self._region}"
-        text = header.properties.removesuffix("\x02")
-        return replace(header, properties=f"{text}\x02{region}" if text else region)
+    def _as_stored_by_5x(self, header: SendHeader) -> SendHeader:
+        """Keep region and trace switch with a 5.x client's message: consumers of 5.x trace only those that have a region.
+
+        A broker of 5.3.3 writes both into whatever any client sends, in place of what the client wrote there; one of 4.9.4 adds
+        neither and keeps the client's. Each client finds here what brokers of its own line store.
+        """
+        text = header.properties
+        for name in (props.MESSAGE_REGION, props.TRACE_ON):
+            if f"{name}\x01" in text:
+                text = _without(text, name)
+        text = text.removesuffix("\x02")
+        added = self._traced_properties
+        return replace(header, properties=f"{text}\x02{added}" if text else added)
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take over changed settings."""

@@ -44,7 +44,16 @@ class JavaProgram:
     def run(self, main: str, *arguments: object) -> list[str]:
         """Run it to its end; its lines."""
         command: Sequence[str] = self.command(main, *arguments)
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=self.environment, timeout=_RUN_SECONDS)
+        try:
+            done = subprocess.run(
+                command, check=False, capture_output=True, text=True, env=self.environment, timeout=_RUN_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            # A program whose main thread failed goes on with its others, and only what it wrote tells why.
+            said = b"".join(text for text in (error.stdout, error.stderr) if isinstance(text, bytes))
+            raise AssertionError(
+                f"{main} did not end in {_RUN_SECONDS} s; it wrote: {said[-3000:].decode(errors='replace')}"
+            ) from None
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout.splitlines()
 

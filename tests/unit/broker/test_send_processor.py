@@ -237,10 +237,31 @@ def test_who_does_not_wait_is_answered_at_once_with_sync_flush_too(bench):
 
 
 @pytest.mark.parametrize(
-    ("version", "properties", "region"),
-    [(409, "", None), (479, "", "DefaultRegion"), (479, "TAGS\x01a\x02", "DefaultRegion"), (479, "MSG_REGION\x01mine", "mine")],
+    ("version", "properties", "stored"),
+    [
+        # What brokers of 4.9.4 and 5.3.3 were seen to store.
+        (409, "", {}),
+        (409, "TAGS\x01a\x02MSG_REGION\x01mine\x02TRACE_ON\x01false", {"TAGS": "a", "MSG_REGION": "mine", "TRACE_ON": "false"}),
+        (479, "", {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}),
+        (479, "TAGS\x01a\x02", {"TAGS": "a", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}),
+        (479, "MSG_REGION\x01mine\x02TRACE_ON\x01false", {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}),
+        (
+            479,
+            "TRACE_ON\x01false\x02K\x01v\x02MSG_REGION\x01mine\x02",
+            {"K": "v", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"},
+        ),
+    ],
 )
-def test_the_region_is_kept_with_messages_of_5x_clients_which_trace_by_it(bench, version, properties, region):
+def test_region_and_trace_switch_are_kept_as_brokers_of_the_clients_line_keep_them(bench, version, properties, stored):
     bench.ask(RecordingPeer(), Q.SEND_MESSAGE_V2, send_fields(properties=properties), b"x", version=version)
     (record,) = bench.state.store.get_messages("T", 0, 0, 1).records
-    assert decode_record(record).properties.get("MSG_REGION") == region
+    assert decode_record(record).properties == stored | {"CLUSTER": "DefaultCluster"}
+
+
+def test_so_they_are_with_each_member_of_a_batch(bench):
+    body = encode_batch([BatchMember(0, b"x", b"TAGS\x01%b" % tag.encode()) for tag in "ab"])
+    answer = bench.ask(RecordingPeer(), Q.SEND_BATCH_MESSAGE, send_fields(batch="true"), body, version=479)
+    assert answer.code == R.SUCCESS
+    found = [decode_record(record).properties for record in bench.state.store.get_messages("T", 0, 0, 2).records]
+    own = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true", "CLUSTER": "DefaultCluster"}
+    assert found == [{"TAGS": tag} | own for tag in "ab"]
