@@ -179,7 +179,7 @@ class _Heads:
     def _new_shape(self, shape: tuple[int, int]) -> struct.Struct | None:
         """Made when one comes a second time in a row, for that takes as long as ten looks."""
         size, count = shape
-        if shape != self._last_shape:
+        if shape != self._last_shape or count > _COUNTS_MAX:
             self._last_shape = shape
             return None
         if len(self._of_shapes) >= _SHAPES_MAX:
