@@ -14,6 +14,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
+from broker_core.broker.binary_head import HEAD, OPAQUE_BYTES, OPAQUE_POSITION
 from broker_core.broker.peer import ExpressPeer
 from broker_core.broker.pull_answers import binary_found, json_found
 from broker_core.broker.pull_lanes import COMMIT, OFFSET, PullLane, lane_of_binary, lane_of_json
@@ -26,12 +27,7 @@ from broker_core.remoting.fields import INT32_MAX
 from broker_core.remoting.frame import LANGUAGES_BY_NUMBER
 from broker_core.store.results import Run
 
-_HEAD = Struct(">IIhbhiiii")
-"""Frame length, kind and header length; code, language, version, opaque, flag, remark length, fields length."""
-assert _HEAD.size == 29
 _PREFIX = Struct(">II")
-_OPAQUE = slice(13, 17)
-"""Of a frame with a binary header."""
 
 _OFFSET, _COMMIT = (b"\0%c%b\0\0\0" % (len(name), name.encode()) for name in (OFFSET, COMMIT))
 """What stands before the length of an offset, which is one byte then."""
@@ -76,10 +72,10 @@ class PullExpress:
             position: Where its length stands.
             total: That length.
         """
-        if total < _HEAD.size:
+        if total < HEAD.size:
             return False
-        _, word, code, language, version, _, flag, remark, size = _HEAD.unpack_from(source, position)
-        first, end = position + _HEAD.size, position + 4 + total
+        _, word, code, language, version, _, flag, remark, size = HEAD.unpack_from(source, position)
+        first, end = position + HEAD.size, position + 4 + total
         if flag or remark or end != first + size or end != position + 8 + (word & 0xFFFFFF):
             return False
         offset_at = source.find(_OFFSET, first, end) + len(_OFFSET)
@@ -106,7 +102,7 @@ class PullExpress:
             return False
         peer.version, peer.serialize_type = version, SerializeType.ROCKETMQ
         peer.language = LANGUAGES_BY_NUMBER.get(language, LanguageCode.OTHER)
-        opaque = source[position:first][_OPAQUE]
+        opaque = source[position + OPAQUE_POSITION : position + OPAQUE_POSITION + OPAQUE_BYTES]
         head = binary_found(opaque, lane.broker_id, run.next_offset, run.min_offset, run.max_offset, run.total_bytes)
         peer.send_parts([head, *run.slices], len(head) + run.total_bytes)
         return True

@@ -21,11 +21,10 @@ from time import perf_counter
 from typing import TypeVar
 
 from broker_core.broker import names
+from broker_core.broker.binary_head import HEAD, OPAQUE_BYTES, OPAQUE_POSITION
 from broker_core.broker.durable_answers import DurableAnswers
 from broker_core.broker.peer import ExpressPeer
 from broker_core.broker.send_lanes import (
-    OPAQUE_BYTES,
-    OPAQUE_POSITION,
     BinaryLane,
     JsonEnd,
     JsonLane,
@@ -45,8 +44,6 @@ from broker_core.remoting.fields import INT32_MAX
 from broker_core.remoting.frame import LANGUAGES_BY_NUMBER, decode_frame
 from broker_core.store.results import PutStatus
 
-_HEAD = Struct(">IIhbhiiii")
-"""Frame length, kind and header length; code, language, version, opaque, flag, remark length, fields length."""
 _PREFIX = Struct(">II")
 _LENGTH = Struct(">I")
 _BINARY, _JSON = int(SerializeType.ROCKETMQ), int(SerializeType.JSON)
@@ -55,7 +52,6 @@ _TIME = b"\0\1g\0\0\0\x0d"
 _TIME_DIGITS = 13
 _FLAG = b"\0\1h\0\0\0\x010\0\1i"
 """Between the time and the length of the properties: a flag of 0."""
-assert _HEAD.size == 29
 
 _JSON_SEND = b'{"code":310,'
 _JSON_TIME = b'"g":"'
@@ -109,7 +105,7 @@ class SendExpress:
             position: Where its length stands.
             total: That length.
         """
-        if total < _HEAD.size:
+        if total < HEAD.size:
             return False
         kind = source[position + _LENGTH.size]
         if kind == _BINARY:
@@ -118,10 +114,10 @@ class SendExpress:
 
     def _serve_binary(self, peer: ExpressPeer, source: bytes, position: int, total: int) -> bool:
         started = perf_counter()
-        _, word, code, language, version, _, flag, remark, size = _HEAD.unpack_from(source, position)
+        _, word, code, language, version, _, flag, remark, size = HEAD.unpack_from(source, position)
         if code != _SEND or flag or remark or version >= VERSION_TOPIC_MAPPING:
             return False
-        first = position + _HEAD.size
+        first = position + HEAD.size
         end = position + 8 + (word & 0xFFFFFF)
         frame_end = position + 4 + total
         time_at = source.find(_TIME, first, end)

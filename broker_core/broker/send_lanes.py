@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
+from broker_core.broker.binary_head import OPAQUE_BYTES, OPAQUE_POSITION
 from broker_core.broker.send_processor import OWN_BITS, SendProcessor
 from broker_core.errors import FrameError
 from broker_core.message.sys_flag import TRANSACTION_MASK
@@ -26,9 +27,6 @@ from broker_core.remoting.codes import VERSION_TOPIC_MAPPING, LanguageCode, Requ
 from broker_core.remoting.fields import INT32_MAX
 from broker_core.remoting.frame import RemotingCommand, binary_fields, decode_frame, encode_command
 from broker_core.store.results import PutResult, PutStatus
-
-OPAQUE_POSITION, OPAQUE_BYTES = 13, 4
-"""Of a frame with a binary header."""
 
 _LENGTH = Struct(">I")
 _PREFIX = Struct(">II")
