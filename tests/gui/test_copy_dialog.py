@@ -98,6 +98,8 @@ def test_home_is_the_store_of_the_broker_that_does_not_run_while_a_cluster_is_sh
     assert [one.end for one in ends.sources] == [CopyEnd("prod:9876"), CopyEnd("other:9876")]
     assert (ends.source_at_first.cluster, ends.target_at_first.end) == (AWAY, CopyEnd("/data/home/store", is_store=True))
     assert "read-only" in ends.targets[2].refusal
+    marked = ends_of(Clusters(known=lambda: [HOME, replace(AWAY, production=True)]), FakeSource(), "/own/store")
+    assert "production" in marked.targets[1].refusal
     alone = ends_of(Clusters(known=lambda: [AWAY]), FakeSource(), "/own/store")
     assert alone.target_at_first.end == CopyEnd("/own/store", is_store=True)
 
