@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from broker_core import replay_command, search_command
+from broker_core import search_command
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
@@ -95,32 +95,6 @@ def test_an_export_is_whole_or_says_that_it_is_not_when_the_broker_is_killed(rea
     else:
         assert told.startswith(f"partial: {len(rows):,} hits") or (not rows and "127.0.0.1" in told), told
     real.start()
-
-
-def test_a_replay_goes_on_from_its_journal_when_the_broker_was_killed(real, tmp_path, capsys):
-    count = 1_500
-    asyncio.run(fill(real.name_server, count=count))
-    asyncio.run(fill(real.name_server, "copy", 0))
-    journal = tmp_path / "journal"
-    arguments = ["--ns", real.name_server, 'topic = "T"', "--to", "copy", "--journal", str(journal), "--rate", "500"]
-    timer = threading.Timer(1.5, lambda: real.stop(kill=True))
-    timer.start()
-    first = replay_command.main(arguments)
-    timer.join()
-    real.start()
-    assert first != 0
-    assert replay_command.main(["--resume", str(journal)]) in (0, 1), capsys.readouterr().err
-
-    async def sent():
-        async with AdminClient(real.name_server) as admin:
-            search = ClusterSearch(admin, parse_filter('topic = "copy"', now_ms=0))
-            await search.prepare()
-            bodies = [hit.message.body async for step in search.steps() for hit in step.hits]
-            assert search.outcome.is_complete, str(search.outcome)
-            return bodies
-
-    bodies = asyncio.run(sent())
-    assert len(set(bodies)) == count, capsys.readouterr().err
 
 
 def test_what_is_watched_is_marked_while_it_is_away_and_comes_back(real):
