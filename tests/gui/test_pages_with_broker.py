@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from broker_core.api import MessagePage
 from broker_core.client.admin import AdminClient
@@ -47,16 +48,18 @@ class Scene:
         self.clients = clients
         self.view = None
 
-    # ---- ClusterListener: the page gets what the window would give it ----
+    # ---- ClusterListener: the page gets what the window would give it, until it is closed behind the test ----
 
     def status_changed(self, status, _reason):
-        self.view.status_changed(status)
+        if isValid(self.view):
+            self.view.status_changed(status)
 
     def stage_changed(self, text, done, total):
         """Nothing is shown of it here."""
 
     def state_changed(self, state):
-        self.view.state_changed(state)
+        if isValid(self.view):
+            self.view.state_changed(state)
 
     def occurred(self, event):
         """Nothing is shown of it here."""
