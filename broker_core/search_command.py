@@ -78,7 +78,15 @@ def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: Find
         0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
     """
     arguments = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _terminated)
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        return _search(arguments, open_mask, find_saved)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_saved: FindSaved) -> int:
+    """Search, and say how it ended."""
     try:
         access = access_of(arguments, find_saved, given_details(arguments))
         if arguments.parent_pipe:

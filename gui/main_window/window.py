@@ -43,6 +43,7 @@ from monitoring.sources.base import SourceStatus
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
     from gui.main_window.palette import CommandPalette
+    from gui.operations.decoding import DecoderBook
     from gui.operations.report_notice import ReportNotice
     from monitoring.state import ClusterState
 
@@ -67,6 +68,7 @@ class MainWindow(QMainWindow):
         self._language = services.language
         self._wanted_link = ""
         self._report_notice: ReportNotice | None = None
+        self._decoders: DecoderBook | None = None
         self._painted = False
         self._new_pages: set[PageView] = set()
         self._palettes = Palettes(self)
@@ -135,6 +137,7 @@ class MainWindow(QMainWindow):
 
     def _page_context(self, backend: Backend) -> PageContext:
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
+        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415  the same
 
         services = self._services
         if self.broker.alerts is not None:
@@ -143,6 +146,8 @@ class MainWindow(QMainWindow):
             backend.source, services.settings, self.notify, self, show=lambda: self.navigate("alerts")
         )
         alerts.changed.connect(self.tray.write)
+        if self._decoders is None:
+            self._decoders = DecoderBook(settings_folder(services.settings), self)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -159,6 +164,7 @@ class MainWindow(QMainWindow):
             restart_worker=backend.restart_worker,
             set_language=services.set_language,
             alerts=alerts,
+            decoders=self._decoders,
         )
 
     def _connect(self) -> None:

@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import MessageDetail, MessagePage, SendMessage, resent_properties
+from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
@@ -28,6 +29,11 @@ UNIQUE_KEY = "UNIQ_KEY"
 
 _CLIENTS_OWN = frozenset({UNIQUE_KEY, "MSG_REGION", "TRACE_ON", "INNER_MULTI_DISPATCH"})
 """Set by clients for one send; a copy of them would tell consumers a history that the new message does not have."""
+
+
+def first_key(keys: str) -> str:
+    """The first of keys with spaces between them; where something is hidden they cannot be told apart."""
+    return keys if MASK in keys else keys.split(" ", maxsplit=1)[0]
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ class MessageRow:
     @property
     def name(self) -> str:
         """What a person calls the message: its first key, else its unique key, else its offset."""
-        return self.keys.split(" ")[0] or self.unique_key or str(self.queue_offset)
+        return first_key(self.keys) or self.unique_key or str(self.queue_offset)
 
 
 def masked_row(row: MessageRow, mask: ListMask) -> MessageRow:
@@ -312,8 +318,8 @@ class PropertyRow:
 
 def message_name(detail: MessageDetail, mask: ListMask) -> str:
     """What a person calls a message: its first key, as it may be shown, else its unique ID, else its offset message ID."""
-    keys = mask.text(detail.properties.get(KEYS, "")).split(" ")
-    return keys[0] or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
+    key = first_key(mask.text(detail.properties.get(KEYS, "")))
+    return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 
 def property_rows(properties: Mapping[str, str]) -> list[PropertyRow]:

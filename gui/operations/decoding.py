@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,17 +11,24 @@ from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import MessageDetail, UsageError
 from gui.operations.queries import BackgroundCall
+from gui.text import tr
+from monitoring.payload.judging import MASK, Judge, Patience
 from monitoring.payload.layers import announced
 from monitoring.payload.listed import ListMask
-from monitoring.payload.masking import HIDE_ALL
+from monitoring.payload.masking import HIDE_ALL, MaskRules
 from monitoring.payload.rules import DecoderRule, read_rules, rule_of_message, write_rules
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 RULES_FILE = "decoder-rules.json"
 UNKNOWN_RULE = DecoderRule("*", mask=HIDE_ALL)
-"""For every topic while the rules cannot be read: one of them may hide something."""
+"""For every topic while the rules cannot be read, or are not read yet: one of them may hide something."""
 SMALL_BYTES = 16 * 1024
-"""Up to here a body is read at once, if nothing in it is to be undone and no schema is needed."""
+"""Up to here a body is read at once, if nothing in it is to be undone or looked for and no schema is needed."""
+JUDGED_SECONDS = 0.3
+"""Lists are shown anew after so much judging of what they did not show yet."""
+
+Stamp = tuple[int, int] | None
+"""Time and size of a file; None where there is none."""
 
 
 def settings_folder(settings: QSettings) -> Path:
@@ -29,67 +36,176 @@ def settings_folder(settings: QSettings) -> Path:
     return Path(settings.fileName()).parent
 
 
-class DecoderBook:
-    """The rules of one settings folder. They are read again when the file has changed, so that all pages agree.
+def patient(rule: DecoderRule | None) -> DecoderRule | None:
+    """A rule for one message on a thread that takes its time."""
+    return rule if rule is None else replace(rule, mask=rule.mask.judged_by(Patience()))
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """What the file of the rules says; ``fault`` is why it cannot be used."""
+
+    stamp: Stamp
+    rules: tuple[DecoderRule, ...] = ()
+    fault: str = ""
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when a file does."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return -1, -1  # there may be rules: reading them says why they cannot be had
+    return found.st_mtime_ns, found.st_size
+
+
+def rules_of_file(path: Path, known: FileRules | None) -> FileRules:
+    """The rules of now; what is known already is not read again unless it could not be used."""
+    stamp = stamp_of(path)
+    if known is not None and known.stamp == stamp and not known.fault:
+        return known
+    try:
+        return FileRules(stamp, read_rules(path))
+    except UsageError as error:
+        return FileRules(stamp, fault=error.message)
+
+
+class DecoderBook(QObject):
+    """The rules of one settings folder, for one window. The file is read and written by a thread.
+
+    Until it was read all bodies are hidden. It is looked at again whenever something is read (`refresh`), so that all pages and
+    windows agree.
 
     Args:
         folder: Of the settings of the window.
+        parent: Qt's owner.
+
+    Signals:
+        changed: Other rules count, or more was judged by them: what is shown must follow.
+        saved: The rules were written and count.
+        refused: The rules were not written; carries the error.
     """
 
-    def __init__(self, folder: Path) -> None:
+    changed = Signal()
+    saved = Signal()
+    refused = Signal(object)
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self._path = folder / RULES_FILE
-        self._stamp: tuple[int, int] | None = None
-        self._rules: tuple[DecoderRule, ...] = ()
-        self.fault = ""
-        """Why the rules are not used, and bodies are hidden; empty when they are used."""
+        self._known: FileRules | None = None
+        self._is_looking = self._look_again = self._is_judging = False
+        # Without parents: they must outlive a window that is closed while they work.
+        self._look, self._write, self._judging = BackgroundCall(), BackgroundCall(), BackgroundCall()
+        self._look.done.connect(self._looked)
+        self._write.done.connect(self._written)
+        self._write.failed.connect(self._not_written)
+        self._judging.done.connect(self._judged)
+        self._judge = Judge(
+            self._judge_beside,
+            not_yet=lambda: tr("{mask}, not checked yet", mask=MASK),
+            not_ended=lambda: tr("{mask}, the mask did not end", mask=MASK),
+        )
+        self.refresh()
+
+    # ---- the rules -------------------------------------------------------------------------------------------------
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the file was read once."""
+        return self._known is not None
 
     @property
     def rules(self) -> tuple[DecoderRule, ...]:
         """All rules in order."""
-        stamp = self._changed()
-        if stamp != self._stamp or self.fault:
-            self._stamp = stamp
-            try:
-                self._rules, self.fault = read_rules(self._path), ""
-            except UsageError as error:
-                self._rules, self.fault = (), error.message
-        return self._rules
+        return () if self._known is None else self._known.rules
 
-    def rule(self, topic: str, properties: Mapping[str, str] = MappingProxyType({})) -> DecoderRule | None:
-        """The rule for a message, or for the messages of a topic; one that hides everything while the rules cannot be read."""
-        found = rule_of_message(self.rules, topic, properties)
-        return UNKNOWN_RULE if self.fault else found
-
-    def mask_of(self, detail: MessageDetail) -> ListMask:
-        """What may be shown of a message."""
-        return ListMask(self.rule(detail.topic, detail.properties))
+    @property
+    def fault(self) -> str:
+        """Why the rules are not used, and bodies are hidden; empty when they are used."""
+        return "" if self._known is None else self._known.fault
 
     @property
     def masks(self) -> bool:
         """Whether there is something that is masked."""
-        return any(rule.mask for rule in self.rules) or bool(self.fault)
+        return not self.is_read or bool(self.fault) or any(rule.mask for rule in self.rules)
 
     @property
     def path(self) -> Path:
         """The file of the rules; it need not be there."""
         return self._path
 
-    def save(self, rules: Sequence[DecoderRule]) -> None:
-        """Replace all rules.
+    def rule(self, topic: str, properties: Mapping[str, str] = MappingProxyType({})) -> DecoderRule | None:
+        """The rule for a message, or for the messages of a topic; one that hides everything while the rules are not known.
 
-        Raises:
-            UsageError: The file cannot be written.
+        Its mask takes little time on the thread of the window; `patient` makes one for other threads.
         """
-        write_rules(self._path, rules)
+        if not self.is_read or self.fault:
+            return UNKNOWN_RULE
+        found = rule_of_message(self.rules, topic, properties)
+        return found if found is None else replace(found, mask=found.mask.judged_by(self._judge))
 
-    def _changed(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return None
-        except OSError:
-            return -1, -1  # there may be rules: reading them says why they cannot be had
-        return found.st_mtime_ns, found.st_size
+    def mask_of(self, detail: MessageDetail) -> ListMask:
+        """What may be shown of a message."""
+        return ListMask(self.rule(detail.topic, detail.properties))
+
+    def refresh(self) -> None:
+        """Look whether the file has changed, and tell so a moment later. To be called when something is read."""
+        if self._is_looking:
+            self._look_again = True
+            return
+        self._is_looking, self._look_again = True, False
+        path, known = self._path, self._known
+        self._look.start(lambda: rules_of_file(path, known))
+
+    def save(self, rules: Sequence[DecoderRule]) -> None:
+        """Replace all rules, unless somebody else has changed the file meanwhile: `saved` or `refused` tells how it ended."""
+        path, known, wanted = self._path, self._known, tuple(rules)
+
+        def write() -> FileRules:
+            if known is not None and stamp_of(path) != known.stamp:
+                raise UsageError(
+                    f"the rules in {path} were changed by another window meanwhile; save again to replace them", path=str(path)
+                )
+            write_rules(path, wanted)
+            return FileRules(stamp_of(path), wanted)
+
+        self._write.start(write)
+
+    def _looked(self, found: FileRules) -> None:
+        self._is_looking = False
+        self._use(found)
+        if self._look_again:
+            self.refresh()
+
+    def _written(self, found: FileRules) -> None:
+        self._use(found)
+        self.refresh()  # what is being read may be older
+        self.saved.emit()
+
+    def _not_written(self, error: UsageError) -> None:
+        self.refresh()
+        self.refused.emit(error)
+
+    def _use(self, found: FileRules) -> None:
+        before, self._known = self._known, found
+        if before is None or (before.rules, before.fault) != (found.rules, found.fault):
+            self.changed.emit()
+
+    # ---- what takes long -------------------------------------------------------------------------------------------
+
+    def _judge_beside(self) -> None:
+        if not self._is_judging:
+            self._is_judging = True
+            self._judging.start(lambda: self._judge.judge_waiting(JUDGED_SECONDS))
+
+    def _judged(self) -> None:
+        self._is_judging = False
+        if self._judge.has_waiting:
+            self._judge_beside()
+        self.changed.emit()
 
 
 class ListMasks(QObject):
@@ -100,7 +216,7 @@ class ListMasks(QObject):
         parent: Qt's owner.
 
     Signals:
-        changed: Other rules count: what is shown must follow.
+        changed: Other rules count, or more was judged: what is shown must follow.
     """
 
     changed = Signal()
@@ -108,24 +224,18 @@ class ListMasks(QObject):
     def __init__(self, book: DecoderBook, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._book = book
-        self._rules: tuple[DecoderRule, ...] = book.rules
-        self._fault = book.fault
         self._known: dict[str, ListMask] = {}
+        book.changed.connect(self._changed)
 
     def refresh(self) -> None:
         """Look whether the rules have changed. To be called when something is read."""
-        rules = self._book.rules
-        if rules != self._rules or self._book.fault != self._fault:
-            self._rules, self._fault = rules, self._book.fault
-            self._known.clear()
-            self.changed.emit()
+        self._book.refresh()
 
     def of(self, topic: str) -> ListMask:
-        """What may be shown of the messages of a topic; no file is looked at."""
+        """What may be shown of the messages of a topic."""
         found = self._known.get(topic)
         if found is None:
-            rule = UNKNOWN_RULE if self._fault else rule_of_message(self._rules, topic, {})
-            found = self._known[topic] = ListMask(rule)
+            found = self._known[topic] = ListMask(self._book.rule(topic))
         return found
 
     def plain(self, topics: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
@@ -133,6 +243,10 @@ class ListMasks(QObject):
         for topic, text in dict.fromkeys(zip(topics, texts, strict=True)):
             if self.of(topic).text(text) == text:
                 yield text
+
+    def _changed(self) -> None:
+        self._known.clear()
+        self.changed.emit()
 
 
 class BodyReader(QObject):
@@ -158,11 +272,13 @@ class BodyReader(QObject):
             rule = replace(rule or DecoderRule("*"), encoding=encoding)
         self._number += 1
         number, schemas = self._number, self._schemas
-        needs_schema = rule is not None and rule.reading == "protobuf"
-        if len(body) <= SMALL_BYTES and not announced(body) and not needs_schema:
+        takes_long = rule is not None and bool(rule.reading == "protobuf" or rule.mask.expressions)
+        if len(body) <= SMALL_BYTES and not announced(body) and not takes_long:
             self.read.emit(read_shown(body, rule, schemas))
-        else:
-            self._call.start(lambda: (number, read_shown(body, rule, schemas)))
+            return
+        mask = MaskRules() if rule is None else rule.mask
+        # Whoever masks more of the message by this mask does so on the thread of the window.
+        self._call.start(lambda: (number, replace(read_shown(body, patient(rule), schemas), mask=mask)))
 
     def _done(self, result: tuple[int, ShownBody]) -> None:
         if result[0] == self._number:

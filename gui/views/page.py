@@ -26,6 +26,7 @@ from monitoring.sources.base import ClusterSource, SourceStatus
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
     from gui.operations.alert_center import AlertCenter
+    from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
     from monitoring.series import History
     from monitoring.state import ClusterState
@@ -69,6 +70,7 @@ class PageContext:
     restart_worker: Callable[[], None]
     set_language: Callable[[str], None]
     alerts: AlertCenter
+    decoders: DecoderBook
 
 
 class PageView(QWidget):

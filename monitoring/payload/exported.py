@@ -7,11 +7,12 @@ something was. Such a row is not the message that was stored: an import refuses 
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from monitoring.payload.judging import MASK, Patience
 from monitoring.payload.listed import ListMask
-from monitoring.payload.masking import MASK
 from monitoring.payload.rules import read_rules, rule_of_message
 from monitoring.payload.shown import Schemas, read_shown
 
@@ -47,6 +48,8 @@ class RowMask:
         """A row as it may be taken along; ``masked`` names what is not in it, and is empty where nothing is missing."""
         self._rows += 1
         rule = rule_of_message(self._rules, row["topic"], row["properties"])
+        if rule is not None and rule.mask.expressions:
+            rule = replace(rule, mask=rule.mask.judged_by(Patience()))
         mask = ListMask(rule)
         if not mask:
             return {**row, "masked": ""}

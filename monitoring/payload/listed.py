@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from broker_core.api import FilterKind, parse_field
+from monitoring.payload.judging import MASK
 from monitoring.payload.layers import announced
-from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.masking import MaskRules
 
 if TYPE_CHECKING:
     from monitoring.payload.rules import DecoderRule

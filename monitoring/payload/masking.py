@@ -9,22 +9,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import regex
 
 from broker_core.api import UsageError
+from monitoring.payload.judging import JUDGE_SECONDS, MASK, Judging, compiled, judged
 
-MASK: Final = "•••"
 _DEEPEST = 64
-JUDGE_SECONDS: Final = 0.2
-"""For one text and one expression: a window that asks for more does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaskRules:
     """Paths and expressions whose finds are masked.
+
+    Attributes:
+        paths: Places in structured bodies.
+        expressions: What is looked for in texts.
+        judge: Who knows how much time there is; None: each text may take `JUDGE_SECONDS`.
 
     Raises:
         UsageError: An expression cannot be read, or a path is empty.
@@ -32,6 +35,7 @@ class MaskRules:
 
     paths: tuple[str, ...] = ()
     expressions: tuple[str, ...] = ()
+    judge: Judging | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for path in self.paths:
@@ -39,7 +43,7 @@ class MaskRules:
                 raise UsageError(f"“{path}” is no path: write names with dots between them, as in customer.card", path=path)
         for expression in self.expressions:
             try:
-                regex.compile(expression)
+                compiled(expression)
             except (regex.error, ValueError, OverflowError, RecursionError) as error:
                 raise UsageError(
                     f"the expression {expression} cannot be read: {error}",
@@ -57,16 +61,22 @@ class MaskRules:
             if _hides_all(paths):
                 return None
             paths = _inside(paths, name)
-        return None if _hides_all(paths) else MaskRules(tuple(dict.fromkeys(map(".".join, paths))), self.expressions)
+        return (
+            None if _hides_all(paths) else MaskRules(tuple(dict.fromkeys(map(".".join, paths))), self.expressions, self.judge)
+        )
+
+    def judged_by(self, judge: Judging) -> MaskRules:
+        """The same rules, within the time that somebody has."""
+        return replace(self, judge=judge)
 
     def mask_text(self, text: str) -> str:
-        """Text without what the expressions find; one that takes longer than `JUDGE_SECONDS` to tell leaves nothing of it."""
-        for expression in self.expressions:
-            try:
-                text = regex.sub(expression, _masked, text, timeout=JUDGE_SECONDS)
-            except TimeoutError:
-                return MASK
-        return text
+        """Text without what the expressions find; nothing of it where that is not known in time."""
+        if not self.expressions or not text:
+            return text
+        if self.judge is not None:
+            return self.judge.masked(self.expressions, text)
+        found = judged(self.expressions, text, JUDGE_SECONDS)
+        return MASK if found is None else found
 
     def mask_value(self, value: Any) -> Any:  # noqa: ANN401  what JSON can hold
         """A structured body without what paths and expressions find; a copy where something was masked."""
@@ -127,10 +137,3 @@ def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
         elif head in (name, "*") or (name == "*" and head.isdecimal()):
             left.append(rest)
     return left
-
-
-def _masked(found: regex.Match[str]) -> str:
-    if not found.re.groups or found.group(1) is None:
-        return MASK
-    whole, start = found.group(0), found.start(0)
-    return whole[: found.start(1) - start] + MASK + whole[found.end(1) - start :]

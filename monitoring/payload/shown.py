@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from broker_core.api import UsageError
 from monitoring.payload.content import Content, Kind, read_content
 from monitoring.payload.encodings import decode_text
-from monitoring.payload.masking import HIDE_ALL, MASK, MaskRules
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import HIDE_ALL, MaskRules
 from monitoring.payload.tables import Table, table_of
 
 if TYPE_CHECKING:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import FieldValues
-from gui.operations.decoding import RULES_FILE
+from gui.operations.decoding import RULES_FILE, DecoderBook
 from gui.operations.message_job import Chosen, MessageJob
 from gui.operations.tasks import TaskList
 from gui.views.dead_letters.view import DeadLettersView
@@ -21,14 +20,15 @@ from gui.views.messages.message_view import MessageView
 from gui.views.messages.view import SEARCH, MessagesView
 from gui.views.tail.view import TailView
 from gui.widgets.data_grid import CopyFormat
+from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
-from monitoring.payload.masking import MASK, MaskRules
-from monitoring.payload.rules import DecoderRule, write_rules
+from monitoring.payload.masking import HIDE_ALL, MaskRules
+from monitoring.payload.rules import DecoderRule, read_rules, write_rules
 from tests.gui.test_dead_letters import DeadSource
 from tests.gui.test_hits import hits_of
 from tests.gui.test_tail import followed
 from tests.support.fake_child import FakeChild
-from tests.support.fake_page_context import fake_context
+from tests.support.fake_page_context import deliver_background_calls, fake_context
 from tests.support.fake_source import FakeSource, fake_detail, fake_state
 
 ALL = MaskRules((), ("(?s).+",))
@@ -46,6 +46,7 @@ def rules(tmp_path):
 
 def cells(grid, *keys):
     """What the columns of the first row say, as it is painted and copied."""
+    deliver_background_calls()  # what took longer than the window has
     model = grid.model
     named = {column.key: column for column in model.columns}
     row = model.row_at(0)
@@ -68,6 +69,7 @@ def test_a_page_of_a_queue_is_masked_and_follows_the_rules(show_page, rules):
     assert body in copied.values()
     rules(("another", ALL))
     view.refresh()
+    deliver_background_calls()
     assert MASK not in cells(view.grid, "key", "body")
 
 
@@ -83,6 +85,8 @@ def test_hits_and_their_further_columns_are_masked(show_page, rules):
     panel.model.append(hits)
     fields = panel.model.fields
     texts = [[f"{field}@{place}" for place in places] for field in fields]
+    panel.model.show_values(places, fields, FieldValues(texts, [b"body1", b"body2", b"body3"]))
+    deliver_background_calls()
     panel.model.show_values(places, fields, FieldValues(texts, [b"body1", b"body2", b"body3"]))
     columns = {column.key: column for column in panel.model.columns}
     keys = ("keys", "tag", "body", "prop.region", "body.card")
@@ -109,6 +113,7 @@ def test_a_tail_is_masked_and_completes_no_hidden_tag(show_page, rules):
 def test_dead_letters_and_waiting_retries_follow_the_rules_of_their_topics(show_page, rules):
     rules(("orders", ALL))
     view = show_page(DeadLettersView, DeadSource(fake_state()))
+    deliver_background_calls()
     by_origin = {one.letter.origin_topic: one.letter for one in view.letters.rows}
     hidden, shown = by_origin["orders"], by_origin["inventory-reserve"]
     assert (hidden.keys, hidden.tag) == (MASK, MASK)
@@ -123,8 +128,41 @@ def test_the_page_of_a_message_is_masked_in_its_name(show_page, rules):
     rules(("*", ALL))
     view = show_page(MessageView, FakeSource())
     view.open({"physical_offset": 256})
+    deliver_background_calls()
     assert view.tab_title() == MASK
     assert {row.value for row in view.properties.rows} == {MASK}
+
+
+def test_until_the_rules_are_read_everything_is_hidden(qapp, tmp_path):
+    book = DecoderBook(tmp_path)
+    assert not book.is_read
+    assert book.masks
+    assert book.rule("orders").mask == HIDE_ALL
+    deliver_background_calls()
+    assert book.is_read
+    assert book.rule("orders") is None
+
+
+def test_rules_that_another_window_has_changed_are_not_overwritten_unseen(qapp, tmp_path):
+    book, refusals = DecoderBook(tmp_path), []
+    book.refused.connect(refusals.append)
+    deliver_background_calls()
+    others = (DecoderRule("pay", mask=ALL),)
+    write_rules(tmp_path / RULES_FILE, others)
+    book.save([DecoderRule("orders")])
+    deliver_background_calls()
+    assert "changed by another window" in refusals[0].message
+    assert read_rules(tmp_path / RULES_FILE) == book.rules == others
+
+
+def test_a_mask_without_end_hides_rows_and_says_so_at_the_end(show_page, rules, qtbot):
+    rules(("*", MaskRules((), ("(?:a|aa)+$",))))
+    view = show_page(MessagesView, FakeSource())
+    slow = "a" * 5_000 + " 4111"
+    assert view.masks.of("orders").text(slow) == f"{MASK}, not checked yet"
+    told = []
+    view.masks.changed.connect(lambda: told.append(view.masks.of("orders").text(slow)))
+    qtbot.waitUntil(lambda: told and told[-1] == f"{MASK}, the mask did not end")
 
 
 # ---- taken along ----
@@ -141,7 +179,7 @@ def export(qtbot, theme, tmp_path, child, qapp):
     settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
     chosen = Chosen('tag = "A"', 7)
     job = MessageJob(tasks, "Export", tasks, process=child)
-    yield partial(ExportDialog, fake_context(FakeSource(), settings, theme=theme), chosen, job=job)
+    yield lambda: ExportDialog(fake_context(FakeSource(), settings, theme=theme), chosen, job=job)
     tasks.deleteLater()
 
 

@@ -15,14 +15,16 @@ from PySide6.QtWidgets import QMenu
 from gui.models.comparison import compared_bodies, compared_properties, compared_records
 from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
-from gui.operations.decoding import SMALL_BYTES, BodyReader, DecoderBook
+from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
 from gui.text import TimeZoneChoice
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
 from gui.views.messages.copies import add_copies
 from gui.views.messages.view import MessagesView
-from monitoring.payload.masking import MASK, MaskRules
-from monitoring.payload.rules import DecoderRule
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules
+from monitoring.payload.rules import DecoderRule, read_rules
 from monitoring.payload.shown import Schemas, read_shown
+from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import FakeSource, fake_detail
 
 TIMES = TimeZoneChoice(utc=True)
@@ -141,13 +143,15 @@ def test_a_rule_is_saved_in_the_settings_folder_and_read_by_others(pane, qtbot, 
     assert dialog.topics.text() == "orders"
     dialog.masked_paths.setPlainText("card")
     dialog.save()
+    deliver_background_calls()
 
-    assert DecoderBook(tmp_path).rules == (DecoderRule("orders", mask=MaskRules(("card",))),)
+    assert read_rules(tmp_path / RULES_FILE) == (DecoderRule("orders", mask=MaskRules(("card",))),)
     assert body.body.content.value == {"card": MASK, "city": "Berlin"}
 
 
 def test_masked_values_are_shown_only_while_the_button_is_held(pane, qtbot):
     pane.body.book.save([DecoderRule("ord*", mask=MaskRules(("card",), ("secret",)))])
+    deliver_background_calls()
     body = showing(pane, qtbot, b'{"card": "4111"}', properties={"KEYS": "secret-1"})
     body.choose_view(TEXT)
     assert "4111" not in body.text.toPlainText()
@@ -169,7 +173,7 @@ def test_a_rule_that_cannot_be_used_stays_in_the_dialog(pane, qtbot, tmp_path):
     dialog.save()
 
     assert "Rule 1 cannot be used." in dialog.error.text
-    assert DecoderBook(tmp_path).rules == ()
+    assert read_rules(tmp_path / RULES_FILE) == ()
     dialog.reject()
 
 
@@ -184,6 +188,7 @@ def test_the_types_of_a_schema_can_be_chosen(pane, qtbot, tmp_path):
     qtbot.waitUntil(lambda: dialog.message_type.count() == 1, timeout=WAIT_MS)
     assert dialog.message_type.currentText() == "shop.Order"
     dialog.save()
+    deliver_background_calls()
     body = showing(pane, qtbot, b"\n\x02k1")
     assert body.body.content.value == {"id": "k1"}
 
@@ -194,17 +199,21 @@ def test_rules_are_added_moved_and_removed(pane, qtbot, tmp_path):
     dialog.topics.setText("pay*")
     dialog.up.click()
     dialog.save()
-    assert [rule.topics for rule in DecoderBook(tmp_path).rules] == ["pay*", "orders"]
+    deliver_background_calls()
+    assert [rule.topics for rule in read_rules(tmp_path / RULES_FILE)] == ["pay*", "orders"]
 
     dialog = pane.body.open_rules()
     assert dialog.list.currentRow() == 1
     dialog.remove.click()
     dialog.save()
-    assert [rule.topics for rule in DecoderBook(tmp_path).rules] == ["pay*"]
+    deliver_background_calls()
+    assert [rule.topics for rule in read_rules(tmp_path / RULES_FILE)] == ["pay*"]
 
 
 def test_rules_that_cannot_be_read_hide_all_bodies_and_are_named_and_left_alone(pane, qtbot, tmp_path):
     (tmp_path / "decoder-rules.json").write_text("{")
+    pane.body.book.refresh()
+    deliver_background_calls()
 
     body = showing(pane, qtbot, b"secret text", properties={"KEYS": "secret-1"})
 
@@ -223,9 +232,11 @@ def test_rules_that_cannot_be_read_hide_all_bodies_and_are_named_and_left_alone(
 
 
 @pytest.mark.parametrize("text", [b'{"card": 4111}', b"id,card,n\n1,4111,5\n2,4111,6\n", b"<a>4111</a>", b"\x81\xa1a\xa44111"])
-def test_while_the_rules_cannot_be_read_no_form_of_a_body_is_shown(tmp_path, text):
+def test_while_the_rules_cannot_be_read_no_form_of_a_body_is_shown(qapp, tmp_path, text):
     (tmp_path / "decoder-rules.json").write_text("[]")
-    rule = DecoderBook(tmp_path).rule("orders")
+    book = DecoderBook(tmp_path)
+    deliver_background_calls()
+    rule = book.rule("orders")
 
     body = read_shown(text, rule, Schemas())
 
@@ -233,13 +244,17 @@ def test_while_the_rules_cannot_be_read_no_form_of_a_body_is_shown(tmp_path, tex
     assert b"4111" in body.plain.data
 
 
-def test_rules_that_are_mended_or_gone_hide_nothing_any_more(tmp_path):
+def test_rules_that_are_mended_or_gone_hide_nothing_any_more(qapp, tmp_path):
     path, book = tmp_path / "decoder-rules.json", DecoderBook(tmp_path)
     path.mkdir()
+    book.refresh()
+    deliver_background_calls()
     assert book.rule("orders").mask
     assert "cannot be read" in book.fault
 
     path.rmdir()
+    book.refresh()
+    deliver_background_calls()
     assert book.rule("orders") is None
     assert not book.fault
 

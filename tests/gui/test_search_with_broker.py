@@ -17,7 +17,8 @@ from gui.operations.decoding import RULES_FILE
 from gui.operations.message_job import JobState
 from gui.operations.search import SearchState
 from gui.views.messages.view import MessagesView
-from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from monitoring.sources.base import SourceStatus
 from tests.support.golden import contents, golden_store

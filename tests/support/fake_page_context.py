@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QEvent, QSettings, QThreadPool
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.demo import DemoController
@@ -22,7 +22,10 @@ from tests.support.fake_history import fake_history
 from tests.support.fake_source import FakeSource
 
 if TYPE_CHECKING:
+    from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
+
+BACKGROUND_MS = 60_000
 
 
 class FakeWindow:
@@ -46,6 +49,23 @@ class FakeWindow:
 
     def restart(self) -> None:
         self.restarts += 1
+
+
+def deliver_background_calls() -> None:
+    """Let what runs on Qt's pool end, and hand over what it brings; what that starts, too."""
+    for _turn in range(4):
+        assert QThreadPool.globalInstance().waitForDone(BACKGROUND_MS)
+        QApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
+
+
+def read_book(settings: QSettings) -> DecoderBook:
+    """Decoder rules that were read."""
+    from gui.operations.decoding import DecoderBook, settings_folder
+
+    book = DecoderBook(settings_folder(settings), QApplication.instance())
+    deliver_background_calls()
+    assert book.is_read, "the decoder rules were not read"
+    return book
 
 
 def fake_context(
@@ -86,4 +106,5 @@ def fake_context(
         restart_worker=window.restart,
         set_language=window.languages.append,
         alerts=alerts,
+        decoders=read_book(settings),
     )

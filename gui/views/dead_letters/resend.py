@@ -18,7 +18,7 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from monitoring.dead_letters import DeadLetter, resend_of
-from monitoring.payload.masking import MASK
+from monitoring.payload.judging import MASK
 from monitoring.sources.base import ClusterSource, Pending
 
 TO_GROUP, TO_TOPIC = "group", "topic"

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
 from gui.models.table import ColumnTableModel
-from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.filter_memory import Cut
 from gui.operations.retry_facts import RetryReader
 from gui.text import count_text, tr
@@ -72,7 +71,7 @@ class DeadLettersView(PageView):
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.notes = Notes(str(context.settings.value(NOTES_KEY, "")))
-        self.reader = DeadLetterReader(context.source, DecoderBook(settings_folder(context.settings)), self)
+        self.reader = DeadLetterReader(context.source, context.decoders, self)
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
             group_columns(lambda: self._now_ms), lambda one: one.figures.group, parent=self
         )

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
-from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
+from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import State
@@ -54,7 +54,8 @@ class WaitingPanel(Panel):
         self._starts: list[tuple[int, int]] = [FIRST_PAGE]
         self._next: tuple[int, int] | None = None
         self._query: LatestQuery[Any] = LatestQuery(self)
-        self._masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
+        self._masks = ListMasks(context.decoders, self)
+        self._masks.changed.connect(partial(self.read, quietly=True))
         self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
         self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWid
 
 from broker_core.api import Marks, MessageDetail
 from gui.models.marking import marked_spans
-from gui.operations.decoding import BodyReader, DecoderBook, settings_folder
+from gui.operations.decoding import BodyReader
 from gui.text import KnownTexts, bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.views.messages.json_tree import JsonTree
@@ -18,6 +18,7 @@ from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
 from monitoring.payload.content import Content, Kind
 from monitoring.payload.encodings import ENCODINGS
+from monitoring.payload.rules import DecoderRule
 from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
 
@@ -39,12 +40,10 @@ class BodyPane(QWidget):
     """Shows the body of one message by the decoder rule of its topic.
 
     Signals:
-        shown: The body was read and is on screen; carries its `ShownBody`.
-        rules_changed: The decoder rules were changed here.
+        shown: The body was read and is on screen, or what is masked besides it is known better; carries its `ShownBody`.
     """
 
     shown = Signal(object)
-    rules_changed = Signal()
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,10 +51,13 @@ class BodyPane(QWidget):
         self._context = context
         self._detail: MessageDetail | None = None
         self._body: ShownBody | None = None
+        self._read_by: DecoderRule | None = None
+        self._read_with = ""
+        """The rule, and the fault of all rules, by which the body was read."""
         self._is_revealed = False
         self._marks = Marks()
         self._wanted_view = TREE
-        self.book = DecoderBook(settings_folder(context.settings))
+        self.book = context.decoders
         self.reader = BodyReader(self)
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
@@ -69,6 +71,7 @@ class BodyPane(QWidget):
         self.rules_button = IconButton(theme, "funnel", tip=" ", on_click=self._rules_clicked)
         self.reveal = IconButton(theme, "key", " ", role="small")
         self._views = QStackedWidget()
+        self.rules_button.setEnabled(self.book.is_read)
         self._build()
         self._connect()
         self.retranslate()
@@ -115,7 +118,6 @@ class BodyPane(QWidget):
         """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
         dialog = RulesDialog(self.book, self._context.theme, topic, self)
-        dialog.saved.connect(self._rules_saved)
         dialog.open()
         return dialog
 
@@ -153,6 +155,7 @@ class BodyPane(QWidget):
         self.switch.chosen.connect(self.choose_view)
         self.encoding.activated.connect(lambda _index: self._read())
         self.reader.read.connect(self._body_read)
+        self.book.changed.connect(self._rules_changed)
         self.reveal.pressed.connect(lambda: self._reveal(shown=True))
         self.reveal.released.connect(lambda: self._reveal(shown=False))
 
@@ -164,9 +167,9 @@ class BodyPane(QWidget):
             return
         self._body, self._is_revealed = None, False
         self.note.setText(tr("Reading the body…"))
-        self.reader.read_body(
-            detail.body, self.book.rule(detail.topic, detail.properties), str(self.encoding.currentData() or "")
-        )
+        self.book.refresh()
+        self._read_by, self._read_with = self._rule(), self.book.fault
+        self.reader.read_body(detail.body, self._read_by, str(self.encoding.currentData() or ""))
 
     def _body_read(self, body: ShownBody) -> None:
         self._body = body
@@ -178,9 +181,17 @@ class BodyPane(QWidget):
     def _rules_clicked(self) -> None:
         self.open_rules()
 
-    def _rules_saved(self) -> None:
-        self._read()
-        self.rules_changed.emit()
+    def _rules_changed(self) -> None:
+        self.rules_button.setEnabled(self.book.is_read)
+        if self._detail is None:
+            return
+        if self._rule() != self._read_by or self.book.fault != self._read_with:
+            self._read()
+        elif self._body is not None:
+            self.shown.emit(self._body)
+
+    def _rule(self) -> DecoderRule | None:
+        return None if self._detail is None else self.book.rule(self._detail.topic, self._detail.properties)
 
     def _usable_view(self, content: Content) -> str:
         """The view that was chosen last, or the next one that can show the body."""

@@ -21,7 +21,8 @@ from PySide6.QtWidgets import (
 
 from broker_core.api import MessageDetail, OrbitError
 from gui.models.comparison import ComparedLine, ComparedRow, compared_bodies, compared_properties, compared_records
-from gui.operations.decoding import DecoderBook
+from gui.models.messages import KEYS, first_key
+from gui.operations.decoding import DecoderBook, patient
 from gui.operations.queries import BackgroundCall, LatestQuery
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.fonts import mono_font
@@ -97,7 +98,7 @@ class CompareDialog(QDialog):
         """Show the differences to a message."""
         self._right = right
         left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
-        rules = [book.rule(detail.topic, detail.properties) for detail in (left, right)]
+        rules = [patient(book.rule(detail.topic, detail.properties)) for detail in (left, right)]
         self.error.set(tr("The decoder rules cannot be used, so both bodies are hidden.") if book.fault else "", book.fault)
 
         def work() -> tuple[MessageDetail, Compared]:
@@ -185,7 +186,7 @@ class CompareDialog(QDialog):
         self._fill_table(self.body, ["", self._name(self._left), "", self._name(self._right)], cells)
 
     def _name(self, detail: MessageDetail) -> str:
-        keys = self._book.mask_of(detail).text(detail.properties.get("KEYS", "")).split(" ")[0]
+        keys = first_key(self._book.mask_of(detail).text(detail.properties.get(KEYS, "")))
         place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
         return f"{keys} ({place})" if keys else place
 

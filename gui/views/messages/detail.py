@@ -95,9 +95,7 @@ class MessageDetailPane(Panel):
         """Show a whole message; its body may come a moment later."""
         self._detail = detail
         self.progress.hide()
-        mask = self.body.book.mask_of(detail)
-        self.name.setText(message_name(detail, mask))
-        self.place.setText(message_place(detail, mask))
+        self._show_name(detail)
         self.copy_button.setEnabled(False)
         self.record.set_pairs(record_facts(detail, self._context.times))
         self._show_tab_titles()
@@ -169,6 +167,11 @@ class MessageDetailPane(Panel):
         lines.addWidget(self.record)
         return page
 
+    def _show_name(self, detail: MessageDetail) -> None:
+        mask = self.body.book.mask_of(detail)
+        self.name.setText(message_name(detail, mask))
+        self.place.setText(message_place(detail, mask))
+
     def _show_tab_titles(self) -> None:
         count = len(self._detail.properties) if self._detail is not None else 0
         self.tabs.setTabText(0, tr("Body"))
@@ -179,6 +182,7 @@ class MessageDetailPane(Panel):
         detail = self._detail
         if detail is None:
             return
+        self._show_name(detail)
         self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in detail.properties.items()}))
         self.copy_button.setEnabled(True)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
-from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.text import count_text, tr
@@ -29,7 +28,7 @@ class ExportDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._source = context.source
-        self._book = DecoderBook(settings_folder(context.settings))
+        self._book = context.decoders
         self._chosen = chosen
         self._path: Path | None = None
         self.job = job or MessageJob(context.tasks, tr("Export"), self)

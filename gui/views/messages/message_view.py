@@ -290,6 +290,8 @@ class MessageView(PageView):
 
     def _body_shown(self, body: ShownBody) -> None:
         if self._detail is not None:
+            self.title_changed.emit(self.tab_title())
+            self.header.set_title(self._name(self._detail))
             properties = self._detail.properties
             self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in properties.items()}))
 

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 from gui.connections import Cluster
 from gui.models.messages import writable_topics
 from gui.models.replay_order import Goal, ReplayOrder, Speed, resume_arguments
-from gui.operations.decoding import DecoderBook, settings_folder
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.saved_connections import saved_connections
@@ -55,7 +54,7 @@ class ReplayDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         theme, self._source, self._chosen = context.theme, context.source, chosen
-        self._settings = context.settings
+        self._decoders = context.decoders
         self._file = ""
         self._is_dry = False
         self.job = job or MessageJob(context.tasks, tr("Replay"), self)
@@ -209,7 +208,7 @@ class ReplayDialog(QDialog):
         words = tr(
             "All are gathered first, then sent in the order in which they were stored. Each new message names its origin."
         )
-        masks = DecoderBook(settings_folder(self._settings)).masks
+        masks = self._decoders.masks
         originals = tr("Originals are sent, also what is masked.") if masks else ""
         return " ".join(filter(None, (count, words, originals)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -43,13 +43,7 @@ _READING_NAMES = {
 
 
 class RulesDialog(QDialog):
-    """Edits a copy of the rules; the first one that fits a topic counts.
-
-    Signals:
-        saved: The rules were written.
-    """
-
-    saved = Signal()
+    """Edits a copy of the rules; the first one that fits a topic counts. It closes when they are saved."""
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,6 +138,8 @@ class RulesDialog(QDialog):
         self.schema.editingFinished.connect(self._read_types)
         self.browse.clicked.connect(self._browse)
         self.save_button.clicked.connect(self.save)
+        self._book.saved.connect(self.accept)
+        self._book.refused.connect(self._refused)
 
     def _fill(self, topic: str) -> None:
         if self._book.fault:
@@ -261,7 +257,7 @@ class RulesDialog(QDialog):
     # ---- saving ----------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Check all rules, write them and close; the first fault is shown with its rule."""
+        """Check all rules and have them written; the first fault is shown with its rule."""
         self._keep()
         rules = []
         for number, draft in enumerate(self._drafts):
@@ -273,13 +269,12 @@ class RulesDialog(QDialog):
                 self._show_rule(number)
                 self.error.set(tr("Rule {number} cannot be used.", number=number + 1), error.message)
                 return
-        try:
-            self._book.save(rules)
-        except UsageError as error:
-            self.error.set(tr("The rules were not saved."), error.message)
-            return
-        self.saved.emit()
-        self.accept()
+        self.save_button.setEnabled(False)
+        self._book.save(rules)
+
+    def _refused(self, error: UsageError) -> None:
+        self.save_button.setEnabled(True)
+        self.error.set(tr("The rules were not saved."), error.message)
 
 
 def _inset(inside: QWidget) -> QFrame:

@@ -34,7 +34,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
-from monitoring.payload.masking import MASK
+from monitoring.payload.judging import MASK
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100

@@ -283,7 +283,6 @@ class MessagesView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
-        self.detail.body.rules_changed.connect(self.masks.refresh)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         resend.activated.connect(self._resend_selected)
         self.context.times.changed.connect(self._zone_changed)

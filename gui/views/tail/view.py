@@ -11,7 +11,7 @@ from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow
-from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
+from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import bytes_text, count_text, rate_text, tr
@@ -60,7 +60,7 @@ class TailView(PageView):
         self._keys = label(role="caption")
         self.bars = StackedBars(theme)
         self.notice = Notice(theme)
-        self.masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
+        self.masks = ListMasks(context.decoders, self)
         self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
         self.grid: DataGrid[TailRow] = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")

@@ -26,7 +26,7 @@ from gui.models.transactions import (
     lives,
     transaction_rows,
 )
-from gui.operations.decoding import DecoderBook, ListMasks, settings_folder
+from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
@@ -89,7 +89,8 @@ class TransactionsView(PageView):
         self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
-        self._masks = ListMasks(DecoderBook(settings_folder(context.settings)), self)
+        self._masks = ListMasks(context.decoders, self)
+        self._masks.changed.connect(self._read_rows)
         self.past = PastPages(context.source, self._masks.of, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
@@ -151,16 +152,21 @@ class TransactionsView(PageView):
             self.refresh()
 
     def refresh(self) -> None:
-        self._open_for = self._ended_for = None
-        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         self.strip_panel.forget()
         self._life_of = None
+        self._read_rows()
+        if self._state is not None:
+            self._show_selected()
+            self.atomic.read()
+
+    def _read_rows(self) -> None:
+        """Read the lists anew, also where nothing has changed in them."""
+        self._open_for = self._ended_for = None
+        self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         if self.filters.current == PAST:
             self.past.read()
         if self._state is not None:
             self._read_stale()
-            self._show_selected()
-            self.atomic.read()
 
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)

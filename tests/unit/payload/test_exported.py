@@ -12,7 +12,8 @@ from broker_core.search.export import exported, read_rows
 from broker_core.search.row_names import MASKED, NAMES
 from broker_core.search_command import main as search
 from monitoring.payload.exported import RowMask
-from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from tests.support.store_writer import StoreWriter
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from monitoring.payload.judging import MASK
 from monitoring.payload.listed import NO_MASK, ListMask, body_preview
-from monitoring.payload.masking import HIDE_ALL, MASK, MaskRules, united
+from monitoring.payload.masking import HIDE_ALL, MaskRules, united
 from monitoring.payload.rules import DecoderRule, rule_of_message
 
 CARD = "4111111111111111"

@@ -2,7 +2,8 @@ import pytest
 
 from broker_core.api import UsageError
 from monitoring.payload.encodings import ENCODINGS
-from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, read_rules, rule_for, write_rules
 
 RULES = (

@@ -7,7 +7,8 @@ import pytest
 
 from broker_core.api import UsageError
 from monitoring.payload.content import Kind
-from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.shown import NO_PATHS, Schemas, read_shown
 
