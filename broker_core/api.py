@@ -33,6 +33,7 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.filter.rejection import Rejection, Wanted, rejection
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.client import WorkerClient
 from broker_core.ipc.schema import (
@@ -131,7 +132,6 @@ from broker_core.ipc.schema import (
     WindowMessage,
     WorkerMessage,
 )
-from broker_core.message.rejection import Rejection, rejection
 from broker_core.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
@@ -283,6 +283,7 @@ __all__ = [
     "TryAlertWebhook",
     "UnknownReportError",
     "UsageError",
+    "Wanted",
     "WindowMessage",
     "WorkerClient",
     "WorkerError",

@@ -249,7 +249,7 @@ async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
     try:
         if target.group:
             found = await admin.subscriptions(target.group)
-            lines = list(warnings(target.group, found, kinds.counts, alone=True))
+            lines = list(warnings(target.group, found, kinds, alone=True))
         else:
             lines = []
             for topic in sorted(survey.topics)[:GROUPS_ASKED_MAX]:

@@ -9,7 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from broker_core.api import ORIGIN_LINK, DelayedMessages, MessageDetail, SendMessage, first_topic_of_retry, resent_properties
@@ -69,6 +69,8 @@ class DeadLetter:
     """Its beginning, as it may be shown."""
     made_from: str
     """The message that was sent again and then died again; empty for none."""
+    properties: Mapping[str, str] = field(repr=False, compare=False)
+    """As they are, also what must not be shown: for telling what subscriptions reject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
         tries=detail.reconsume_times,
         body=mask.beginning(detail.body, BODY_CHARACTERS_MAX),
         made_from=properties.get(ORIGIN_LINK, ""),
+        properties=properties,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from broker_core.client.instance import ClientInstance
 from broker_core.client.names import check_group, check_topic
 from broker_core.errors import RemoteError
+from broker_core.filter.rejection import Wanted, wanted_of_table
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
@@ -84,12 +85,11 @@ class GroupAdmin:
                 found[member.client_id] = member
         return [found[client_id] for client_id in sorted(found)]
 
-    async def subscriptions(self, group: str) -> dict[str, str] | None:
-        """Topic → filter expression of a group, as its members told the brokers; None where none of them is connected."""
-        found: dict[str, str] | None = None
+    async def subscriptions(self, group: str) -> dict[str, Wanted] | None:
+        """What a group wants, by topic, as its members told the brokers; None where none of them is connected."""
+        found: dict[str, Wanted] | None = None
         for body in await self._connection_lists(group):
-            table = body.get("subscriptionTable") or {}
-            found = (found or {}) | {str(topic): str(row.get("subString") or "*") for topic, row in table.items()}
+            found = (found or {}) | wanted_of_table(body)
         return found
 
     async def _connection_lists(self, group: str) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ class Survey:
             return
         self.topics.add(message.topic)
         seen_as = message.properties.get(props.RETRY_TOPIC, "") if self.target.group else message.topic
-        self.kinds.add(seen_as, message.properties.get(props.TAGS, ""))
+        self.kinds.add(seen_as, message.properties.get(props.TAGS, ""), message.properties)
         self._body_bytes += len(message.body)
         self._routes[item.topic, message.topic] += 1
         self._states[state_of_topic(item.topic)] += 1

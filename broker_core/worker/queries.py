@@ -359,7 +359,9 @@ class Queries:
     def _members(self, group: str) -> Members:
         found = self._engine.consumers.group(group)
         clients = list(found.members.values()) if found else []
-        topics = {topic: subscription.expression for topic, subscription in found.subscriptions.items()} if found else {}
+        wanted = found.subscriptions if found else {}
+        topics = {topic: subscription.expression for topic, subscription in wanted.items()}
+        kinds = {topic: subscription.expression_type for topic, subscription in wanted.items()}
         return Members(
             client_id=[client.client_id for client in clients],
             address=[client.address for client in clients],
@@ -368,4 +370,5 @@ class Queries:
             last_heartbeat_ms=[client.last_heartbeat_ms for client in clients],
             # The broker keeps one subscription for all members of a group.
             subscriptions=[topics for _client in clients],
+            expression_types=[kinds for _client in clients],
         )

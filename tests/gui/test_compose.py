@@ -11,17 +11,18 @@ import pytest
 from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtGui import QGuiApplication
 
-from broker_core.api import MessagePage, RemoteError, SendReceipt
+from broker_core.api import Members, MessagePage, RemoteError, SendReceipt
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import BODY_BYTES_MAX, DRAFTS_MAX, drafts_from_text, drafts_to_text, with_draft
 from gui.models.messages import ALL_QUEUES, Draft
+from gui.views.messages.audience import groups_of_topic
 from gui.views.messages.burst import UNANSWERED_MAX, Burst
 from gui.views.messages.compose_dialog import ComposeDialog
 from monitoring.compose.delivery import When, queue_of_key
 from monitoring.compose.template import Moment, TemplateError
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakeSource, fake_detail, fake_state
+from tests.support.fake_source import FakePending, FakeSource, fake_detail, fake_state
 
 TIMEOUT_MS = 60_000
 NOW_MS = 1_800_000_000_000
@@ -45,6 +46,65 @@ def compose(qtbot, theme, source):
         return dialog
 
     return made
+
+
+# ---- who would get it ----
+
+
+@pytest.fixture
+def members(source):
+    """Groups with one consumer each and what it subscribes to; those that are not named have none."""
+
+    def set_up(**wanted: dict[str, str]) -> None:
+        def asked(group: str) -> FakePending[Members]:
+            found = wanted.get(group.replace("-", "_"))
+            count = 0 if found is None else 1
+            return FakePending(Members(["c"] * count, ["a"] * count, [""] * count, [""] * count, [1] * count, [found] * count))
+
+        source.list_members = asked
+
+    return set_up
+
+
+def resent(**properties):
+    return replace(fake_detail(1_000), topic="orders", body=b"x", properties={"TAGS": "new", **properties})
+
+
+def test_a_resend_says_which_groups_would_reject_it(compose, members):
+    members(order_service={"orders": "paid || done"}, bi_export={"orders": "region = 'eu'"})
+    dialog = compose(resent=resent(region="us"))
+    assert "The filter paid || done of order-service rejects its tag." in dialog.effect.text
+    assert "The filter region = 'eu' of bi-export does not hold for its properties." in dialog.effect.text
+    dialog.form.tag.setText("paid")
+    assert "order-service" not in dialog.effect.text
+    assert "bi-export" in dialog.effect.text
+
+
+def test_a_resend_that_all_take_or_nobody_is_there_for_warns_of_nothing(compose, members):
+    members(order_service={"orders": "region = 'us' and TAGS is not null"})
+    assert "order-service" not in compose(resent=resent(region="us")).effect.text
+    members()
+    assert "order-service" not in compose(resent=resent()).effect.text
+
+
+def test_a_resend_to_another_topic_asks_for_its_groups(compose, members):
+    members(order_service={"orders": "*"}, bi_export={"orders": "*"})
+    dialog = compose(resent=resent())
+    other = next(topic for topic in groups_by_topic(dialog) if topic != "orders")
+    reader = groups_by_topic(dialog)[other]
+    members(**{reader.replace("-", "_"): {"orders": "*"}})
+    dialog.form.topic.setCurrentText(other)
+    assert f"{reader} does not subscribe to {other}." in dialog.effect.text
+
+
+def groups_by_topic(dialog):
+    state = dialog._state
+    return {topic: groups[0] for topic in state.catalog.topics if (groups := groups_of_topic(state, topic))}
+
+
+def test_where_groups_cannot_be_asked_the_resend_says_so(compose, source):
+    source.list_members = lambda _group: FakePending(error=RemoteError("the broker is busy"))
+    assert "What groups would reject is not known: the broker is busy" in compose(resent=resent()).effect.text
 
 
 # ---- what the fields mean ----
@@ -229,7 +289,7 @@ def test_the_message_is_copied_as_a_program(compose):
 def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp_path, source):
     settings = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
     dialog = compose(settings=settings)
-    assert dialog.past_drafts() == []
+    assert dialog.past.drafts == []
     dialog.form.tag.setText("paid")
     dialog.form.body.setPlainText('{"订单": ${n}}')
     dialog.form.queue.setCurrentIndex(2)
@@ -238,9 +298,9 @@ def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp
     dialog.form.body.setPlainText("another")
     dialog.send_button.click()
     fresh = compose(settings=QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
-    newest, before = fresh.past_drafts()
+    newest, before = fresh.past.drafts
     assert (newest.body, before.body) == (b"another", '{"订单": ${n}}'.encode())
-    fresh.take_up(before)
+    fresh.past.chosen.emit(before)
     assert (fresh.form.draft, fresh.form.draft.queue_id) == (before, 1)
     topics = [fresh.form.topic.itemText(i) for i in range(fresh.form.topic.count())]
     assert len(set(topics)) == len(topics)

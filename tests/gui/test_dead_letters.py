@@ -469,6 +469,7 @@ def test_each_group_says_where_its_dead_letters_came_from_and_when_the_next_retr
     [
         ([{"orders": "*"}], "The subscription of stock-worker rejects 1 of 2"),
         ([{"orders": "none", "inventory-reserve": "none"}], "The subscription of stock-worker rejects 2 of 2"),
+        ([{"orders": "nothing = 'x'", "inventory-reserve": "*"}], "The subscription of stock-worker rejects 1 of 2"),
         ([{"orders": "*", "inventory-reserve": "*"}], ""),
         ([], "No consumer of stock-worker is connected"),
     ],

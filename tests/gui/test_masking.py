@@ -162,7 +162,7 @@ def test_a_mask_without_end_hides_rows_and_says_so_at_the_end(show_page, rules, 
     assert view.masks.of("orders").text(slow) == f"{MASK}, not checked yet"
     told = []
     view.masks.changed.connect(lambda: told.append(view.masks.of("orders").text(slow)))
-    qtbot.waitUntil(lambda: told and told[-1] == f"{MASK}, the mask did not end")
+    qtbot.waitUntil(lambda: bool(told) and told[-1] == f"{MASK}, the mask did not end")
 
 
 # ---- taken along ----

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.filter.rejection import Wanted, wanted_topics
+
 # ---- window → worker ---------------------------------------------------------------------------------------------------
 
 
@@ -79,6 +81,13 @@ class Members:
     """Topic → filter expression."""
     notice: str = ""
     """What is missing, and why."""
+    expression_types: list[dict[str, str]] = field(default_factory=list)
+    """Topic → TAG or SQL92; none where that is not known."""
+
+    def wanted(self, client: int) -> dict[str, Wanted]:
+        """What a client subscribes to, by topic."""
+        kinds = self.expression_types[client] if self.expression_types else {}
+        return wanted_topics(self.subscriptions[client], kinds)
 
 
 @dataclass(frozen=True, slots=True)

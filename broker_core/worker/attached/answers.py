@@ -10,6 +10,7 @@ from typing import Any
 
 from broker_core.client.route import MASTER_ID
 from broker_core.errors import CodecError, UsageError
+from broker_core.filter.rejection import Wanted, wanted_of_table
 from broker_core.remoting.json_body import JsonBodyError, as_message_queue, parse_object
 from broker_core.store.dispatch import DelayLevels
 
@@ -163,11 +164,10 @@ def read_connections(body: Body) -> list[dict[str, Any]]:
     return connections
 
 
-def read_subscriptions(body: Body) -> dict[str, str]:
-    """Topic → filter expression of a group, from the same answer."""
+def read_subscriptions(body: Body) -> dict[str, Wanted]:
+    """What a group wants, by topic, from the same answer."""
     try:
-        table = parse_object(body).get("subscriptionTable") or {}
-        return {str(topic): str(row.get("subString") or "*") for topic, row in table.items()}
+        return wanted_of_table(parse_object(body))
     except AttributeError as error:
         raise _unreadable("the subscriptions of a group", body) from error
 

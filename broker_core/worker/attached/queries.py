@@ -13,6 +13,7 @@ from typing import Any
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.filter.rejection import Wanted
 from broker_core.ipc.acting import acts, refusal
 from broker_core.ipc.schema import (
     Ability,
@@ -258,7 +259,7 @@ class ClusterQueries:
     # ---- groups ----
 
     async def _list_members(self, group: str) -> Members:
-        rows: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+        rows: dict[str, tuple[dict[str, Any], dict[str, Wanted]]] = {}
         lost, any_answered = LostParts(self._figures), False
         for broker in self._link.numbers.names:
             if lost.is_lost(broker):
@@ -281,7 +282,8 @@ class ClusterQueries:
             version=[_version(item.get("version")) for item, _subscriptions in members],
             # Brokers tell nobody when a heartbeat came.
             last_heartbeat_ms=[-1 for _member in members],
-            subscriptions=[subscriptions for _item, subscriptions in members],
+            subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _item, wanted in members],
+            expression_types=[{topic: one.kind for topic, one in wanted.items()} for _item, wanted in members],
             notice=lost.notice(),
         )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import Members, MessageDetail, OrbitError, Rejection, SendReceipt, rejection
+from broker_core.api import Members, MessageDetail, OrbitError, Rejection, SendReceipt, Wanted, rejection, resent_properties
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
@@ -18,7 +18,6 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from monitoring.dead_letters import DeadLetter, resend_of
-from monitoring.payload.judging import MASK
 from monitoring.sources.base import ClusterSource, Pending
 
 TO_GROUP, TO_TOPIC = "group", "topic"
@@ -116,15 +115,23 @@ def _show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Membe
     if not members.client_id:
         notice.set(tr("No consumer of {group} is connected: nobody takes them for now.", group=group), state=State.INFO)
         return
-    wanted = members.subscriptions[0]
-    found = Counter(rejection(wanted, one.origin_topic, one.tag) for one in letters if MASK not in one.tag)
-    count = found[Rejection.TOPIC] + found[Rejection.TAG]
+    wanted = members.wanted(0)
+    found = Counter(_verdict(wanted, one) for one in letters)
+    count = found[Rejection.TOPIC] + found[Rejection.TAG] + found[Rejection.PROPERTIES]
     if count:
         notice.set(
             tr("The subscription of {group} rejects {count} of {total}", group=group, count=count_text(count),
                total=count_text(len(letters))),
-            tr("Their topics or tags are none that its consumers ask for. Sent to the group alone they arrive all the same."),
+            tr(
+                "Their topics, tags or properties are none that its consumers ask for. "
+                "Sent to the group alone they arrive all the same."
+            ),
         )  # fmt: skip
+
+
+def _verdict(wanted: Mapping[str, Wanted], letter: DeadLetter) -> Rejection:
+    properties = resent_properties(letter.properties, letter.offset_message_id, without_delay=True)
+    return rejection(wanted, letter.origin_topic, properties.get("TAGS", ""), properties)
 
 
 def _origins(letters: Sequence[DeadLetter]) -> str:

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 
 from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
 from gui.models.compose import DraftTemplate
-from gui.models.compose_history import draft_name, drafts_from_text, drafts_to_text, with_draft
 from gui.models.messages import ALL_QUEUES, Draft, draft_fault, dropped_properties, masked_draft, message_to_send, resend_draft
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
@@ -28,9 +27,11 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import cannot_reason, read_only_reason
+from gui.views.messages.audience import Audience
 from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.message_import import MessageImport
+from gui.views.messages.past_drafts import PastDrafts
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
@@ -40,7 +41,6 @@ from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
-HISTORY_KEY = "compose/history"
 _ENDED = {
     "commit": "Half message stored, and committed: consumers get it.",
     "rollback": "Half message stored, and rolled back: nobody gets it.",
@@ -88,7 +88,6 @@ class ComposeDialog(QDialog):
         super().__init__(parent)
         self._source = source
         self._resent = resent
-        self._settings = settings
         self._query: LatestQuery[SendReceipt] = LatestQuery(self)
         self._receipt: tuple[str, SendReceipt] | None = None
         self._chance = random.Random()
@@ -109,7 +108,10 @@ class ComposeDialog(QDialog):
         self.cancel_button = QPushButton(tr("Cancel"))
         self.setWindowTitle(tr("Send message") if resent is None else tr("Resend message"))
         self.setMinimumWidth(660)
-        self._build()
+        self.past = PastDrafts(settings if resent is None else None, self)
+        self._audience = Audience(source, self)
+        self._state = state
+        self._build(keeps=settings is not None and resent is None)
         self._connect()
         self.options.forbid(
             timers=cannot_reason(source, Ability.TIMERS), transactions=cannot_reason(source, Ability.SEND_IN_TRANSACTION)
@@ -122,7 +124,7 @@ class ComposeDialog(QDialog):
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
-    def _build(self) -> None:
+    def _build(self, *, keeps: bool) -> None:
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
@@ -153,10 +155,8 @@ class ComposeDialog(QDialog):
         for language in LANGUAGES:
             self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
         self.copy_as.setMenu(self._languages)
-        self._past = QMenu(self)
-        self._past.aboutToShow.connect(self._list_history)
-        self.history.setMenu(self._past)
-        self.history.setVisible(self._settings is not None and self._resent is None)
+        self.history.setMenu(self.past)
+        self.history.setVisible(keeps)
         self._write_verb()
 
     def _write_verb(self) -> None:
@@ -171,6 +171,8 @@ class ComposeDialog(QDialog):
 
     def _connect(self) -> None:
         self.form.changed.connect(self._check)
+        self.past.chosen.connect(self.form.fill)
+        self._audience.changed.connect(self._show_effect)
         self.imports.changed.connect(self._imports_changed)
         self.cancel_button.clicked.connect(self.reject)
         self.show_button.clicked.connect(self._show_sent)
@@ -179,30 +181,6 @@ class ComposeDialog(QDialog):
             button.setAutoDefault(False)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             QShortcut(QKeySequence(keys), self).activated.connect(self._send)
-
-    # ---- history ---------------------------------------------------------------------------------------------------
-
-    def past_drafts(self) -> list[Draft]:
-        """What was sent last, newest first, as it was entered."""
-        return drafts_from_text(str(self._settings.value(HISTORY_KEY, "[]"))) if self._settings is not None else []
-
-    def take_up(self, draft: Draft) -> None:
-        """Enter what was sent before."""
-        self.form.fill(draft)
-
-    def _keep(self) -> None:
-        if self._settings is not None and self._resent is None:
-            self._settings.setValue(HISTORY_KEY, drafts_to_text(with_draft(self.past_drafts(), self.form.draft)))
-
-    def _list_history(self) -> None:
-        self._past.clear()
-        drafts = self.past_drafts()
-        for draft in drafts:
-            # An ampersand would underline what follows it.
-            action = self._past.addAction(draft_name(draft).replace("&", "&&"))
-            action.triggered.connect(lambda _checked=False, draft=draft: self.take_up(draft))
-        if not drafts:
-            self._past.addAction(tr("Nothing was sent yet")).setEnabled(False)
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
@@ -308,8 +286,11 @@ class ComposeDialog(QDialog):
         dropped = dropped_properties(self._resent)
         if dropped:
             facts.append(tr("Not sent again: {names}.", names=", ".join(dropped)))
-        set_role(self.effect, "info")
-        self.effect.set(tr("Sends 1 message to {topic}", topic=draft.topic), " ".join(facts), State.INFO)
+        self._audience.look(draft.topic, self._state)
+        warning = self._audience.words(message_to_send(draft))
+        state = State.WARNING if warning else State.INFO
+        set_role(self.effect, "warning" if warning else "info")
+        self.effect.set(tr("Sends 1 message to {topic}", topic=draft.topic), " ".join(filter(None, (warning, *facts))), state)
 
     # ---- send ------------------------------------------------------------------------------------------------------
 
@@ -322,7 +303,7 @@ class ComposeDialog(QDialog):
             self._send_burst(self._import_message, len(self.imports.messages), self.imports.messages[0].topic)
             return
         template, topic = self._template(), self.form.draft.topic
-        self._keep()
+        self.past.keep(self.form.draft)
         if self.options.count.value() > 1:
             self._send_burst(partial(self._message, template), self.options.count.value(), topic)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, Members, MessageDetail, OrbitError, Rejection, rejection
+from broker_core.api import BrokerAnswer, JsonBodyError, Members, MessageDetail, OrbitError, Rejection, Wanted, rejection
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager
@@ -29,7 +29,8 @@ OUTCOMES = {
 REJECTIONS = {
     Rejection.TOPIC: "The group does not subscribe to {topic}: by itself it would never get this message.",
     Rejection.TAG: "The group's filter {filter} rejects the tag of this message: by itself it would never get it.",
-    Rejection.UNKNOWN: "Whether the group's filter {filter} takes this message is known to the broker alone.",
+    Rejection.PROPERTIES: "The group's filter {filter} does not hold for this message: by itself it would never get it.",
+    Rejection.UNKNOWN: "Whether the group's filter {filter} takes this message could not be tried here.",
 }
 
 
@@ -131,18 +132,18 @@ class HandDialog(QDialog):
         if not members.client_id:
             self.warning.set(tr("No consumer of this group is connected"))
         else:
-            self._show_rejection(members.subscriptions[0])
+            self._show_rejection(members.wanted(0))
         self._check()
 
     def _members_failed(self, error: OrbitError) -> None:
         self.warning.set(tr("The consumers of the group are not known"), error.message)
         self._check()
 
-    def _show_rejection(self, subscriptions: dict[str, str]) -> None:
+    def _show_rejection(self, wanted: dict[str, Wanted]) -> None:
         topic, tag = self._detail.topic, self._detail.properties.get("TAGS", "")
-        found = rejection(subscriptions, topic, tag)
+        found = rejection(wanted, topic, tag, self._detail.properties)
         if found is not Rejection.NONE:
-            words = tr(REJECTIONS[found], topic=topic, filter=subscriptions.get(topic, ""))
+            words = tr(REJECTIONS[found], topic=topic, filter=wanted[topic].expression if topic in wanted else "")
             state = State.INFO if found is Rejection.UNKNOWN else State.WARNING
             self.warning.set(tr("Subscription"), words, state)
 

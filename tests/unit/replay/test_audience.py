@@ -1,6 +1,6 @@
 """What groups would reject of a replay."""
 
-from broker_core.message.rejection import Rejection
+from broker_core.filter.rejection import Rejection, Wanted, wanted_topics
 from broker_core.replay import audience
 from broker_core.replay.audience import Kinds, rejected, warnings
 from broker_core.replay.item import ReplayItem
@@ -11,13 +11,26 @@ from broker_core.replay.survey import Survey
 COUNTS = {("orders", "new"): 5, ("orders", "old"): 2, ("pay", ""): 1}
 
 
+def kinds_of(counts):
+    """Messages numbered by their property ``a``."""
+    kinds, number = Kinds(), 0
+    for (topic, tag), count in counts.items():
+        for _ in range(count):
+            kinds.add(topic, tag, {"a": str(number), "TAGS": tag})
+            number += 1
+    return kinds
+
+
 def said(subscriptions, counts=COUNTS, *, alone=True):
-    return list(warnings("g", subscriptions, counts, alone=alone))
+    wanted = None if subscriptions is None else wanted_topics(subscriptions, {})
+    return list(warnings("g", wanted, kinds_of(counts), alone=alone))
 
 
 def test_each_reason_is_counted():
-    assert rejected({"orders": "new"}, COUNTS) == {Rejection.TAG: 2, Rejection.TOPIC: 1}
-    assert rejected({"orders": "*", "pay": "*"}, COUNTS) == {}
+    kinds = kinds_of(COUNTS)
+    assert rejected({"orders": Wanted("new")}, kinds) == {Rejection.TAG: 2, Rejection.TOPIC: 1}
+    assert rejected({"orders": Wanted("*"), "pay": Wanted("*")}, kinds) == {}
+    assert rejected({"orders": Wanted("a < 3"), "pay": Wanted("*")}, kinds) == {Rejection.PROPERTIES: 4}
 
 
 def test_a_group_that_takes_all_is_no_matter():
@@ -40,18 +53,23 @@ def test_a_group_of_the_topic_does_not_get_them():
 def test_what_is_not_known_is_said_of_a_group_that_is_named():
     assert said(None) == ["warning: no consumer of g is connected, so what its subscription rejects is not known"]
     assert said(None, alone=False) == []
-    assert said({"orders": "a > 1", "pay": "*"}) == [
-        "warning: 7 of 8 messages meet a filter of g that the broker alone can try"
-    ]
+    assert said({"orders": "a > ", "pay": "*"}) == ["warning: 7 of 8 messages meet a filter of g that was not tried on them"]
+
+
+def test_filters_are_tried_on_as_many_messages_as_are_kept(monkeypatch):
+    monkeypatch.setattr(audience, "SAMPLES_MAX", 6)
+    rejected_ones, untried = said({"orders": "a > 1", "pay": "*"}, alone=False)
+    assert "reject 2 of 8 messages: 2 as their properties do not pass its filter (orders: a > 1)" in rejected_ones
+    assert untried == "warning: 1 of 8 messages meet a filter of g that was not tried on them"
 
 
 def test_kinds_have_a_bound(monkeypatch):
     monkeypatch.setattr(audience, "KINDS_MAX", 2)
     kinds = Kinds()
     for tag in "abca":
-        kinds.add("t", tag)
-    kinds.add("u", "a")
-    assert (kinds.of("t"), kinds.left_out) == ({("t", "a"): 2, ("t", "b"): 1}, 2)
+        kinds.add("t", tag, {})
+    kinds.add("u", "a", {})
+    assert (kinds.of("t").counts, kinds.left_out) == ({("t", "a"): 2, ("t", "b"): 1}, 2)
 
 
 def test_a_survey_counts_what_consumers_will_see():

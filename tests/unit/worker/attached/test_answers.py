@@ -1,5 +1,6 @@
 import pytest
 
+from broker_core.filter.rejection import Wanted
 from broker_core.remoting.json_body import JsonBodyError
 from broker_core.worker.attached import answers
 from broker_core.worker.attached.answers import BrokerPlace, QueueOffsets, TopicRow
@@ -26,9 +27,9 @@ def test_tables_of_a_broker_are_read():
 def test_offsets_of_a_topic_and_members_of_a_group_are_read():
     body = b'{"offsetTable":{{"brokerName":"a","queueId":1,"topic":"T"}:{"lastUpdateTimestamp":9,"maxOffset":7,"minOffset":2}}}'
     assert answers.read_queue_offsets(body) == {1: QueueOffsets(2, 7, 9)}
-    body = b'{"connectionSet":[{"clientId":"c"}],"subscriptionTable":{"T":{"subString":"a||b"}}}'
+    body = b'{"connectionSet":[{"clientId":"c"}],"subscriptionTable":{"T":{"subString":"a||b","expressionType":"TAG"}}}'
     assert answers.read_connections(body) == [{"clientId": "c"}]
-    assert answers.read_subscriptions(body) == {"T": "a||b"}
+    assert answers.read_subscriptions(body) == {"T": Wanted("a||b", "TAG")}
 
 
 @pytest.mark.parametrize(
