@@ -69,9 +69,9 @@ class Audience(QObject):
         parts = found[:GROUPS_NAMED_MAX]
         if more > 0:
             parts.append(tr("{count} more groups reject it, too.", count=count_text(more)))
-        if len(self._groups) > GROUPS_ASKED_MAX:
-            parts.append(tr("Of {count} groups only the first {most} were asked.", count=count_text(len(self._groups)),
-                            most=GROUPS_ASKED_MAX))  # fmt: skip
+        unasked = len(self._groups) - GROUPS_ASKED_MAX
+        if unasked > 0:
+            parts.append(tr("Not asked: {count} further groups.", count=count_text(unasked)))
         if self._fault:
             parts.append(tr("What groups would reject is not known: {reason}", reason=self._fault))
         return " ".join(parts)
