@@ -62,11 +62,13 @@ class Event:
         source: What says so, beside the place: a property, an op record, a trace record. English, one of `SOURCES`.
         until_ms: When a wait ends or was to end; when an attempt ended; -1 where there is none.
         group: Consumer group, or the producer group of a transaction.
-        number: Attempt, retry, check or delay level, or how many messages are before it for a group; -1 for none.
+        number: Attempt, retry, check or delay level, how many messages are before it for a group, or the branch that a
+            branch was made of; -1 for none.
         topic: Where the record of it lies, as the next three; of an attempt, the record that was consumed.
         physical_offset: Of the record, the op record or the trace message that is the evidence; -1 for none.
         outcome: Of attempts, sends and answers.
         host: Address of a client or name of the state that it answered.
+        branch: Which life of a line it is of, from 0 (`broker_core.lifeline.family`).
     """
 
     kind: EventKind
@@ -82,6 +84,7 @@ class Event:
     physical_offset: int = -1
     outcome: str = ""
     host: str = ""
+    branch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

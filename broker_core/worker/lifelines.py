@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from broker_core.errors import OrbitError
 from broker_core.ipc.schema import HistoryLines, Lifeline, ReadHistory
-from broker_core.lifeline.gather import LifelineStore, gather
-from broker_core.lifeline.join import join, readable_places
+from broker_core.lifeline.family import gather_family, join_family
+from broker_core.lifeline.gather import LifelineStore
 from broker_core.lifeline.model import Position, Story
 from broker_core.message.properties import UNIQUE_KEY
 from broker_core.search.fields import group_of_topic
@@ -52,7 +52,9 @@ async def read_lifeline(
     run: Run,
     now_ms: int,
 ) -> Lifeline:
-    """Everything known of the message at a place of the commit log. To be called on the engine's loop.
+    """Everything known of the message at a place of the commit log, and of what it was sent again as.
+
+    To be called on the engine's loop.
 
     Args:
         physical_offset: Where its record, or any copy of it, begins.
@@ -65,8 +67,8 @@ async def read_lifeline(
     Raises:
         UsageError: No message starts there.
     """
-    gathered = await run(partial(gather, store, physical_offset))
-    positions = positions_of(offsets, readable_places(gathered))
+    family = await run(partial(gather_family, store, physical_offset))
+    positions = positions_of(offsets, family.places)
     missing = []
     if len(positions) > POSITIONS_MAX:
         missing.append(_TOO_MANY.format(count=POSITIONS_MAX))
@@ -74,14 +76,13 @@ async def read_lifeline(
     if history is None and positions:
         missing.append(_NO_HISTORY)
     elif history is not None:
-        begin_ms = gathered.records[0].store_timestamp_ms
         try:
-            positions = await run(partial(dated, history, positions, begin_ms, now_ms))
+            positions = await run(partial(dated, history, positions, family.begun_ms, now_ms))
         except OrbitError as error:
             # The records tell the life without it.
             missing.append(f"The history of offsets cannot be read: {error.message}")
-    story = join(gathered, positions)
-    unique_key = gathered.message.properties.get(UNIQUE_KEY, "")
+    story = join_family(family, positions)
+    unique_key = family.message.properties.get(UNIQUE_KEY, "")
     return columns(unique_key, replace(story, missing=(*story.missing, *missing)))
 
 
@@ -157,4 +158,5 @@ def columns(unique_key: str, story: Story) -> Lifeline:
         outcome=[event.outcome for event in events],
         host=[event.host for event in events],
         missing=list(story.missing),
+        branch=[event.branch for event in events],
     )

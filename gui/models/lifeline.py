@@ -79,6 +79,7 @@ MISSING = KnownTexts(
     "More than {count} groups have offsets in its queues; the others are left out.",
     "The message that it was made of is not in this store, or no longer.",
     "There are {count} topics; resends were looked for in {most} of them.",
+    "More than {count} messages were made of one another; those made last have life lines of their own.",
 )
 """Sentences of the worker about what was not found."""
 
@@ -101,6 +102,8 @@ class LifeEvent:
     physical_offset: int
     outcome: str
     host: str
+    branch: int = 0
+    """Which life of the line it is of; the first is 0."""
 
     @property
     def title(self) -> str:
@@ -112,8 +115,8 @@ class LifeEvent:
 
     @property
     def is_other_life(self) -> bool:
-        """Whether its record is another message with a life of its own: what this one was sent again as, or made of."""
-        return self.kind in ("resent", "resent from") and self.physical_offset >= 0
+        """Whether its record is another message whose life is not told in this line."""
+        return self.kind in ("resent", "resent from") and self.physical_offset >= 0 and self.number < 0
 
     @property
     def state(self) -> State:
@@ -131,13 +134,16 @@ class LifeEvent:
     @property
     def detail(self) -> str:
         """Group, host, waits and lateness, then the place."""
-        parts = [self.group if self.kind not in ("passed", "ahead") else "", self.host]
+        parts = [tr("branch {number}", number=self.branch + 1)] if self.branch else []
+        parts += [self.group if self.kind not in ("passed", "ahead") else "", self.host]
         if self.kind == ATTEMPT:
             parts.append(milliseconds_text(self.until_ms - self.at_ms) if self.until_ms >= 0 else "")
         elif self.kind == "answered":
             parts += [self.outcome, tr("to a check") if self.number == 1 else ""]
         elif self.kind == "sent" and self.outcome == "failed":
             parts.append(tr("failed"))
+        elif self.kind == "resent" and self.number >= 0:
+            parts.append(tr("made of branch {number}", number=self.number + 1))
         elif self.kind == "ahead":
             parts.append(tr("{count} messages are before it", count=count_text(self.number)))
         elif self.until_ms >= 0:
@@ -165,9 +171,10 @@ class LifeEvent:
 
 def life_events(line: Lifeline) -> list[LifeEvent]:
     """Events in order."""
+    branches = line.branch or [0] * len(line.at_ms)
     columns = zip(
         line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic, line.queue_id,
-        line.queue_offset, line.physical_offset, line.outcome, line.host, strict=True,
+        line.queue_offset, line.physical_offset, line.outcome, line.host, branches, strict=True,
     )  # fmt: skip
     return [LifeEvent(index, *values) for index, values in enumerate(columns)]
 

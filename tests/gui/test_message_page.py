@@ -61,6 +61,28 @@ def test_events_say_what_happened_and_from_what_it_is_known():
     assert told["Passed by bi-export"].at_ms == -1
 
 
+def with_branch():
+    """The life line, and what the message was sent again as."""
+    first = life_events(fake_lifeline())
+    at = {"branch": 1, "topic": "again", "at_ms": first[-2].at_ms + 5_000, "physical_offset": 4_096}
+    resent = replace(first[0], kind="resent", source="It names its origin", number=0, index=len(first), **at)
+    stored = replace(resent, kind="stored", source="Store timestamp", number=-1, index=len(first) + 1)
+    return [*first, resent, stored]
+
+
+def test_what_it_was_sent_again_as_is_a_branch_of_the_same_line(qapp):
+    events = with_branch()
+    resent, stored = events[-2:]
+    assert resent.detail.startswith("branch 2 · ")
+    assert "made of branch 1" in resent.detail
+    assert stored.detail.startswith("branch 2 · ")
+    assert not resent.is_other_life
+    assert "It names its origin" in resent.evidence_words
+    lanes = life_lanes(events, 0)
+    alone = life_lanes(life_events(fake_lifeline()), 0)
+    assert [lane.name for lane in lanes] == [*(lane.name for lane in alone), "Branch 2", "Stored"]
+
+
 def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
     event = replace(life_events(fake_lifeline())[0], kind="resent", physical_offset=4_096, topic="again")
     assert event.is_other_life

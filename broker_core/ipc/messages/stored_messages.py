@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # ---- window → worker ---------------------------------------------------------------------------------------------------
 
@@ -166,6 +166,8 @@ class Lifeline:
     host: list[str]
     missing: list[str]
     """What could not be found, a sentence each, with the reason."""
+    branch: list[int] = field(default_factory=list)
+    """Which life each event is of; empty: all of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,20 @@ LANES_MAX = 60
 
 
 def life_lanes(events: Sequence[LifeEvent], now_ms: int) -> list[LifeLane]:
-    """Lanes from top to bottom; at most `LANES_MAX`.
+    """Lanes from top to bottom, those of a branch together; at most `LANES_MAX`.
 
     Args:
         events: In the order of time.
         now_ms: Where waits end that are not over.
     """
-    timed = [event for event in events if event.at_ms >= 0]
-    drawing = _Drawing(timed, now_ms)
-    for event in timed:
-        drawing.take(event)
-    return drawing.lanes()[:LANES_MAX]
+    lanes: list[LifeLane] = []
+    for branch in sorted({event.branch for event in events}):
+        timed = [event for event in events if event.at_ms >= 0 and event.branch == branch]
+        drawing = _Drawing(timed, now_ms)
+        for event in timed:
+            drawing.take(event)
+        lanes += drawing.lanes()
+    return lanes[:LANES_MAX]
 
 
 class _Drawing:
@@ -58,7 +61,7 @@ class _Drawing:
             case "passed":
                 self._record(event, tr("Passed"), event.group)
             case "resent" | "resent from":
-                self._record(event, tr("Resent") if event.kind == "resent" else tr("Before"), event.title)
+                self._record(event, _resent_name(event), event.title)
 
     @property
     def _is_transaction(self) -> bool:
@@ -120,6 +123,12 @@ class _Drawing:
             text = event.title if event.evidence != "inferred" else tr("failed, inferred")
             lane = LifeLane(title, first, second, event.state, dots=(LifeDot(event.at_ms, event.state, text),), key=event.index)
         self._add((ATTEMPT, event.group, event.index), lane)
+
+
+def _resent_name(event: LifeEvent) -> str:
+    if event.kind == "resent from":
+        return tr("Before")
+    return tr("Branch {number}", number=event.branch + 1) if event.number >= 0 else tr("Resent")
 
 
 def _who(event: LifeEvent) -> tuple[str, int]:
