@@ -32,6 +32,8 @@ _SEARCHED_BYTES_MIN = 512
 _SEARCHED_SHARE_MAX = 4
 """How much of a lane is searched for its first record, by the same measure; a fourth of it at most."""
 _STEPS_BETWEEN_LOOKS = 4
+_ALIKE_PROBED = 256
+"""So many records of one size, one behind the other, are worth it to look for more of them first."""
 _SEARCH_BYTES = 1 << 20
 _MAGICS = tuple(struct.pack(">i", magic) for magic in (MAGIC_V1, MAGIC_V2))
 _MAGIC_FIRST_BYTE = _MAGICS[0][0]
@@ -49,10 +51,14 @@ def follow(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
         stop: Records that start from here on are left out.
 
     Returns:
-        None where no record can start, else ``start`` and what follows it. A record that would reach beyond the data is left
-        out, and behind each of them there is room for the smallest one.
+        None where no record can start, else ``start`` and what follows it; where many records of one size are followed by
+        others, only those. A record that would reach beyond the data is left out, and behind each of them there is room for
+        the smallest one.
     """
     stop = min(stop, len(data) - FIXED_BYTES + 1)
+    alike = _of_one_size(data, start, stop)
+    if alike is not None:
+        return alike
     if stop - start < _LANES_MIN * _LANE_BYTES_MIN:
         return _one_by_one(data, start, stop)
     found = _in_lanes(data, _lane_starts(data, base_offset, start, stop), stop)
@@ -87,6 +93,29 @@ def _own_place(data: Bytes, offset: int, begin: int, piece: bytes, magic: bytes)
             return begin + at
         at = piece.find(magic, at + 1)
     return None
+
+
+def _of_one_size(data: Bytes, start: int, stop: int) -> Int64s | None:
+    """Records that are as long as the first one, with no step from one to the next; None where they are too few to be worth it.
+
+    A third of the time of lanes; producers that send one kind of message, with numbers in them, write such logs.
+    """
+    if start >= stop:
+        return None
+    (size,) = _U32.unpack_from(data.data, start)
+    # Of each record there must be the place of its length, and all of the record.
+    count = min(-(-(stop - start) // size), (len(data) - start) // size) if size >= SMALLEST_RECORD else 0
+    if count < _ALIKE_PROBED or _same_sizes(data, start, size, _ALIKE_PROBED) < _ALIKE_PROBED:
+        return None
+    count = _same_sizes(data, start, size, count)
+    return np.arange(start, start + count * size, size, dtype=np.int64)
+
+
+def _same_sizes(data: Bytes, start: int, size: int, count: int) -> int:
+    """How many of some records are of one size, from the first one on."""
+    sizes: Bytes = np.ndarray((count,), dtype=">u4", buffer=data, offset=start, strides=(size,))
+    is_same = sizes == size
+    return count if is_same.all() else int(is_same.argmin())
 
 
 def _one_by_one(data: Bytes, start: int, stop: int) -> Int64s:

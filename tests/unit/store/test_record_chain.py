@@ -28,6 +28,7 @@ def _short_lanes():
         patch.setattr(record_chain, "_LANE_BYTES_MIN", 512)
         patch.setattr(record_chain, "_LANE_RECORDS", 3)
         patch.setattr(record_chain, "_SEARCHED_BYTES_MIN", 64)
+        patch.setattr(record_chain, "_ALIKE_PROBED", 8)
         patch.setattr(layout, "_PIECE_BYTES", 16 << 10)
         patch.setattr(layout, "_PIECE_BYTES_BEHIND_DAMAGE", 4 << 10)
         yield
@@ -89,6 +90,40 @@ def test_lanes_give_every_record_of_an_unbroken_log_at_once():
     starts = walked(data.tobytes(), len(data))
     assert len(record_chain._lane_starts(data, BASE, 0, len(data) - SMALLEST_RECORD + 1)) > 20
     assert follow(data, BASE, 0, len(data)).tolist() == starts
+
+
+def alike(count: int, size: int, start: int) -> bytes:
+    """Records of one size behind each other."""
+    data = bytearray()
+    for number in range(count):
+        body = b"%0*d" % (size, number)
+        data += encode_record(
+            message(body), queue_offset=number, physical_offset=BASE + start + len(data), store_timestamp_ms=number
+        )
+    return bytes(data)
+
+
+def test_records_of_one_size_are_found_in_one_step_up_to_the_first_of_another():
+    first = alike(300, 10, 0)
+    file = first + alike(300, 11, len(first))
+    data = np.frombuffer(file, dtype=np.uint8)
+    starts = walked(file, len(file))
+    assert follow(data, BASE, 0, len(data)).tolist() == starts[:300]
+    assert follow(data, BASE, starts[300], len(data)).tolist() == starts[300:]
+    assert follow(data, BASE, starts[10], starts[30]).tolist() == starts[10:30]
+    assert follow(data[:-1], BASE, starts[300], len(data)).tolist() == starts[300:-1]
+    assert scan_records(file, BASE, 0, len(file)).position.tolist() == starts
+
+
+@settings(max_examples=40)
+@given(damages, st.integers(7, 60), st.integers(0, 400))
+def test_records_of_one_size_with_damage_are_found_as_by_a_walk(damage, count, zeros):
+    data = bytearray(alike(count, 40, 0) + alike(9, 41, len(alike(count, 40, 0))))
+    for share, what in damage:
+        at = int(share * (len(data) - 1))
+        data[at : at + len(what)] = what[: len(data) - at]
+    file = bytes(data) + bytes(zeros)
+    assert scan_records(file, BASE, 0, len(file)).position.tolist() == walked(file, len(file))
 
 
 def test_a_record_that_reaches_beyond_the_data_is_left_out():
