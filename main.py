@@ -42,6 +42,15 @@ def main(argv: Sequence[str]) -> int:
         from broker_core.store_command import main as store
 
         return store(list(argv[1:]))
+    if argv[:1] == ["search-process"]:
+        import os
+
+        from broker_core.worker.search_process import run_search_process
+
+        # What a library prints must not come between the frames.
+        taken = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        return run_search_process(sys.stdin.fileno(), taken)
     if argv[:1] == ["search"]:
         from broker_core.search_command import main as search
 

@@ -2,8 +2,8 @@
 
 The same worker process serves both in turn, over its channel, as it serves the window: lookups of keys by searches and pages
 of 100 messages at random places, on the wall and in the worker's time of the processor, with the ratio to the small store.
-Then the large one is searched as a whole by body text, and the worker's memory of its own (anonymous pages: not the files it
-has mapped) is looked at all the while. ``--store`` names a directory where the large store is kept for the next run.
+Then the large one is searched as a whole by body text, and the memory of worker and search process (anonymous pages: not the
+files they have mapped) is looked at all the while. ``--store`` names a directory where the large store is kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from broker_core.api import BrowseQueue, ContinueSearch, MessagePage, SearchHits, SearchStarted, StartSearch
 from broker_core.config import StoreConfig
@@ -82,6 +83,11 @@ def own_memory_kib(process_id: int) -> int:
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))
 
 
+def p99_ms(times: list[tuple[float, float]]) -> float:
+    """On the wall."""
+    return float(np.percentile([wall for wall, _worked in times], 99))
+
+
 def asked(root: Path, count: int, randomness: random.Random) -> dict[str, list[tuple[float, float]]]:
     """Times of lookups and pages in a store."""
     lookups, pages = [], []
@@ -96,12 +102,13 @@ def asked(root: Path, count: int, randomness: random.Random) -> dict[str, list[t
     return {"key lookup": lookups, f"page of {_PAGE}": pages}
 
 
-def memory(root: Path) -> None:
-    """The worker's memory while it searches everything."""
+def memory(root: Path) -> float:
+    """Print the memory of worker and search process while everything is searched; the last fourth as a share of the first."""
     with WorkerDriver(root) as worker:
         worker.wait_ready()
         look_up(worker, 0)
         process_id = worker.process.pid
+        family = psutil.Process(process_id)
         before, used = own_memory_kib(process_id), []
         started = worker.ask(StartSearch('body contains "not there 4711"', -1))
         assert isinstance(started, SearchStarted)
@@ -109,17 +116,18 @@ def memory(root: Path) -> None:
         while True:
             hits = worker.ask(ContinueSearch(started.search_id))
             assert isinstance(hits, SearchHits)
-            used.append(own_memory_kib(process_id))
+            used.append(own_memory_kib(process_id) + sum(own_memory_kib(child.pid) for child in family.children()))
             if hits.is_over:
                 break
         seconds = time.perf_counter() - began
         assert not hits.reasons, hits.reasons
         early, late = max(used[: max(len(used) // 4, 1)]), max(used[-max(len(used) // 4, 1) :])
         print(
-            f"searched {hits.scanned:,} in {seconds:.1f} s; the worker's own memory {before / _KIB:.1f} MiB before, "
+            f"searched {hits.scanned:,} in {seconds:.1f} s; memory of worker and search {before / _KIB:.1f} MiB before, "
             f"{early / _KIB:.1f} at most in the first fourth, {late / _KIB:.1f} in the last: {late / early:.2f} of it"
         )
         worker.end_input()
+    return late / early
 
 
 def main() -> None:

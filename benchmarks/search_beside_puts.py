@@ -1,6 +1,6 @@
 """What producers notice of a search: `python -m benchmarks.search_beside_puts [--messages N] [--store DIR] [--seconds N]`.
 
-A worker process serves a store of many messages. A producer sends alone and while the worker searches all bodies, in turn, by
+A worker process serves a store of many messages. A producer sends alone and while all bodies are searched, in turn, by
 short stretches whose figures are put together: what else the machine does falls on both alike. Paced with one send in flight
 round trips count, with many in flight the rate. The search has no index to use and finds nothing, so it does all the work
 there is. ``--store`` as for `benchmarks.large_store`.
@@ -96,6 +96,28 @@ def searching(worker: WorkerDriver) -> Iterator[list[int]]:
         thread.join()
 
 
+def measured(root: Path, seconds: float, rounds: int) -> tuple[float, float]:
+    """Print all; the p99 of round trips and the rate beside a search, as shares of those alone."""
+    with WorkerDriver(root) as worker:
+        ready = worker.wait_ready()
+        broker, name_server = ready.broker, ready.name_server
+        alone, beside, looked_at = Noticed(), Noticed(), 0
+        Noticed().stretch(broker, name_server, 1)
+        for _ in range(rounds):
+            alone.stretch(broker, name_server, seconds)
+            with searching(worker) as scanned:
+                beside.stretch(broker, name_server, seconds)
+            looked_at += scanned[0]
+        alone.stretch(broker, name_server, seconds)
+        worker.end_input()
+    print(f"alone:           {alone}")
+    print(f"beside a search: {beside}; it looked at {looked_at / seconds / 2 / rounds:,.0f} messages/s")
+    trips, trips_alone = summed_up(beside.trips_ms), summed_up(alone.trips_ms)
+    print(f"beside : alone = {trips.p50 / trips_alone.p50:.2f} of the median, {trips.p99 / trips_alone.p99:.2f} of the p99, "
+          f"{beside.rate / alone.rate:.2f} of the rate")  # fmt: skip
+    return trips.p99 / trips_alone.p99, beside.rate / alone.rate
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=2_000_000, help="in the store (default: %(default)s)")
@@ -110,23 +132,7 @@ def main() -> None:
             fill(root, arguments.messages)
         if arguments.cold:
             drop_pages(root)
-        with WorkerDriver(root) as worker:
-            ready = worker.wait_ready()
-            broker, name_server = ready.broker, ready.name_server
-            alone, beside, looked_at = Noticed(), Noticed(), 0
-            Noticed().stretch(broker, name_server, 1)
-            for _ in range(arguments.rounds):
-                alone.stretch(broker, name_server, arguments.seconds)
-                with searching(worker) as scanned:
-                    beside.stretch(broker, name_server, arguments.seconds)
-                looked_at += scanned[0]
-            alone.stretch(broker, name_server, arguments.seconds)
-            worker.end_input()
-    print(f"alone:           {alone}")
-    print(f"beside a search: {beside}; it looked at {looked_at / arguments.seconds / 2 / arguments.rounds:,.0f} messages/s")
-    trips, trips_alone = summed_up(beside.trips_ms), summed_up(alone.trips_ms)
-    print(f"beside : alone = {trips.p50 / trips_alone.p50:.2f} of the median, {trips.p99 / trips_alone.p99:.2f} of the p99, "
-          f"{beside.rate / alone.rate:.2f} of the rate")  # fmt: skip
+        measured(root, arguments.seconds, arguments.rounds)
 
 
 if __name__ == "__main__":

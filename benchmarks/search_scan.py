@@ -60,7 +60,8 @@ def grep_s(path: Path, text: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def scans(root: Path, mib: int, body_bytes: int) -> None:
+def scans(root: Path, mib: int, body_bytes: int) -> tuple[float, float]:
+    """Print all; the head stage as a share of a copy to memory in use, the body stage as times of grep."""
     log, count = log_of(mib << 20, body_bytes)
     path = root / "commitlog" / f"{0:020d}"
     path.parent.mkdir(parents=True)
@@ -90,6 +91,7 @@ def scans(root: Path, mib: int, body_bytes: int) -> None:
     print(f"body stage {size / body_s:.2f} GB/s, grep -c -F {size / least['grep']:.2f} GB/s: "
           f"{least['grep'] / body_s:.2f} times as fast")  # fmt: skip
     print(f"whole search {size / least['search']:.2f} GB/s, {count / least['search'] / 1e6:.1f} M messages/s")
+    return least["bare"] / least["heads"], least["grep"] / body_s
 
 
 def lookups(root: Path, count: int) -> None:

@@ -62,6 +62,7 @@ class StoreSearch:
         limit: Hits after which it stops; None for all.
         breathe: Called every millisecond or so of work, so that others get their turn.
         window_bytes: How much of the log is looked at in one go.
+        plan: What is looked at, as it was made where the store is open; None: it is made here.
 
     Raises:
         StoreError: The directory is no store, or cannot be read.
@@ -76,6 +77,7 @@ class StoreSearch:
         limit: int | None = None,
         breathe: Callable[[], None] | None = None,
         window_bytes: int = WINDOW_BYTES,
+        plan: Plan | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
@@ -90,11 +92,14 @@ class StoreSearch:
         self._counts = _Counts()
         self._reasons: list[str] = []
         self._is_cancelled = False
-        is_trusted = store is not None or is_closed_in_good_order(root)
-        end = log_end(self._log, self._queues, is_trusted=is_trusted) if store is None else store.commit_log_max_offset
-        self.plan: Plan = Planner(expression, self._log, self._queues, end, is_trusted).plan()
+        self.plan = plan or self._planned(root, store)
         self.outcome: Outcome | None = None
         """How it ended, once it has."""
+
+    def _planned(self, root: Path, store: OpenStore | None) -> Plan:
+        is_trusted = store is not None or is_closed_in_good_order(root)
+        end = log_end(self._log, self._queues, is_trusted=is_trusted) if store is None else store.commit_log_max_offset
+        return Planner(self._expression, self._log, self._queues, end, is_trusted).plan()
 
     def cancel(self) -> None:
         """End it soon; the outcome says that it is partial."""

@@ -20,7 +20,8 @@ from broker_core.search.results import Step
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.link import ClusterLink
 from broker_core.worker.message_views import MessageHead, head_of
-from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX, TURN_SECONDS, search_hits
+from broker_core.worker.search_turns import HITS_ENOUGH, TURN_SECONDS, search_hits
+from broker_core.worker.searches import SEARCHES_MAX
 
 
 @dataclass(slots=True)

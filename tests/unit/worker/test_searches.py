@@ -19,9 +19,10 @@ from broker_core.ipc.schema import (
     SearchStarted,
     StartSearch,
 )
-from broker_core.worker import searches as searches_module
+from broker_core.worker import search_turns
 from broker_core.worker.queries import Queries
-from broker_core.worker.searches import HITS_ENOUGH, SEARCHES_MAX
+from broker_core.worker.search_turns import HITS_ENOUGH
+from broker_core.worker.searches import SEARCHES_MAX
 from tests.support.engine import Engine
 
 
@@ -75,7 +76,7 @@ def test_a_key_is_found_as_soon_as_its_put_has_returned(engine: Engine, queries:
 
 
 def test_turns_that_end_at_once_find_the_same(engine: Engine, queries: Queries, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(searches_module, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(search_turns, "TURN_SECONDS", 0.0)
     for number in range(20):
         engine.put("orders", 0, b"", KEYS=f"k{number}")
         assert offsets_found(queries, f'key = "k{number}"') == [number]
@@ -134,7 +135,7 @@ def test_a_search_that_fails_leaves_its_place_to_others(engine: Engine, queries:
         raise StoreError("the disk does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(searches_module, "head_of", fail)
+        patch.setattr(search_turns, "head_of", fail)
         with pytest.raises(StoreError, match="disk does not answer"):
             ask(queries, ContinueSearch(started.search_id))
     with pytest.raises(UsageError, match="there is no search"):

@@ -1,0 +1,184 @@
+"""A search in a process of its own, of low priority: the broker shares neither the interpreter nor its turn with it.
+
+    worker ── order, then a frame for each turn ──► search process
+           ◄──── SearchHits, a frame for each ─────
+
+The process looks only while it is asked. It ends when its input does, so also with a worker that is killed, and changes
+nothing. The plan is made by the worker, whose open store knows queues and index; the files are read from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgpack
+
+from broker_core.errors import BugError, OrbitError, WorkerLostError, error_from_wire
+from broker_core.ipc.codec import decode_worker_message, encode_message
+from broker_core.ipc.framing import FrameReader, frame
+from broker_core.ipc.schema import Failure, Reply, SearchHits
+from broker_core.search.plan import Plan
+from broker_core.search.queues import QueueSpan
+from broker_core.worker.search_turns import SearchTurns
+
+COMMAND: Final = "search-process"
+NICENESS: Final = 15
+_MAIN = Path(__file__).resolve().parents[2] / "main.py"
+_GO_ON: Final = frame(b"\x01")
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOrder:
+    """What to search for, and where.
+
+    Attributes:
+        root: Store directory.
+        filter: In the filter language.
+        now_ms: What times like ``-15m`` count from.
+        limit: Hits after which it stops; None for all.
+        plan: What is looked at.
+        body_starts: Whether the beginnings of the bodies are wanted.
+    """
+
+    root: Path
+    filter: str
+    now_ms: int
+    limit: int | None
+    plan: Plan
+    body_starts: bool
+
+    def packed(self) -> bytes:
+        """One frame."""
+        plan = self.plan
+        places = [plan.steps, plan.total_messages, plan.places, plan.spans, plan.ranges]
+        payload: bytes = msgpack.packb([str(self.root), self.filter, self.now_ms, self.limit, places, self.body_starts])
+        return frame(payload)
+
+    @classmethod
+    def unpacked(cls, payload: bytes) -> SearchOrder:
+        """From the payload of such a frame."""
+        root, text, now_ms, limit, places, body_starts = msgpack.unpackb(payload, use_list=False)
+        steps, total, single, spans, ranges = places
+        plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges)
+        return cls(Path(root), text, now_ms, limit, plan, body_starts)
+
+
+class SearchProcess:
+    """The worker's end. To be used by one thread at a time; `cancel` may be called from any.
+
+    Args:
+        order: What to search for.
+
+    Raises:
+        WorkerLostError: No process can be started.
+    """
+
+    def __init__(self, order: SearchOrder) -> None:
+        command = [sys.executable, str(_MAIN), COMMAND]
+        try:
+            # A session of its own: an interrupt of the terminal is the worker's business.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise WorkerLostError(f"no process for the search could be started: {error}") from error
+        self._frames = FrameReader()
+        self._order = order.packed()
+
+    @property
+    def process_id(self) -> int:
+        """Of the process that searches."""
+        return self._process.pid
+
+    def turn(self, search_id: int) -> SearchHits:
+        """Have it search for a moment, and wait for what that brings.
+
+        Raises:
+            OrbitError: It could not go on.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(self._order + _GO_ON)
+        except OSError as error:
+            raise self._lost() from error
+        self._order = b""
+        match decode_worker_message(self._answer()):
+            case Failure(_, kind, message, context):
+                raise error_from_wire(kind, message, context)
+            case Reply(_, SearchHits() as hits):
+                return replace(hits, search_id=search_id)
+        raise BugError("a search process answers with hits or a failure")
+
+    def cancel(self) -> None:
+        """End it at once, also within a turn."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Leave neither a process nor a pipe. By the thread that takes the turns."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _answer(self) -> bytes:
+        assert self._process.stdout is not None
+        while data := os.read(self._process.stdout.fileno(), _PIECE_BYTES):
+            for payload in self._frames.feed(data):
+                return payload
+        raise self._lost()
+
+    def _lost(self) -> WorkerLostError:
+        return WorkerLostError(f"the process that searched has ended ({self._process.wait()}); start the search again")
+
+
+def run_search_process(given: int, taken: int) -> int:
+    """The search process: take an order, then search a moment for each frame that follows, until no more do.
+
+    Args:
+        given: Descriptor of its input.
+        taken: Of where hits go.
+    """
+    turns: SearchTurns | None = None
+    try:
+        for payload in _payloads(given):
+            if turns is None:
+                turns = _begun(SearchOrder.unpacked(payload))
+            else:
+                _write(taken, encode_message(Reply(0, turns.turn(0))))
+    except BrokenPipeError:
+        return 0  # the worker has gone
+    except OrbitError as error:
+        _write(taken, encode_message(Failure(0, error.kind, error.message, error.context)))
+        return error.exit_code
+    return 0
+
+
+def _payloads(given: int) -> Iterator[bytes]:
+    frames = FrameReader()
+    while data := os.read(given, _PIECE_BYTES):
+        yield from frames.feed(data)
+
+
+def _begun(order: SearchOrder) -> SearchTurns:
+    from broker_core.search.language import parse_filter  # noqa: PLC0415  the worker's end does without
+    from broker_core.search.scan import StoreSearch  # noqa: PLC0415
+
+    expression = parse_filter(order.filter, now_ms=order.now_ms)
+    turns = SearchTurns(StoreSearch(order.root, expression, limit=order.limit, plan=order.plan), body_starts=order.body_starts)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)  # not before: a start takes little, and somebody waits for it
+    return turns
+
+
+def _write(taken: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(taken, view) :]

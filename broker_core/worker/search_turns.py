@@ -1,0 +1,102 @@
+"""A search a moment at a time: what each brings, in heads, as the pages of a queue are sent.
+
+Knows neither who asks nor in which process it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from broker_core.ipc.schema import SearchHits
+from broker_core.worker.message_views import MessageHead, head_of
+
+if TYPE_CHECKING:
+    # Brings numpy, which a worker that is not asked for a search does without.
+    from broker_core.search.results import Outcome, Step
+    from broker_core.search.scan import Breather, StoreSearch
+
+TURN_SECONDS = 0.2
+"""How long a search goes on before it says how far it is."""
+HITS_ENOUGH = 256
+
+
+class SearchTurns:
+    """Continues one search. To be used by one thread at a time; `cancel` may be called from any.
+
+    Args:
+        search: Not begun.
+        body_starts: Whether the beginnings of the bodies are wanted.
+        breathe: Gives others their turn; None where nobody waits.
+    """
+
+    def __init__(self, search: StoreSearch, *, body_starts: bool, breathe: Breather | None = None) -> None:
+        self._search = search
+        self._steps: Generator[Step, None, None] = search.steps()
+        self._last = (0, search.plan.total_messages, 0)
+        """Scanned, total and found of the last step."""
+        self._body_starts = body_starts
+        self._breathe = breathe
+
+    def turn(self, search_id: int) -> SearchHits:
+        """What a moment of search finds."""
+        if self._breathe is not None:
+            self._breathe.begin()
+        until = time.monotonic() + TURN_SECONDS
+        found: list[tuple[str, MessageHead]] = []
+        for step in self._steps:
+            found += [(hit.message.topic, head_of(hit.message)) for hit in step.hits]
+            self._last = step.scanned, step.total, step.found
+            if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
+                break
+        outcome = self._search.outcome
+        return search_hits(search_id, found, outcome=outcome, last=self._last, body_starts=self._body_starts)
+
+    def cancel(self) -> None:
+        """End a turn soon."""
+        self._search.cancel()
+
+    def close(self) -> None:
+        """Let all files go. By the thread that takes the turns."""
+        self._steps.close()
+
+
+def search_hits(
+    search_id: int,
+    found: list[tuple[str, MessageHead]],
+    *,
+    outcome: Outcome | None,
+    last: tuple[int, int, int],
+    body_starts: bool = True,
+) -> SearchHits:
+    """Put what a moment of search brought into columns.
+
+    Args:
+        search_id: Of the search.
+        found: Topics and heads.
+        outcome: Of the whole search, once it is over.
+        last: Scanned, total and found so far.
+        body_starts: Whether the beginnings of the bodies are wanted.
+    """
+    heads = [head for _, head in found]
+    scanned, total, count = last
+    return SearchHits(
+        search_id=search_id,
+        topic=[topic for topic, _ in found],
+        queue_id=[head.queue_id for head in heads],
+        queue_offset=[head.queue_offset for head in heads],
+        physical_offset=[head.physical_offset for head in heads],
+        store_ms=[head.store_ms for head in heads],
+        born_ms=[head.born_ms for head in heads],
+        body_bytes=[head.body_bytes for head in heads],
+        tag=[head.tag for head in heads],
+        keys=[head.keys for head in heads],
+        unique_key=[head.unique_key for head in heads],
+        body_start=[head.body_start for head in heads] if body_starts else [],
+        scanned=scanned if outcome is None else outcome.scanned,
+        total=total if outcome is None else outcome.scanned,
+        found=count if outcome is None else outcome.found,
+        is_over=outcome is not None,
+        reasons=[] if outcome is None else list(outcome.reasons),
+    )
