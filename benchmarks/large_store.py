@@ -78,9 +78,12 @@ def taken(worker: WorkerDriver, work: Callable[[], None]) -> tuple[float, float]
 
 
 def own_memory_kib(process_id: int) -> int:
-    """Memory that is no file's."""
-    status = Path(f"/proc/{process_id}/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))
+    """Memory that is no file's; 0 for a process that has ended."""
+    try:
+        status = Path(f"/proc/{process_id}/status").read_text()
+    except FileNotFoundError:
+        return 0
+    return int(next((line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")), 0))
 
 
 def p99_ms(times: list[tuple[float, float]]) -> float:

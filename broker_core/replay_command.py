@@ -21,13 +21,12 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from broker_core.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.clock import wall_clock_ms
 from broker_core.command_control import Wakeable, interrupts, listen
 from broker_core.errors import OrbitError, UsageError
-from broker_core.replay.audience import GROUPS_ASKED_MAX, warnings
+from broker_core.replay.goal import check_goal
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
 from broker_core.replay.pace import Pace
@@ -37,9 +36,6 @@ from broker_core.replay_arguments import check_arguments, goal_of_arguments, goa
 from broker_core.search.expression import Expression
 from broker_core.search.language import parse_filter
 from broker_core.search.results import Outcome
-
-if TYPE_CHECKING:
-    from broker_core.client.admin import AdminClient
 
 EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
@@ -99,7 +95,7 @@ async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
         outcome = await _gather(arguments, source, survey, None)
         _tell(survey, outcome)
         if goal is not None:
-            await _check_goal(goal, survey)
+            await check_goal(goal, survey, _say)
         _say("dry run: nothing was sent")
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
     if goal is None:
@@ -137,7 +133,7 @@ async def _prepare(
         limited = arguments.limit is not None and spool.count >= arguments.limit
         if outcome is not None and not outcome.is_complete and not (limited or arguments.allow_partial):
             raise UsageError("not all messages were found, so nothing was sent: mend the cause, or give --allow-partial")
-        await _check_goal(goal, survey)
+        await check_goal(goal, survey, _say)
         place = arguments.store if found_in is None else found_in.saved_as or found_in.name_servers
         source = str(arguments.from_file or f"{place}: {arguments.filter}")
         spool.finish(
@@ -223,43 +219,6 @@ def _tell(survey: Survey, outcome: Outcome | None) -> None:
         _say(f"search: {outcome}")
     for line in survey.lines():
         _say(line)
-
-
-async def _check_goal(goal: ClusterAccess, survey: Survey) -> None:
-    """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject."""
-    from broker_core.client.names import check_topic  # noqa: PLC0415  as above
-
-    topics = survey.topics
-    for topic in topics:
-        check_topic(topic)
-    async with goal.admin() as admin:
-        missing = sorted(topics - set(await admin.topics()))
-        if missing:
-            more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
-            raise UsageError(
-                f"{goal.name_servers} has no topic {', '.join(missing[:5])}{more}: create it first. Nothing was sent"
-            )
-        for line in await _audience(admin, survey):
-            _say(line)
-
-
-async def _audience(admin: AdminClient, survey: Survey) -> list[str]:
-    """Warnings about the groups that would get the messages. What a broker does not tell stops nothing."""
-    target, kinds = survey.target, survey.kinds
-    try:
-        if target.group:
-            found = await admin.subscriptions(target.group)
-            lines = list(warnings(target.group, found, kinds, alone=True))
-        else:
-            lines = []
-            for topic in sorted(survey.topics)[:GROUPS_ASKED_MAX]:
-                for group in (await admin.groups_of_topic(topic))[:GROUPS_ASKED_MAX]:
-                    lines += warnings(group, await admin.subscriptions(group), kinds.of(topic), alone=False)
-    except OrbitError as error:
-        return [f"warning: what groups would reject is not known: {error.message}"]
-    if kinds.left_out:
-        lines.append(f"warning: {kinds.left_out:,} messages of further tags were not held against subscriptions")
-    return lines
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------------

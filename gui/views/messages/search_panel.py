@@ -8,11 +8,11 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, SearchHits, marks_of, parse_filter
 from gui.models.filter_text import quoted, within_times
+from gui.models.hit_conditions import cell_conditions
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.operations.decoding import ListMasks
@@ -29,12 +29,12 @@ from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
+from gui.views.messages.row_menu import add_row_copies
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
-from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from monitoring.payload.judging import MASK
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100
@@ -342,44 +342,10 @@ class SearchPanel(QWidget):
             menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
             menu.addSeparator()
         menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
-        if hit.keys:
-            menu.addAction(tr("Copy keys"), partial(QGuiApplication.clipboard().setText, hit.keys))
-        if hit.unique_key:
-            menu.addAction(tr("Copy unique ID"), partial(QGuiApplication.clipboard().setText, hit.unique_key))
-        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
-        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        add_row_copies(menu, self.grid, hit)
         menu.popup(at)
 
     def conditions(self, hit: MessageRow, column: str) -> list[tuple[str, str]]:
         """Menu title and condition for and against what a cell shows."""
-        value = self._value(hit, column)
-        if value is None:
-            return []
-        field, operator, text = value
-        if MASK in text:
-            return []  # the condition would name what is hidden, or nothing
-        against = "<" if operator == ">=" else "!="
-        return [
-            ("Filter for {condition}", f"{field} {operator} {text}"),
-            ("Filter against {condition}", f"{field} {against} {text}"),
-        ]
-
-    def _value(self, hit: MessageRow, column: str) -> tuple[str, str, str] | None:
-        match column:
-            case "topic":
-                return "topic", "=", quoted(hit.topic)
-            case "tag" if hit.tag:
-                return "tag", "=", quoted(hit.tag)
-            case "keys" if hit.keys:
-                return "key", "=", quoted(hit.keys.split(" ")[0])
-            case "queue_id":
-                return "queue", "=", str(hit.queue_id)
-            case "queue_offset":
-                return "offset", "=", str(hit.queue_offset)
-            case "store_ms":
-                return "stored", ">=", str(hit.store_ms)
-            case "body_bytes":
-                return "body_bytes", "=", str(hit.body_bytes)
-        if column in self.model.fields:
-            return column, "=", quoted(self.model.field_of(hit, column))
-        return None
+        field_value = self.model.field_of(hit, column) if column in self.model.fields else None
+        return cell_conditions(hit, column, field_value)

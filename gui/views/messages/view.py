@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSizePolicy, QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Marks, MessageDetail, OrbitError, SendReceipt
 from gui.models.filter_text import quoted
@@ -29,11 +29,11 @@ from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.queue_pages import QueuePages
+from gui.views.messages.row_menu import popup_row_menu
 from gui.views.messages.search_panel import SearchPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.containers import PartBar
-from gui.widgets.data_grid import CopyFormat
 from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
@@ -405,24 +405,13 @@ class MessagesView(PageView):
             self.ask_hand(self.detail.detail)
 
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-
-        def copy(text: str) -> Callable[[], None]:
-            return lambda: QGuiApplication.clipboard().setText(text)
-
-        menu.addAction(tr("Resend…"), self._resend_selected)
-        menu.addAction(tr("Life line"), lambda: self._open_life(message))
-        menu.addAction(tr("Give to one consumer…"), self._hand_selected)
-        menu.addAction(tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message))
-        menu.addSeparator()
-        if message.keys:
-            menu.addAction(tr("Copy keys"), copy(message.keys))
-        if message.unique_key:
-            menu.addAction(tr("Copy unique ID"), copy(message.unique_key))
-        menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
-        menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
-        menu.popup(at)
+        actions = (
+            (tr("Resend…"), self._resend_selected),
+            (tr("Life line"), lambda: self._open_life(message)),
+            (tr("Give to one consumer…"), self._hand_selected),
+            (tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message)),
+        )
+        popup_row_menu(self.grid, message, actions, at)
 
     def _open_life(self, message: MessageRow) -> None:
         self.context.navigate("message", physical_offset=message.physical_offset)
