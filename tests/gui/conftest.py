@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
+from monitoring.payload import judging
 from monitoring.series import History
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource, fake_history, fake_state
@@ -25,6 +26,13 @@ from tests.support.patient_bot import PatientBot
 @pytest.fixture
 def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
     return PatientBot(request)
+
+
+@pytest.fixture(autouse=True)
+def _unhurried_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is masked is judged at once, however busy the machine is."""
+    monkeypatch.setattr(judging, "AT_ONCE_SECONDS", 60.0)
+    monkeypatch.setattr(judging, "BURST_SECONDS", 1e9)
 
 
 @pytest.fixture(scope="module")

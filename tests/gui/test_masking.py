@@ -20,6 +20,7 @@ from gui.views.messages.message_view import MessageView
 from gui.views.messages.view import SEARCH, MessagesView
 from gui.views.tail.view import TailView
 from gui.widgets.data_grid import CopyFormat
+from monitoring.payload import judging
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.payload.masking import HIDE_ALL, MaskRules
@@ -46,7 +47,6 @@ def rules(tmp_path):
 
 def cells(grid, *keys):
     """What the columns of the first row say, as it is painted and copied."""
-    deliver_background_calls()  # what took longer than the window has
     model = grid.model
     named = {column.key: column for column in model.columns}
     row = model.row_at(0)
@@ -86,8 +86,6 @@ def test_hits_and_their_further_columns_are_masked(show_page, rules):
     fields = panel.model.fields
     texts = [[f"{field}@{place}" for place in places] for field in fields]
     panel.model.show_values(places, fields, FieldValues(texts, [b"body1", b"body2", b"body3"]))
-    deliver_background_calls()
-    panel.model.show_values(places, fields, FieldValues(texts, [b"body1", b"body2", b"body3"]))
     columns = {column.key: column for column in panel.model.columns}
     keys = ("keys", "tag", "body", "prop.region", "body.card")
     shown = [[columns[key].text(row) for key in keys] for row in panel.model.shown_rows]
@@ -113,7 +111,6 @@ def test_a_tail_is_masked_and_completes_no_hidden_tag(show_page, rules):
 def test_dead_letters_and_waiting_retries_follow_the_rules_of_their_topics(show_page, rules):
     rules(("orders", ALL))
     view = show_page(DeadLettersView, DeadSource(fake_state()))
-    deliver_background_calls()
     by_origin = {one.letter.origin_topic: one.letter for one in view.letters.rows}
     hidden, shown = by_origin["orders"], by_origin["inventory-reserve"]
     assert (hidden.keys, hidden.tag) == (MASK, MASK)
@@ -155,7 +152,8 @@ def test_rules_that_another_window_has_changed_are_not_overwritten_unseen(qapp, 
     assert read_rules(tmp_path / RULES_FILE) == book.rules == others
 
 
-def test_a_mask_without_end_hides_rows_and_says_so_at_the_end(show_page, rules, qtbot):
+def test_a_mask_without_end_hides_rows_and_says_so_at_the_end(show_page, rules, qtbot, monkeypatch):
+    monkeypatch.setattr(judging, "AT_ONCE_SECONDS", 0.001)
     rules(("*", MaskRules((), ("(?:a|aa)+$",))))
     view = show_page(MessagesView, FakeSource())
     slow = "a" * 5_000 + " 4111"

@@ -55,6 +55,7 @@ class ReplayDialog(QDialog):
         super().__init__(parent)
         theme, self._source, self._chosen = context.theme, context.source, chosen
         self._decoders = context.decoders
+        self._settings = context.settings
         self._file = ""
         self._is_dry = False
         self.job = job or MessageJob(context.tasks, tr("Replay"), self)
