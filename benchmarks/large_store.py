@@ -86,9 +86,10 @@ def own_memory_kib(process_id: int) -> int:
     return int(next((line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")), 0))
 
 
-def p99_ms(times: list[tuple[float, float]]) -> float:
-    """On the wall."""
-    return float(np.percentile([wall for wall, _worked in times], 99))
+def p99_ms(times: list[tuple[float, float]]) -> tuple[float, float]:
+    """On the wall, and of the worker's processor."""
+    wall, worked = np.percentile(times, 99, axis=0).tolist()
+    return wall, worked
 
 
 def asked(root: Path, count: int, randomness: random.Random) -> dict[str, list[tuple[float, float]]]:

@@ -33,11 +33,11 @@ def large(root: Path, count: int) -> list[Row]:
     if not root.exists():
         large_store.fill(root, count)
     times = large_store.asked(root, count, random.Random(1))
-    (lookup, lookups), (page, pages) = times.items()
-    rows = [
-        (f"{lookup} in {count:,}, p99", f"{large_store.p99_ms(lookups):.1f} ms", "≤ 20 ms"),
-        (f"{page} at a random place in {count:,}, p99", f"{large_store.p99_ms(pages):.1f} ms", "≤ 16.7 ms"),
-    ]
+    rows = []
+    for (name, taken), goal in zip(times.items(), ("≤ 20 ms", "≤ 16.7 ms"), strict=True):
+        wall_ms, worked_ms = large_store.p99_ms(taken)
+        rows.append((f"{name} at a random place in {count:,}, p99 on the wall", f"{wall_ms:.1f} ms", goal))
+        rows.append(("    the same, of the worker's processor", f"{worked_ms:.1f} ms", goal))
     share = large_store.memory(root)
     rows.append(("memory late in a search, as a share of that early in it", f"{share:.2f}", "flat: 1"))
     trips, rate = search_beside_puts.measured(root, 2, 4)

@@ -83,12 +83,14 @@ class DecoderBook(QObject):
         parent: Qt's owner.
 
     Signals:
-        changed: Other rules count, or more was judged by them: what is shown must follow.
+        changed: Other rules count: what is shown must follow.
+        judged: More of what was not checked yet is known.
         saved: The rules were written and count.
         refused: The rules were not written; carries the error.
     """
 
     changed = Signal()
+    judged = Signal()
     saved = Signal()
     refused = Signal(object)
 
@@ -205,7 +207,7 @@ class DecoderBook(QObject):
         self._is_judging = False
         if self._judge.has_waiting:
             self._judge_beside()
-        self.changed.emit()
+        self.judged.emit()
 
 
 class ListMasks(QObject):
@@ -226,6 +228,7 @@ class ListMasks(QObject):
         self._book = book
         self._known: dict[str, ListMask] = {}
         book.changed.connect(self._changed)
+        book.judged.connect(self._judged)
 
     def refresh(self) -> None:
         """Look whether the rules have changed. To be called when something is read."""
@@ -247,6 +250,11 @@ class ListMasks(QObject):
     def _changed(self) -> None:
         self._known.clear()
         self.changed.emit()
+
+    def _judged(self) -> None:
+        # Other lists of the window may have asked: who masks nothing is not concerned.
+        if any(self._known.values()):
+            self.changed.emit()
 
 
 class BodyReader(QObject):

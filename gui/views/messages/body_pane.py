@@ -156,6 +156,7 @@ class BodyPane(QWidget):
         self.encoding.activated.connect(lambda _index: self._read())
         self.reader.read.connect(self._body_read)
         self.book.changed.connect(self._rules_changed)
+        self.book.judged.connect(self._judged)
         self.reveal.pressed.connect(lambda: self._reveal(shown=True))
         self.reveal.released.connect(lambda: self._reveal(shown=False))
 
@@ -187,7 +188,9 @@ class BodyPane(QWidget):
             return
         if self._rule() != self._read_by or self.book.fault != self._read_with:
             self._read()
-        elif self._body is not None:
+
+    def _judged(self) -> None:
+        if self._body is not None and self._body.is_masked:
             self.shown.emit(self._body)
 
     def _rule(self) -> DecoderRule | None:
