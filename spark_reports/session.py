@@ -125,11 +125,18 @@ class ReportSession:
         Raises:
             JavaError: As `connect`.
         """
+        from pyspark.sql import SparkSession  # noqa: PLC0415  as in connect
+
         spark = self.connect()
         self._reports += 1
         self._first_stage = None
         spark.sparkContext.setJobGroup(self._group, "Orbit report")
-        return spark.newSession()
+        session = spark.newSession()
+        # PySpark makes a session active that makes a frame of rows, and Spark looks for data sources in the active one: those of
+        # the report before would be taken for built in ones, which cannot be registered again.
+        active = SparkSession._get_j_spark_session_class(session._jvm)  # noqa: SLF001  no public door
+        active.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        return session
 
     @property
     def _group(self) -> str:

@@ -8,7 +8,7 @@ from spark_reports.session import ReportSession, SparkOptions
 
 
 @pytest.fixture(scope="session")
-def spark():
+def report_session():
     session = ReportSession(SparkOptions(master="local[2]", heap_bytes=1 << 30))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's own, at import
@@ -16,5 +16,10 @@ def spark():
         from spark_reports.datasource.source import RocketMQStoreDataSource
 
         connected.dataSource.register(RocketMQStoreDataSource)
-    yield connected
+    yield session
     session.close()
+
+
+@pytest.fixture(scope="session")
+def spark(report_session):
+    return report_session.connect()
