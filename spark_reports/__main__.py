@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     for parameter in own_parameters():
         parser.add_argument(f"--{parameter.name}", dest=f"own_{parameter.name}", metavar="V", help=parameter.help)
     parser.add_argument("--params", type=Path, metavar="FILE", help="JSON object of parameters; options given here win")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--mask", type=Path, metavar="RULES", help="hide what the window's decoder-rules.json masks")
+    shown.add_argument("--originals", action="store_true", help="say in the result that nothing is masked, as without --mask")
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the page")
     parser.add_argument("--also", action="append", default=[], choices=EXTRA_FORMATS, help="write the tables in this form too")
     parser.add_argument("--master", default="local[*]", help="Spark master, or sc://HOST:PORT; default local[*], this machine")

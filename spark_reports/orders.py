@@ -19,6 +19,7 @@ from spark_reports.progress import Progress
 
 if TYPE_CHECKING:
     from spark_reports.clusters import ClusterSource
+    from spark_reports.masking import ReportMask
     from spark_reports.run import Session
     from spark_reports.session import SparkOptions
 
@@ -41,6 +42,11 @@ def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
             "--parquet DIR --store DIR."
         )
     spec = catalog.find(arguments.name) if arguments.name else PREPARATION
+    if not arguments.name and arguments.mask is not None:
+        raise UsageError(
+            "prepared messages are kept as they are stored, for reports have to count with them. Leave --mask out here and "
+            "give it to the reports made of them."
+        )
     if is_cluster(arguments) and (arguments.store or arguments.parquet or arguments.commit_log):
         raise UsageError(
             "a report reads a cluster (--ns or a connection) or stores (--store, --parquet, --commit-log), not both"
@@ -94,7 +100,7 @@ def _run(
     run = ReportRun(
         spec, tuple(arguments.store), arguments.out or Path(), with_file(arguments, spec), spark_options(arguments),
         tuple(dict.fromkeys(arguments.also)), directories_of(arguments.commit_log, arguments.store), arguments.parquet,
-        arguments.bodies, arguments.lang, cluster_of(arguments),
+        arguments.bodies, arguments.lang, _mask(arguments), arguments.originals, cluster_of(arguments),
     )  # fmt: skip
     if spec is PREPARATION:
         folder = prepare_messages(run, progress, cancellation)
@@ -126,6 +132,19 @@ def cluster_of(arguments: argparse.Namespace) -> ClusterSource | None:
     if arguments.offsets is not None:
         options["offsets"] = arguments.offsets
     return ClusterSource.of(cluster_options_of(options), arguments.history)
+
+
+def _mask(arguments: argparse.Namespace) -> ReportMask | None:
+    """What the result may show.
+
+    Raises:
+        UsageError: The rules cannot be read.
+    """
+    if arguments.mask is None:
+        return None
+    from spark_reports.masking import ReportMask  # noqa: PLC0415  what reads rules and bodies, for who asks
+
+    return ReportMask(arguments.mask)
 
 
 def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:

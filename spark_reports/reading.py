@@ -17,6 +17,8 @@ from spark_reports.samples.database import history_of, require_history
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
+    from spark_reports.masking import ReportMask
+
 TopicsOf = Literal["stored", "meant", "all"]
 
 
@@ -30,6 +32,7 @@ class Reading:
         parameters: What the report covers.
         prepared: Read these messages instead of the log.
         stores: Store directories, for the samples that lie in them.
+        mask: What a query of a person's own must not see; other reports are masked when all is found.
     """
 
     spark: SparkSession
@@ -37,6 +40,7 @@ class Reading:
     parameters: ReportParameters
     prepared: PreparedFolder | None = None
     stores: tuple[str, ...] = ()
+    mask: ReportMask | None = None
 
     def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
         """Rows of the range, with accounting rows if their columns are among ``columns``.

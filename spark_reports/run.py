@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_reports.clusters import ClusterSource
+    from spark_reports.masking import ReportMask
     from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
 
@@ -64,6 +65,8 @@ class ReportRun:
         parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
         language: Of the page, ``en`` or ``zh``.
         bodies: Whether bodies are prepared too; None: as the folder has it.
+        mask: What the result may show; None: everything.
+        originals: Everything is shown because a person asked for it, which the manifest says.
         cluster: Read this one instead of stores.
     """
 
@@ -77,6 +80,8 @@ class ReportRun:
     parquet: Path | None = None
     bodies: bool | None = None
     language: str = "en"
+    mask: ReportMask | None = None
+    originals: bool = False
     cluster: ClusterSource | None = None
 
 
@@ -244,7 +249,7 @@ def _gather(
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    found = gather(Reading(spark, plan, run.parameters, prepared, sampled), report, progress, session)
+    found = gather(Reading(spark, plan, run.parameters, prepared, sampled, run.mask), report, progress, session)
     return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
 
 
@@ -314,7 +319,7 @@ def _write(
     from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
     from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
 
-    result: ReportResult = gathered.report.result(gathered.found)
+    result, parameters, masked = _masked(run, gathered)
     if run.cluster is not None and not run.spec.needs_samples:
         from spark_reports.clusters import NOTE  # noqa: PLC0415  as in _plan_cluster
 
@@ -323,7 +328,7 @@ def _write(
     progress.step(tasks, tasks, rows=result.rows)
     progress.begin("write")
     source = manifests.Source(gathered.stores, gathered.plan, gathered.master, gathered.java_version)
-    facts = manifests.manifest(run.spec, run.parameters, source, result, now=datetime.now(UTC))
+    facts = manifests.manifest(run.spec, parameters, source, result, now=datetime.now(UTC), masked=masked)
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}
         if "xlsx" in run.also:
@@ -339,6 +344,21 @@ def _write(
         (folder / MANIFEST).write_text(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         cancellation.check()
     return whole
+
+
+def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportParameters, dict[str, object] | None]:
+    """The result and what was asked for as they may be shown, and what the manifest says of that."""
+    mask, found = run.mask, gathered.found
+    if mask is None:
+        result: ReportResult = gathered.report.result(found)
+        if not run.originals:
+            return result, run.parameters, None
+        from spark_reports.masking import NOTHING_MASKED, ORIGINALS  # noqa: PLC0415  the rules' modules, for who asks
+
+        return replace(result, notes=(*result.notes, NOTHING_MASKED)), run.parameters, ORIGINALS
+    result = gathered.report.result(mask.found(found, gathered.report))
+    shown = mask.parameters(run.parameters)
+    return replace(result, notes=(*result.notes, mask.note())), shown, mask.facts(run.parameters)
 
 
 @contextlib.contextmanager

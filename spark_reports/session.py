@@ -132,8 +132,8 @@ class ReportSession:
         self._first_stage = None
         spark.sparkContext.setJobGroup(self._group, "Orbit report")
         session = spark.newSession()
-        # PySpark makes a session active that makes a frame of rows, and Spark looks for data sources in the active one: those of
-        # the report before would be taken for built in ones, which cannot be registered again.
+        # PySpark makes the session active in which a frame of rows is made, and Spark looks for data sources in the active one:
+        # those of the report before would be taken for built in ones, which cannot be registered again.
         active = SparkSession._get_j_spark_session_class(session._jvm)  # noqa: SLF001  no public door
         active.setActiveSession(session._jsparkSession)  # noqa: SLF001
         return session

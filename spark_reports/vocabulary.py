@@ -69,6 +69,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
     "checks": ("Checks", Unit.COUNT),
     "copies": ("Copies", Unit.COUNT),
     "listed": ("Listed", Unit.COUNT),
+    "list_row": ("Row of the list", Unit.COUNT),
     "retried": ("Retries", Unit.COUNT),
     "messages": ("Messages", Unit.COUNT),
     "messages_before": ("Before", Unit.COUNT),

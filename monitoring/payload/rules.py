@@ -98,6 +98,12 @@ def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mappin
     return DecoderRule("*", mask=mask) if mask else None
 
 
+def rule_at(rules: Sequence[DecoderRule], topics: Sequence[str]) -> DecoderRule | None:
+    """How a message is read that lies in the first of some topics and came from the others; no more is known of it."""
+    sources = [topic for topic in topics[1:] if topic != topics[0] and not _is_passage(topic)]
+    return rule_of_message(rules, topics[0], dict(zip(_ORIGINS, sources, strict=False)))
+
+
 def _is_passage(topic: str) -> bool:
     """Whether messages of other topics lie in a topic for a time."""
     return state_of_topic(topic) != "normal" or topic.startswith("TRANS_CHECK_MAX_TIME")

@@ -14,6 +14,8 @@ rows_are            "messages" or "samples"
 skipped             reason, rows, bytes, damaged, store, first_offset
 headlines, findings as on the page; findings_zh: these in Chinese; notes: what one must know to read them rightly
 tables              name, title, rows, files; columns: name, title, unit of each
+masked              null, or what is not shown: rules (their file; empty: originals were asked for), values (column → how many
+                    different ones are hidden), columns (of messages, masked before a query saw them), parameters (shown masked)
 page                file name of the HTML page; workbook, pdf: of those, if they were asked for
 charts              file name of the figures behind the charts; left out if there are none
 stages, seconds     time by stage, and of the whole run up to the writing of this file
@@ -59,9 +61,24 @@ class Source:
 
 
 def manifest(
-    spec: ReportSpec, parameters: ReportParameters, source: Source, result: ReportResult, *, now: datetime
+    spec: ReportSpec,
+    parameters: ReportParameters,
+    source: Source,
+    result: ReportResult,
+    *,
+    now: datetime,
+    masked: dict[str, object] | None = None,
 ) -> dict[str, object]:
-    """The manifest without times and files, see `with_files` and `with_times`."""
+    """The manifest without times and files, see `with_files` and `with_times`.
+
+    Args:
+        spec: Of the report.
+        parameters: As they may be shown.
+        source: What was read.
+        result: What was found.
+        now: When.
+        masked: What is hidden in it; None: nobody asked for masks.
+    """
     damaged = [skip for skip in result.skipped if skip.damaged]
     return {
         "format": FORMAT,
@@ -99,6 +116,7 @@ def manifest(
         "findings": list(result.findings),
         "findings_zh": all_in_chinese(result.findings),
         "notes": list(result.notes),
+        "masked": masked,
         "page": PAGE,
         "master": source.master,
         "versions": versions(source.java_version),

@@ -9,7 +9,7 @@ A report is a module of `spark_reports.reports` with two functions:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +61,12 @@ class Found:
     Args:
         tables: Name of the query → its rows.
         parameters: What the report was told.
+        shown: What may be shown of a text that a person named messages by.
     """
 
     tables: Mapping[str, pa.Table]
     parameters: ReportParameters
+    shown: Callable[[str], str] = str
 
     def __getitem__(self, name: str) -> pa.Table:
         return self.tables[name]

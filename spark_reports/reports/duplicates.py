@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
@@ -23,7 +24,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     sums = found.groupBy("sameness", "topic").agg(
         F.count("*").alias("groups"), F.sum("repeats").alias("repeats"), F.max("apart_ms").alias("apart_ms")
     )
-    first = found.orderBy(F.desc("repeats"), "sameness", "topic", "key").limit(reading.parameters.number("top"))
+    first = found.orderBy(F.desc("repeats"), "sameness", "topic", "key", "digest").limit(reading.parameters.number("top"))
     return {ACCOUNTING: source.accounting, "sums": sums, "cases": first}
 
 
@@ -47,7 +48,7 @@ def result(found: Found) -> ReportResult:
             table(
                 "cases",
                 "Cases",
-                ordered(found["cases"], "-repeats", "sameness", "topic", "key"),
+                ordered(_named(found["cases"]), "-repeats", "sameness", "topic", "key"),
                 note=f"The first {found.parameters.number('top'):,} of {total(sums, 'groups'):,}.",
             ),
         ),
@@ -61,6 +62,12 @@ def result(found: Found) -> ReportResult:
             "Copies that the broker makes are left out. Messages with the same unique key count once for keys and bodies.",
         ),
     )
+
+
+def _named(cases: pa.Table) -> pa.Table:
+    """Cases by what they have in common, a key or a body."""
+    key = pc.coalesce(cases["key"], cases["digest"])
+    return cases.set_column(cases.column_names.index("key"), "key", key).drop_columns("digest")
 
 
 def _cases(sums: pa.Table, name: str) -> str:

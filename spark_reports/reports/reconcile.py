@@ -29,7 +29,7 @@ def check(parameters: ReportParameters) -> None:
 
 
 def listed_keys(path: Path, column: str) -> pa.Table:
-    """The keys of a CSV file as one column ``key``; empty cells are passed over.
+    """The keys of a CSV file, ``key``, and in which row of it each stands, ``list_row`` (1 below the header); no empty ones.
 
     Raises:
         UsageError: No CSV, no such column, or no key in it.
@@ -45,10 +45,11 @@ def listed_keys(path: Path, column: str) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{path} cannot be read as CSV in UTF-8: {error}", path=str(path)) from error
     keys = pc.utf8_trim_whitespace(rows[column])
-    keys = keys.filter(pc.not_equal(pc.fill_null(keys, ""), ""))
-    if not len(keys):
+    listed = pa.table({"key": keys.cast(pa.string()), "list_row": pa.array(range(1, len(keys) + 1), pa.int64())})
+    listed = listed.filter(pc.not_equal(pc.fill_null(listed["key"], ""), ""))
+    if not listed.num_rows:
         raise UsageError(f"column {column} of {path} holds no key", path=str(path))
-    return pa.table({"key": keys.cast(pa.string())})
+    return listed
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
@@ -62,7 +63,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
 
 def result(found: Found) -> ReportResult:
     """What is missing, what is there twice."""
-    keys = ordered(found["keys"], "key")
+    keys = ordered(found["keys"], "key", "list_row")
     by_state = {state: keys.filter(pc.equal(keys["state"], state)) for state in STATES}
     repeated = keys.filter(pc.greater(keys["listed"], 1)).num_rows
     counts = pa.table({"state": list(STATES), "listed": [by_state[state].num_rows for state in STATES]})
@@ -88,7 +89,7 @@ def result(found: Found) -> ReportResult:
         charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist()),),
         tables=(
             table("by_state", "By state", counts, totals=("listed",)),
-            table("missing", "Missing", by_state[MISSING].select(["key", "listed"])),
+            table("missing", "Missing", by_state[MISSING].select(["key", "list_row", "listed"])),
             table("several", "Stored several times", by_state[SEVERAL].drop_columns("state")),
             table("keys", "All listed keys", keys, totals=("copies", "retried", "dead")),
         ),

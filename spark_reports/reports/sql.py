@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS
+from spark_reports.masking import ORIGINS
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, table
@@ -23,6 +24,8 @@ from spark_reports.saved_queries import load, save
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit
 
+MASKS_MESSAGES = True
+"""What rules hide, the query does not see."""
 VIEW = "messages"
 _QUERY = re.compile(r"\s*(with|select|values|from)\b", re.IGNORECASE)
 _CHANGE = re.compile(
@@ -71,9 +74,11 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     for table_name in TABLES:
         if table_name in words and (reading.has_history or table_name == JOURNAL):
             reading.samples(table_name).createOrReplaceTempView(table_name)
-    names = list(dict.fromkeys((*wanted_columns(query), *ACCOUNTED)))
-    rows = reading.records(names)
-    messages_of(rows).select(*wanted_columns(query)).createOrReplaceTempView(VIEW)
+    wanted = wanted_columns(query)
+    names = list(dict.fromkeys((*wanted, *ACCOUNTED)))
+    rows = messages_of(reading.records(list(dict.fromkeys((*names, *(ORIGINS if reading.mask else ()))))))
+    seen = rows.select(*wanted) if reading.mask is None else reading.mask.messages(rows, wanted)
+    seen.createOrReplaceTempView(VIEW)
     found = reading.spark.sql(query).limit(reading.parameters.number("rows") + 1)
     return {ACCOUNTING: accounting(reading.records(ACCOUNTED)), "rows": found}
 
@@ -98,7 +103,7 @@ def result(found: Found) -> ReportResult:
         findings=(
             say("{rows} of {messages}.", rows=number(shown.num_rows, "row"), messages=number(found.messages, "message")),
             *([say("The result is cut behind {limit:,} rows.", limit=limit)] if cut else []),
-            say("The query: {query}", query=query),
+            say("The query: {query}", query=found.shown(query)),
         ),
         tables=(table("rows", "Rows", shown, note=f"Cut behind {limit:,} rows." if cut else ""),),
         notes=("Without ORDER BY the rows come in no order of meaning.",),

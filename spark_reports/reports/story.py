@@ -59,7 +59,7 @@ def result(found: Found) -> ReportResult:
     rows = rows_of(records)
     steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
     told = records.append_column("step", steps).select(list(_SHOWN))
-    key = found.parameters.text("key")
+    key = found.shown(found.parameters.text("key"))
     messages = len({row["unique_key"] for row in rows if row["kind"] != "op"})
     return found.result(
         headlines=(

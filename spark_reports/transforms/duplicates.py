@@ -24,8 +24,8 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
         within_ms: Longest time between two records that count as repeats.
 
     Returns:
-        sameness, topic, key, copies (all records of the case), repeats, first_time, last_time, apart_ms (the longest time
-        between a repeat and the record before it).
+        sameness, topic, key (null for bodies), digest (of a body, else null), copies (all records of the case), repeats,
+        first_time, last_time, apart_ms (the longest time between a repeat and the record before it).
     """
     sent = first_stored(messages).withColumnRenamed("real_topic", "topic")
     same_id = sent.where("unique_key is not null").select(
@@ -37,18 +37,18 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
     )
     same_key = once.select("topic", F.explode("keys").alias("key"), "store_time", "physical_offset")
     digest = F.concat_ws(" ", F.format_string("crc %08x,", "body_crc"), "body_bytes", F.lit("bytes"))
-    same_body = once.where("body_bytes > 0").select("topic", digest.alias("key"), "store_time", "physical_offset")
-    parts = ((UNIQUE_KEY, same_id), (BUSINESS_KEY, same_key), (BODY, same_body))
-    found = [_repeats(rows, within_ms).withColumn("sameness", F.lit(sameness)) for sameness, rows in parts]
-    together = found[0].unionByName(found[1]).unionByName(found[2])
-    return together.select("sameness", "topic", "key", "copies", "repeats", "first_time", "last_time", "apart_ms")
+    same_body = once.where("body_bytes > 0").select("topic", digest.alias("digest"), "store_time", "physical_offset")
+    parts = ((UNIQUE_KEY, "key", same_id), (BUSINESS_KEY, "key", same_key), (BODY, "digest", same_body))
+    found = [_repeats(rows, by, within_ms).withColumn("sameness", F.lit(sameness)) for sameness, by, rows in parts]
+    together = found[0].unionByName(found[1]).unionByName(found[2], allowMissingColumns=True)
+    return together.select("sameness", "topic", "key", "digest", "copies", "repeats", "first_time", "last_time", "apart_ms")
 
 
-def _repeats(rows: DataFrame, within_ms: int) -> DataFrame:
-    before = F.lag("store_time").over(Window.partitionBy("topic", "key").orderBy("store_time", "physical_offset"))
+def _repeats(rows: DataFrame, by: str, within_ms: int) -> DataFrame:
+    before = F.lag("store_time").over(Window.partitionBy("topic", by).orderBy("store_time", "physical_offset"))
     apart = rows.withColumn("apart_ms", F.unix_millis("store_time") - F.unix_millis(before))
     repeat = F.when(F.col("apart_ms") <= within_ms, F.col("apart_ms"))
-    grouped = apart.groupBy("topic", "key").agg(
+    grouped = apart.groupBy("topic", by).agg(
         F.count("*").alias("copies"),
         F.count(repeat).alias("repeats"),
         F.min("store_time").alias("first_time"),

@@ -17,12 +17,12 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
 
     Args:
         messages: With `RECONCILE_COLUMNS`.
-        wanted: Column key; a key may stand in it several times.
+        wanted: Columns key and list_row, its place; a key may stand in it several times.
         column: ``keys`` or ``unique_key``.
 
     Returns:
-        key, listed (how often in the list), copies (messages as sent), retried, dead, topic (of the first), first_time,
-        last_time, state.
+        key, list_row (the first one in the list), listed (how often in it), copies (messages as sent), retried, dead, topic (of
+        the first), first_time, last_time, state.
     """
     keyed = messages.withColumn("key", F.explode("keys") if column == "keys" else F.col(column)).where("key is not null")
     sent = (
@@ -38,7 +38,9 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
     by_key = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")
     given_back = by_key.agg(*(F.count(F.when(F.col("kind") == kind, 1)).alias(name) for kind, name in
                                   (("retry", "retried"), ("dead_letter", "dead"))))  # fmt: skip
-    listed = wanted.groupBy("key").agg(F.count("*").alias("listed"))
+    listed = wanted.groupBy("key").agg(F.min("list_row").alias("list_row"), F.count("*").alias("listed"))
     rows = listed.join(sent, "key", "left").join(given_back, "key", "left").fillna(0, ["copies", "retried", "dead"])
     state = F.when(F.col("copies") == 0, MISSING).when(F.col("copies") == 1, ONCE).otherwise(SEVERAL)
-    return rows.select("key", "listed", "copies", "retried", "dead", "topic", "first_time", "last_time", state.alias("state"))
+    return rows.select(
+        "key", "list_row", "listed", "copies", "retried", "dead", "topic", "first_time", "last_time", state.alias("state")
+    )  # fmt: skip

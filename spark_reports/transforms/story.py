@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 STORY_COLUMNS = (
-    "store", "topic", "real_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time", "born_host",
-    "kind", "keys", "unique_key", "tag", "reconsume_times", "check_times", "deliver_time", "prepared_offset",
+    "store", "topic", "real_topic", "retry_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time",
+    "born_host", "kind", "keys", "unique_key", "tag", "reconsume_times", "check_times", "deliver_time", "prepared_offset",
     "decided_offsets", "cancelled_key", "body_bytes",
 )  # fmt: skip
 

@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 TAG_COLUMNS = ("topic", "tag", "store_time", "properties")
-EXAMPLE_CHARACTERS = 60
 
 
 def tag_rows(messages: DataFrame) -> DataFrame:
@@ -28,7 +27,7 @@ def property_rows(messages: DataFrame) -> DataFrame:
     return pairs.groupBy("topic", "property").agg(
         F.count("*").alias("messages"),
         F.countDistinct("value").alias("distinct_values"),
-        F.substring(F.min("value"), 1, EXAMPLE_CHARACTERS).alias("example"),
+        F.min("value").alias("example"),
         F.min("store_time").alias("first_time"),
         F.max("store_time").alias("last_time"),
     )
