@@ -37,6 +37,10 @@ class ReportOrder:
     """Further forms of the tables: jsonl, xlsx, pdf."""
     language: str = "en"
     """Of the page."""
+    originals: bool = False
+    """Whether a person wants to have what masking rules hide."""
+    rules: str = ""
+    """File of the masking rules; empty while nothing is masked."""
 
     @property
     def name_servers(self) -> str:
@@ -58,7 +62,9 @@ class ReportOrder:
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
         options += [("lang", self.language)] if self.language != "en" else []
-        return ["report", self.spec.name, *(word for name, value in options for word in _option(name, value))]
+        options += [("mask", self.rules)] if self.rules and not self.originals else []
+        words = [word for name, value in options for word in _option(name, value)]
+        return ["report", self.spec.name, *words, *(["--originals"] if self.rules and self.originals else [])]
 
     def command_text(self) -> str:
         """The run as a line for a terminal."""
@@ -341,6 +347,8 @@ class PastRun:
     """File with the figures of the charts; empty for results made before there was one."""
     notes: tuple[str, ...] = ()
     is_sampled: bool = False
+    hidden_parameters: tuple[str, ...] = ()
+    """Names of what was asked for that the result shows masked: it cannot be asked for again."""
 
     @property
     def page_path(self) -> Path:
@@ -389,6 +397,7 @@ def past_run(folder: Path, text: str) -> PastRun:
         charts=_text(fields, "charts"),
         notes=_texts(fields.get("notes")),
         is_sampled=_text(fields, "rows_are") == "samples",
+        hidden_parameters=_texts(_object(fields, "masked").get("parameters")),
     )
 
 

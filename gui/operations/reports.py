@@ -36,6 +36,7 @@ from gui.models.reports import (
     run_folder,
 )
 from gui.models.schedules import Schedule
+from gui.operations.decoding import DecoderBook
 from gui.operations.preparation import ReportPreparation
 from gui.operations.report_estimate import DetailsOf, ReportEstimate, no_details
 from gui.operations.report_schedules import ReportSchedules
@@ -79,6 +80,7 @@ class ReportRunner(QObject):
         preparation: ReportPreparation | None = None,
         estimate: ReportEstimate | None = None,
         schedules: ReportSchedules | None = None,
+        rules: DecoderBook | None = None,
         clock_ms: Callable[[], float] = rising_ms,
         details_of: DetailsOf = no_details,
     ) -> None:
@@ -93,6 +95,7 @@ class ReportRunner(QObject):
             preparation: Prepares Java's classes while no report runs; None: nobody does.
             estimate: Tells what a report would read; None: nobody does.
             schedules: Says when scheduled reports are due; None: none is.
+            rules: What results hide; None: nothing.
             clock_ms: Time in ms that only rises.
             details_of: How clusters are reached.
         """
@@ -100,6 +103,7 @@ class ReportRunner(QObject):
         self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
         self.estimate = estimate
         self.schedules = schedules
+        self._rules = rules
         if schedules is not None:
             schedules.due.connect(self._run_scheduled)
         self._tasks = tasks
@@ -137,6 +141,11 @@ class ReportRunner(QObject):
         """Whether nothing more can be asked for until a run ends."""
         return self.is_running and len(self._waiting) >= WAITING_MAX
 
+    @property
+    def masks(self) -> bool:
+        """Whether there is something that results hide."""
+        return self._rules is not None and self._rules.masks
+
     def now_ms(self) -> float:
         """The runner's clock, for how long a stage has taken."""
         return self._clock_ms()
@@ -149,16 +158,27 @@ class ReportRunner(QObject):
         *,
         commit_log: str = "",
         also: tuple[str, ...] = (),
+        originals: bool = False,
     ) -> ReportOrder:
-        """An order whose output goes to a new folder."""
+        """An order whose output goes to a new folder; what masking rules hide is not in it, unless originals are wanted."""
         taken = {one.out_directory for one in self._waiting} | ({self._run.order.out_directory} if self._run else set())
         out = run_folder(self.folder, spec.name, datetime.now().astimezone(), taken)
-        return ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also, shown_language())
+        return self._masked(
+            ReportOrder(spec, tuple(stores), str(out), parameters, commit_log, also, shown_language(), originals)
+        )
+
+    def _masked(self, order: ReportOrder) -> ReportOrder:
+        """The order under the rules as they are now."""
+        return replace(order, rules=str(self._rules.path) if self._rules is not None and self._rules.masks else "")
 
     def order_again(self, run: PastRun) -> ReportOrder | None:
-        """What gives a result anew, over what is stored now; None if this program has no such report."""
+        """What gives a result anew, over what is stored now.
+
+        Returns:
+            None if this program has no such report, or what it was asked for is masked in the result.
+        """
         spec = next((one for one in reports() if one.name == run.report), None)
-        if spec is None:
+        if spec is None or run.hidden_parameters:
             return None
         return self.order(spec, run.stores, run.asked, commit_log=run.commit_log, also=run.also)
 
@@ -220,6 +240,7 @@ class ReportRunner(QObject):
         if self._preparation is not None:
             self._preparation.pause()
         self._outcome = None
+        order = self._masked(order)  # there may be other rules since it was asked for
         self._run = new_run(order, self._clock_ms())
         self._task = self._tasks.start(tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
         details = self._details_of(order.name_servers) if order.name_servers else ""

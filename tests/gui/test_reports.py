@@ -26,6 +26,7 @@ from gui.models.reports import (
     run_folder,
     time_fault,
 )
+from gui.operations.decoding import DecoderBook
 from gui.operations.reports import ReportRunner, read_history, read_table
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import UNKNOWN, CatalogueTranslator, TimeZoneChoice, load_catalogue
@@ -34,6 +35,8 @@ from gui.views.reports import view as reports_view
 from gui.views.reports.columns import cell_text
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import ReportsView
+from monitoring.payload.masking import MaskRules
+from monitoring.payload.rules import DecoderRule
 from monitoring.sources.base import SourceStatus
 from spark_reports.catalog import TOPICS, find, reports
 from spark_reports.vocabulary import COLUMNS
@@ -529,3 +532,34 @@ def test_every_report_has_a_card_and_chinese_words():
         for word in (spec.title, spec.summary, spec.question, spec.group, *(one.title for one in spec.parameters))
     ]
     assert [word for word in [*words, *(title for title, _ in COLUMNS.values())] if word not in known] == []
+
+
+def test_results_are_masked_unless_originals_are_wanted(tasks, child, tmp_path, qtbot, show_page):
+    book = DecoderBook(tmp_path)
+    runner = ReportRunner(tasks, folder=tmp_path / "reports", process=child, rules=book)
+    view = show_page(ReportsView, FakeSource(), reports=runner)
+    assert view.form.originals.isHidden()
+    assert "--mask" not in view.form.order.command()
+    book.save([DecoderRule("orders", mask=MaskRules(("card",)))])
+    view.form.check()
+    assert not view.form.originals.isHidden()
+    words = view.form.order.command()
+    assert words[words.index("--mask") + 1] == str(book.path)
+    view.form.originals.setChecked(True)
+    assert view.form.order.command()[-1] == "--originals"
+    assert "--mask" not in view.form.order.command()
+    later = replace(ORDER, out_directory=str(tmp_path / "later"))  # asked for before there were rules
+    runner.start(later)
+    assert "--mask" in child.started[-1]
+    qtbot.waitUntil(lambda: is_read(view))
+
+
+def test_what_a_result_hides_of_its_question_cannot_be_asked_again(make_view, qtbot, runner, child, window):
+    hidden = {"rules": "/rules.json", "values": {}, "columns": [], "parameters": ["key"]}
+    leave_result(runner.folder / "story-20261121-100211", report="story", masked=hidden)
+    view = make_view(FakeSource())
+    run = view.history.model.rows[0]
+    assert run.hidden_parameters == ("key",)
+    view.history.again_wanted.emit(run)
+    assert child.started == []
+    assert ["masked in it (key)" in words for words, _ in window.notices] == [True]

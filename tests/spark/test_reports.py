@@ -9,9 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from broker_core.errors import UsageError
+from monitoring.payload.masking import MASK, MaskRules
+from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import catalog
 from spark_reports.chinese import in_chinese
 from spark_reports.datasource.plan import plan_read
+from spark_reports.masking import ReportMask
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
@@ -335,3 +338,29 @@ def test_golden_stores_run_through_every_report(spark, tmp_path, keys_file, gold
         assert all(set(table.units) == set(table.data.column_names) for table in result.tables)
         json.dumps([result.findings, result.notes])
     assert len(set(looked_at.values())) == 1, looked_at
+
+
+def test_what_rules_mask_is_in_no_table_chart_or_sentence(spark, store, keys_file, tmp_path):
+    secret = ("order-", "same-", "customer-", "lane-", "paid", "trial", "crc ")
+    write_rules(tmp_path / "rules.json", [DecoderRule("*", mask=MaskRules((), ("(?s).+",)))])
+    asked = {
+        "keys": {}, "duplicates": {}, "story": {"key": "order-1"}, "reconcile": {"keys_file": keys_file},
+        "sql": {"query": "select topic, tag, keys, properties, body_crc from messages where kind = 'normal'"},
+    }  # fmt: skip
+    for name, own in asked.items():
+        plain = run(spark, store.root, name, **own)
+        masked = run(spark, store.root, name, mask=ReportMask(tmp_path / "rules.json"), **own)
+        said = repr(masked)
+        assert MASK in said, name
+        assert [word for word in secret if word in said] == [], name
+        assert any(word in repr(plain) for word in secret), name
+        assert [table.data.num_rows for table in masked.tables] == [table.data.num_rows for table in plain.tables]
+        assert [one.value for one in masked.headlines] == [one.value for one in plain.headlines]
+
+
+def test_a_query_finds_nothing_by_what_is_masked(spark, store, tmp_path):
+    write_rules(tmp_path / "rules.json", [DecoderRule("orders", mask=MaskRules((), (r"order-\d+",)))])
+    query = "select count(*) as n from messages where topic in ('orders', 'lanes') and exists(keys, one -> one like '{}%')"
+    for start, found in (("order-", 0), ("lane-", known.LANES_OTHER), ("customer-", known.ORDERS)):
+        masked = run(spark, store.root, "sql", mask=ReportMask(tmp_path / "rules.json"), query=query.format(start))
+        assert rows(masked, "rows") == [{"n": found}], start

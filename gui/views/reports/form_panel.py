@@ -76,6 +76,7 @@ class FormPanel(Panel):
         self.topics = QLineEdit()
         self.own = OwnFields(theme)
         self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
+        self.originals = QCheckBox(" ")
         self.hint = Notice(theme)
         self._estimated: tuple[Question, Expected] | None = None
         self._past: Sequence[PastRun] = ()
@@ -119,8 +120,9 @@ class FormPanel(Panel):
             return None
         also = tuple(form for form, box in self.also.items() if box.isChecked())
         return self._runner.order(
-            self._spec, self.stores, tuple(self._parameters(self._spec)), commit_log=self._commit_log(), also=also
-        )
+            self._spec, self.stores, tuple(self._parameters(self._spec)), commit_log=self._commit_log(), also=also,
+            originals=self.originals.isChecked(),
+        )  # fmt: skip
 
     @property
     def fault(self) -> str:
@@ -162,6 +164,7 @@ class FormPanel(Panel):
         self.content.addLayout(form)
         self.content.addWidget(self.own)
         form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
+        self.content.addWidget(self.originals)
         self.content.addWidget(self.hint)
         self.content.addLayout(row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4))
 
@@ -207,6 +210,8 @@ class FormPanel(Panel):
         self.browse_button.set_tip(tr("Choose folder"))
         self._write_schedules()
         self.copy_button.setText(tr("Copy as command"))
+        self.originals.setText(tr("With the originals of what is masked"))
+        self.originals.setToolTip(tr("Else what the masking rules hide is in no table, chart or file of the result."))
         if self._spec is not None:
             self.show_report(self._spec)
         self.check()
@@ -256,6 +261,7 @@ class FormPanel(Panel):
         """Say whether the report can be run, and what it will read."""
         for field in (self._folder_line, self.commit_log):
             self._form.setRowVisible(field, not self._is_broker)
+        self.originals.setVisible(self._runner.masks)
         self._form.setRowVisible(self._custom_line, self._custom and self._form.isRowVisible(self.range))
         for time in (self.begin, self.end):
             valid = "false" if time_fault(time.text()) else ""

@@ -83,6 +83,7 @@ class ReportsView(PageView):
         super().showEvent(event)
         if not event.spontaneous():
             self._runner.prepare()
+            self.form.check()  # there may be other masking rules
 
     def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
         self._show_store()
@@ -252,12 +253,21 @@ class ReportsView(PageView):
         if run is not None:
             order = run.order
             self.run(
-                self._runner.order(order.spec, order.stores, order.parameters, commit_log=order.commit_log, also=order.also)
-            )
+                self._runner.order(
+                    order.spec, order.stores, order.parameters, commit_log=order.commit_log, also=order.also,
+                    originals=order.originals,
+                )
+            )  # fmt: skip
 
     def _again(self, run: PastRun) -> None:
         order = self._runner.order_again(run)
-        if order is None:
+        if run.hidden_parameters:
+            self.context.notify(
+                tr("What this result was asked for is masked in it ({names}). Enter it in the form.",
+                   names=", ".join(run.hidden_parameters)),
+                state=State.WARNING,
+            )  # fmt: skip
+        elif order is None:
             self.context.notify(tr("This program has no report “{name}”.", name=run.report), state=State.WARNING)
         else:
             self.run(order)

@@ -1,0 +1,235 @@
+"""Results of reports without what the masking rules hide.
+
+Reports count with what is stored: a key is counted as itself, a duplicate is found as itself. What the rules hide is replaced
+in the rows that were found, before a table, a chart or a sentence is made of them, so that no form of a result has it. Values
+that are masked alike are numbered, the same one alike in all tables, so that they stay apart: ``•••``, ``••• 2``.
+
+A query of a person's own could work hidden text out by its conditions alone (``WHERE keys[0] LIKE '4111%'``), so it sees masked
+messages only; a module of such a report has ``MASKS_MESSAGES``.
+
+What is not hidden: names of topics, groups, hosts and properties, places, times, sizes. Prepared messages stay as stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from broker_core.errors import UsageError
+from monitoring.payload.masking import MASK, MaskRules, united
+from monitoring.payload.rules import DecoderRule, read_rules, rule_at
+from monitoring.payload.shown import Schemas, read_shown
+from spark_reports.parameters import ReportParameters
+from spark_reports.reports.wording import number, say
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_reports.reports.common import Found
+
+ORIGINS = ("topic", "real_topic", "retry_topic")
+"""Columns with the topics of a row: where it lies, and where it came from."""
+_KEYS, _BODY, _PROPERTIES = "keys", "body", "properties"
+_TEXTS = ("tag", "key", "unique_key", "ordering_key", "transaction_id", "cancelled_key", "example", "cause")
+_DIGEST, _BODY_CRC = "digest", "body_crc"
+"""By a sum of a body its text can be guessed."""
+_TYPED = ("key", "query")
+"""Parameters in which a person names what messages hold."""
+ORIGINALS: dict[str, object] = {"rules": "", "values": {}, "columns": [], "parameters": []}
+"""What a manifest says where originals were asked for."""
+NOTHING_MASKED = "Nothing is masked: originals were asked for."
+
+Place = tuple[str | None, ...]
+
+
+class ReportMask:
+    """What one result may show.
+
+    Args:
+        path: The decoder rules of the window.
+
+    Raises:
+        UsageError: There are none, or they cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise UsageError(f"there are no masking rules at {path}. Name the window's decoder-rules.json.", path=str(path))
+        self.path = path
+        self.rules = read_rules(path)
+        self._topics: tuple[str, ...] = ()
+        self._masks: dict[Place, MaskRules] = {}
+        self._known: dict[tuple[str, Place, str], str] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
+        self._hidden: dict[str, set[str]] = {}
+        self._columns: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(rule.mask for rule in self.rules)
+
+    # ---- what was found ------------------------------------------------------------------------------------------------
+
+    def found(self, found: Found, report: ModuleType) -> Found:
+        """The rows that a report makes its result of, as they may be shown."""
+        if not self:
+            return found
+        self._topics = found.parameters.topics
+        masked = {} if hasattr(report, "MASKS_MESSAGES") else {name: self._table(rows) for name, rows in found.tables.items()}
+        return replace(found, tables={**found.tables, **masked}, shown=self.text)
+
+    def text(self, text: str) -> str:
+        """What a person has typed about messages, of whichever topic."""
+        return united(rule.mask for rule in self.rules).mask_text(text)
+
+    def parameters(self, parameters: ReportParameters) -> ReportParameters:
+        """What the report was told, as it may be shown."""
+        shown = {name: self.text(parameters.text(name)) for name in _TYPED if name in parameters.values}
+        return replace(parameters, values={**parameters.values, **shown})
+
+    def facts(self, parameters: ReportParameters) -> dict[str, object]:
+        """What is hidden, for the manifest."""
+        shown = self.parameters(parameters).values
+        return {
+            "rules": str(self.path),
+            "values": {name: len(values) for name, values in sorted(self._hidden.items())},
+            "columns": list(self._columns),
+            "parameters": [name for name, value in parameters.values.items() if shown[name] != value],
+        }
+
+    def note(self) -> str:
+        """What a reader must know of it."""
+        if self._columns:
+            return say(
+                "Masked by the rules in {rules} before the query saw messages: conditions and groups know masked text only.",
+                rules=self.path,
+            )
+        return say(
+            "Masked by the rules in {rules}: {values} hidden; a number behind a mask tells different ones apart.",
+            rules=self.path,
+            values=number(sum(map(len, self._hidden.values())), "value"),
+        )
+
+    def _table(self, rows: pa.Table) -> pa.Table:
+        origins = [rows[name].to_pylist() for name in ORIGINS if name in rows.column_names]
+        places = list(zip(*origins, strict=True)) if origins else [()] * rows.num_rows
+        for name in (*_TEXTS, _KEYS, _DIGEST):
+            if name in rows.column_names and pa.types.is_string(rows.schema.field(name).type):
+                pairs = zip(places, rows[name].to_pylist(), strict=True)
+                shown = [None if value is None else self._shown(name, place, value) for place, value in pairs]
+                rows = rows.set_column(rows.column_names.index(name), name, pa.array(shown, pa.string()))
+        return rows
+
+    def _shown(self, name: str, place: Place, value: str) -> str:
+        known = self._known.get((name, place, value))
+        if known is None:
+            mask = self._mask_at(place)
+            if name == _DIGEST:
+                text = MASK if mask else value
+            else:
+                text = _mask_keys(mask, value) if name == _KEYS else mask.mask_text(value)
+            known = self._known[name, place, value] = value if text == value else self._numbered(name, value, text)
+        return known
+
+    def _numbered(self, name: str, value: str, text: str) -> str:
+        self._hidden.setdefault(name, set()).add(value)
+        alike = self._numbers.setdefault(text, {})
+        place = alike.setdefault(value, len(alike) + 1)
+        return text if place == 1 else f"{text} {place}"
+
+    def _mask_at(self, place: Place) -> MaskRules:
+        """Of a row that names no topic: what is hidden in any topic that the report covers."""
+        known = self._masks.get(place)
+        if known is None:
+            topics = [topic for topic in place if topic]
+            if topics or not self._topics:
+                known = _mask_of(rule_at(self.rules, topics)) if topics else united(rule.mask for rule in self.rules)
+            else:
+                known = united(_mask_of(rule_at(self.rules, (topic,))) for topic in self._topics)
+            self._masks[place] = known
+        return known
+
+    # ---- messages that a query sees --------------------------------------------------------------------------------------
+
+    def messages(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """Messages without what is hidden in them.
+
+        Args:
+            rows: With the columns ``names`` and `ORIGINS`.
+            names: Columns to give.
+        """
+        from spark_reports.datasource.schema import columns  # noqa: PLC0415  Spark's modules load while Java starts
+
+        if not self:
+            return rows.select(*names)
+        self._columns = tuple(name for name in names if name in _MESSAGE_COLUMNS)
+        masked = partial(_masked_batches, rules=self.rules, names=tuple(names))
+        return rows.select(*dict.fromkeys((*names, *ORIGINS))).mapInArrow(masked, columns(*names))
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageMask:
+    """What is hidden in messages of one rule."""
+
+    rule: DecoderRule | None
+    schemas: Schemas
+
+    def value(self, name: str, value: object) -> object:
+        """The value of a column as it may be seen."""
+        mask = _mask_of(self.rule)
+        if value is None or not mask:
+            return value
+        match name:
+            case "body_crc":
+                return None
+            case "body":
+                assert isinstance(value, bytes)
+                shown = read_shown(value, self.rule, self.schemas)
+                return (shown.content.text or MASK).encode("utf-8", "surrogatepass") if shown.hides else value
+            case "keys":
+                assert isinstance(value, list)
+                return [mask.mask_text(key) for key in value]
+            case "properties":
+                assert isinstance(value, list)
+                return [(one, _mask_keys(mask, text) if one == "KEYS" else mask.mask_text(text)) for one, text in value]
+        assert isinstance(value, str)
+        return mask.mask_text(value)
+
+
+_MESSAGE_COLUMNS = frozenset((*_TEXTS, _KEYS, _BODY, _PROPERTIES, _BODY_CRC))
+
+
+def _masked_batches(
+    batches: Iterator[pa.RecordBatch], *, rules: Sequence[DecoderRule], names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """In a Python worker of Spark: ``names`` of the columns, masked."""
+    schemas = Schemas()
+    known: dict[Place, _MessageMask] = {}
+    for batch in batches:
+        masks = []
+        for place in zip(*(batch.column(name).to_pylist() for name in ORIGINS), strict=True):
+            if place not in known:
+                known[place] = _MessageMask(rule_at(rules, [topic for topic in place if topic]), schemas)
+            masks.append(known[place])
+        arrays = []
+        for name in names:
+            column = batch.column(name)
+            if name in _MESSAGE_COLUMNS:
+                values = zip(masks, column.to_pylist(), strict=True)
+                column = pa.array([mask.value(name, value) for mask, value in values], column.type)
+            arrays.append(column)
+        yield pa.RecordBatch.from_arrays(arrays, list(names))
+
+
+def _mask_of(rule: DecoderRule | None) -> MaskRules:
+    return MaskRules() if rule is None else rule.mask
+
+
+def _mask_keys(mask: MaskRules, keys: str) -> str:
+    """Keys with spaces between them: each alone, and all of them together."""
+    return mask.mask_text(" ".join(mask.mask_text(key) for key in keys.split(" ")))
