@@ -1,39 +1,44 @@
 """Time and memory of a report by the number of messages, and from click to first result, warm and cold.
 
     python -m benchmarks.report_scaling [MESSAGES ...]      default 1000000 2000000 4000000 8000000
-    python -m benchmarks.report_scaling --click [MESSAGES]         default 100000
+    python -m benchmarks.report_scaling --click [MESSAGES [REPORT ...]]         default 100000, and every report
 
 Memory is the largest sum of what the report process, Java and its Python workers have for themselves; the log is mapped, and
-its pages are the system's to take back. A click is a report of a small range, one that does without Spark there and one that
-does not: cold in a new process with Java's prepared classes (``main.py report --prepare`` before), warm an order to the process
-that the window keeps, after a rest in which it practises.
+its pages are the system's to take back. A click is a report of a small range: cold in a new process with Java's prepared
+classes (``main.py report --prepare`` before), warm an order to the process that the window keeps, after a rest in which it
+practises: the first of its name there, and the median of the next ones. Processor time is that of all processes of the report;
+on a busy machine it tells more than the clock. Reports on samples read a known history of two hours beside the messages.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from benchmarks.report_rows import processor_seconds
-from benchmarks.spark_report import ROOT, write_store
+from benchmarks.spark_report import ROOT, START_MS, STEP_MS, write_store
+from spark_reports import catalog
 from spark_reports.memory import family_bytes
 from spark_reports.serve import PRACTICES
+from tests.support.known_history import write_known_history
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 LOOK_S = 0.2
 WARM_TURNS = 4
-CLICKED = ("throughput", "queues")
 
 
-def run_watched(store: Path, out: Path, report: str = "throughput") -> tuple[float, float, int]:
+def run_watched(store: Path, out: Path) -> tuple[float, float, int]:
     """Seconds of the process, of its stage ``read``, and its largest memory."""
-    command = [sys.executable, "-m", "spark_reports", report, "--store", str(store), "--out", str(out)]
+    command = [sys.executable, "-m", "spark_reports", "throughput", "--store", str(store), "--out", str(out)]
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     largest, done = 0, threading.Event()
@@ -68,53 +73,90 @@ def scaling(counts: list[int]) -> None:
             shutil.rmtree(store)
 
 
-def click(count: int) -> None:
-    """Print the time from an order to its folder: cold, and to a session that waits, as the window gives them."""
+def click(count: int, names: Sequence[str]) -> None:
+    """Print the time from an order to its folder for each report: cold, and by a session that waits, as the window's does."""
     with tempfile.TemporaryDirectory(prefix="orbit-bench-") as folder:
         store, out = Path(folder, "store"), Path(folder, "out")
         write_store(store, count)
-        for report in CLICKED:
-            for turn in ("first", "second"):
-                print(f"cold, {turn}, {report:<12} {run_watched(store, out, report)[0]:6.2f} s from exec to the folder")
-        command = [sys.executable, "-m", "spark_reports", "--serve"]
-        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdin is not None
-            began = time.perf_counter()
-            _until_ready(server)
-            print(f"{'ready':<14} {time.perf_counter() - began:6.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
-            for _ in range(PRACTICES - 1):
-                _until_ready(server)
-            for place, report in enumerate(CLICKED * WARM_TURNS, start=1):
-                began, worked = time.perf_counter(), processor_seconds(server.pid)
-                words = [report, "--store", str(store), "--out", str(out)]
-                server.stdin.write(json.dumps(words) + "\n")
-                server.stdin.flush()
-                _until(server, "stage", "done")
-                took, worked = time.perf_counter() - began, processor_seconds(server.pid) - worked
-                print(
-                    f"warm, {place}, {report:<12} {took:6.2f} s from the order to the folder, {worked:.2f} s of processor time"
-                )
-                _until_ready(server)
-            server.stdin.close()
+        write_known_history(store)
+        keys = Path(folder, "keys.csv")
+        keys.write_text("key\n" + "".join(f"O{index}\n" for index in range(0, count, 100)))
+        own = own_options(keys, count)
+        print(f"{count:,} messages; seconds by the clock (of processors): report, cold, warm and first, warm and later")
+        cold = {name: run_timed(store, out, name, own.get(name, ())) for name in names}
+        first, later = warm(store, out, {name: own.get(name, ()) for name in names})
+        for name in names:
+            figures = "   ".join(f"{wall:6.2f} ({work:5.2f})" for wall, work in (cold[name], first[name], later[name]))
+            print(f"{name:<14} {figures}")
 
 
-def _until_ready(server: subprocess.Popen[str]) -> None:
-    _until(server, "state", "ready")
+def own_options(keys: Path, count: int) -> dict[str, Sequence[str]]:
+    """What reports must be told beside the store."""
+    end = START_MS + count * STEP_MS
+    half = ("--from", str((START_MS + end) // 2), "--to", str(end))
+    return {
+        "compare": (*half, "--earlier-days", "1"),
+        "incident": (*half, "--before-min", "5"),
+        "reconcile": ("--keys-file", str(keys)),
+        "story": ("--key", "O1"),
+        "sql": ("--query", "select topic, tag, count(*) as messages from messages group by topic, tag order by messages desc"),
+    }
 
 
-def _until(server: subprocess.Popen[str], field: str, value: str) -> None:
+def run_timed(store: Path, out: Path, report: str, words: Sequence[str]) -> tuple[float, float]:
+    """Seconds of a new process from its start to its folder, and of processors."""
+    command = [sys.executable, "-m", "spark_reports", report, "--store", str(store), "--out", str(out), *words]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+Times = dict[str, tuple[float, float]]
+
+
+def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> tuple[Times, Times]:
+    """The same by a session that waits: first of each name, and median of later ones."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in orders}
+    command = [sys.executable, "-m", "spark_reports", "--serve"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        began = time.perf_counter()
+        _until(server, "ready")
+        print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
+        for _ in range(PRACTICES - 1):
+            _until(server, "ready")
+        for name in [one for one in orders for _ in range(1 + WARM_TURNS)]:
+            began, worked = time.perf_counter(), processor_seconds(server.pid)
+            words = [name, "--store", str(store), "--out", str(out), *orders[name]]
+            server.stdin.write(json.dumps(words) + "\n")
+            server.stdin.flush()
+            _until(server, "done")
+            taken[name].append((time.perf_counter() - began, processor_seconds(server.pid) - worked))
+            _until(server, "ready")
+        server.stdin.close()
+    later = {name: (median(one[0] for one in some[1:]), median(one[1] for one in some[1:])) for name, some in taken.items()}
+    return {name: some[0] for name, some in taken.items()}, later
+
+
+def _until(server: subprocess.Popen[str], wanted: str) -> None:
+    """Read lines up to the one with that stage or state."""
     assert server.stdout is not None
     for line in server.stdout:
-        if json.loads(line).get(field) == value:
+        told = json.loads(line)
+        if wanted in (told.get("stage"), told.get("state")):
             return
-    raise RuntimeError(f"the session ended before it told {value}")
+        if told["stage"] == "failed":
+            raise RuntimeError(told["message"])
+    raise RuntimeError(f"the session ended before it told {wanted}")
 
 
 def main() -> None:
     """Measure and print."""
     words = sys.argv[1:]
     if words[:1] == ["--click"]:
-        click(int(words[1]) if len(words) > 1 else 100_000)
+        click(int(words[1]) if len(words) > 1 else 100_000, words[2:] or [spec.name for spec in catalog.reports()])
     else:
         scaling([int(word) for word in words] or list(DEFAULT))
 

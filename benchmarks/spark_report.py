@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.support.store_writer import StoreWriter
 
 ROOT = Path(__file__).resolve().parent.parent
+START_MS, STEP_MS = 1_700_000_000_000, 4
 TOPICS = ("orders", "payments", "shipments", "audit-log", "metrics")
 
 
@@ -31,7 +32,7 @@ def write_store(root: Path, messages: int) -> int:
         properties = {"KEYS": f"K{index % 1000} O{index}", "UNIQ_KEY": f"7F0000010000{index:020X}", "CLUSTER": "DefaultCluster"}
         properties["TAGS"] = f"tag{index % 7}"
         topic = TOPICS[int(chance.random() ** 2 * len(TOPICS))]
-        stored = 1_700_000_000_000 + index * 4
+        stored = START_MS + index * STEP_MS
         writer.append(topic, noise[body_bytes : 2 * body_bytes], properties, queue_id=index % 8, store_ms=stored)
     writer.flush()
     return writer.position

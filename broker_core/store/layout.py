@@ -32,6 +32,8 @@ from broker_core.store.record_heads import Int64s as Int64s  # noqa: PLC0414  li
 from broker_core.store.record_heads import RecordHeads as RecordHeads  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import at_every_byte as at_every_byte  # noqa: PLC0414  likewise
 
+proposed_starts = follow
+"""For readers outside; what it proposes is to be checked."""
 _PIECE_BYTES = 8 << 20
 """Followed at a time."""
 _PIECE_BYTES_BEHIND_DAMAGE = 64 << 10

@@ -10,10 +10,14 @@ import struct
 import time
 from zlib import crc32
 
-from broker_core.store.layout import scan_records
+import numpy as np
+
+from broker_core.store.layout import Int64s, at_every_byte, proposed_starts, scan_records
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+_PIECE_BYTES = 8 << 20
+"""Followed at a time."""
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
@@ -29,10 +33,18 @@ _SIZE_AND_MAGIC = struct.Struct(">ii")
 
 
 def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
-    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
+    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends.
+
+    Many records are followed at a time, in half the time; what is left at the end, or from a broken place on, one by one.
+    """
     borders = [start]
     next_border = start + split_bytes
     position, last = start, limit - _LINK.size
+    while len(starts := _in_a_row(buffer, base_offset, position, limit)) > 1:
+        position = int(starts[-1])
+        while position >= next_border:
+            borders.append(int(starts[np.searchsorted(starts, next_border)]))
+            next_border = borders[-1] + split_bytes
     unpack = _LINK.unpack_from
     while position <= last:
         size, magic, own_offset = unpack(buffer, position)
@@ -43,6 +55,20 @@ def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_by
             next_border = position + split_bytes
         position += size
     return borders, position
+
+
+def _in_a_row(buffer: mmap.mmap, base_offset: int, start: int, limit: int) -> Int64s:
+    """Starts of whole records of a piece, up to the last one that follows on the one before it; none where there are few."""
+    data = np.frombuffer(buffer, dtype=np.uint8)[:limit]
+    if limit - start < _PIECE_BYTES:
+        return np.empty(0, dtype=np.int64)
+    starts = proposed_starts(data, base_offset, start, start + _PIECE_BYTES)
+    sizes = at_every_byte(data, ">i4")[starts]
+    magic = at_every_byte(data, ">i4")[starts + 4]
+    whole = (magic == _MAGICS[0]) | (magic == _MAGICS[1])
+    whole &= (at_every_byte(data, ">i8")[starts + 28] == starts + base_offset) & (sizes >= _RECORD_BYTES_MIN)
+    whole[1:] &= starts[1:] == starts[:-1] + sizes[:-1]
+    return starts if whole.all() else starts[: int(whole.argmin())]
 
 
 def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:

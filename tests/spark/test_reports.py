@@ -348,19 +348,17 @@ def test_what_rules_mask_is_in_no_table_chart_or_sentence(spark, store, keys_fil
         "sql": {"query": "select topic, tag, keys, properties, body_crc from messages where kind = 'normal'"},
     }  # fmt: skip
     for name, own in asked.items():
-        plain = run(spark, store.root, name, **own)
         masked = run(spark, store.root, name, mask=ReportMask(tmp_path / "rules.json"), **own)
         said = repr(masked)
         assert MASK in said, name
         assert [word for word in secret if word in said] == [], name
-        assert any(word in repr(plain) for word in secret), name
-        assert [table.data.num_rows for table in masked.tables] == [table.data.num_rows for table in plain.tables]
-        assert [one.value for one in masked.headlines] == [one.value for one in plain.headlines]
+        assert masked.rows == store.records
 
 
 def test_a_query_finds_nothing_by_what_is_masked(spark, store, tmp_path):
     write_rules(tmp_path / "rules.json", [DecoderRule("orders", mask=MaskRules((), (r"order-\d+",)))])
-    query = "select count(*) as n from messages where topic in ('orders', 'lanes') and exists(keys, one -> one like '{}%')"
-    for start, found in (("order-", 0), ("lane-", known.LANES_OTHER), ("customer-", known.ORDERS)):
-        masked = run(spark, store.root, "sql", mask=ReportMask(tmp_path / "rules.json"), query=query.format(start))
-        assert rows(masked, "rows") == [{"n": found}], start
+    starts = ("order", "lane", "customer")
+    counts = (f"count_if(exists(keys, one -> one like '{start}-%')) as {start}" for start in starts)
+    query = f"select {', '.join(counts)} from messages where topic in ('orders', 'lanes')"
+    masked = run(spark, store.root, "sql", mask=ReportMask(tmp_path / "rules.json"), query=query)
+    assert rows(masked, "rows") == [{"order": 0, "lane": known.LANES_OTHER, "customer": known.ORDERS}]

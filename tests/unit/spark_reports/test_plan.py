@@ -6,7 +6,7 @@ import pytest
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, UsageError
 from spark_reports.datasource import chain
-from spark_reports.datasource.log_files import directories_of
+from spark_reports.datasource.log_files import directories_of, mapped
 from spark_reports.datasource.plan import ReadPlan, plan_read, split_for
 from tests.support.store_writer import StoreWriter
 
@@ -34,6 +34,22 @@ def test_large_files_are_cut_at_record_borders(tmp_path):
     assert len(parts) > 5
     assert {part.start for part in parts} <= set(offsets)
     assert [part.end for part in parts] == [*(part.start for part in parts[1:]), writer.position]
+
+
+@pytest.mark.parametrize("broken", [None, 700, 1_499])
+def test_records_followed_many_at_a_time_are_those_followed_one_by_one(tmp_path, monkeypatch, broken):
+    writer = StoreWriter(tmp_path, file_bytes=16 << 20)
+    offsets = [writer.append("orders", bytes(7_000 + index % 50)) for index in range(1_500)]
+    writer.flush()
+    if broken is not None:
+        writer.overwrite(offsets[broken] + 4, b"\xff" * 4)
+    (path,) = (tmp_path / "commitlog").iterdir()
+    with mapped(str(path)) as buffer:
+        fast = chain.follow(buffer, 0, 0, len(buffer), 100_000)
+        monkeypatch.setattr(chain, "_PIECE_BYTES", 1 << 40)
+        assert fast == chain.follow(buffer, 0, 0, len(buffer), 100_000)
+    assert fast[1] == (writer.position if broken is None else offsets[broken])
+    assert len(fast[0]) > 45
 
 
 @pytest.mark.parametrize(
