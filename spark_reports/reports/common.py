@@ -90,7 +90,10 @@ class Found:
         notes: Sequence[str] = (),
         nothing: str = NOTHING,
     ) -> ReportResult:
-        """The report; what was read and left out is taken from the accounting rows. Without any row ``nothing`` is found."""
+        """The report; what was read and left out is taken from the accounting rows. Without any row ``nothing`` is found.
+
+        A chart without a point is left out.
+        """
         rows = self._read_rows()
         return ReportResult(
             rows=self.messages,
@@ -99,7 +102,7 @@ class Found:
             skipped=skips(self.tables[ACCOUNTING]),
             headlines=tuple(headlines),
             findings=tuple(findings) if self.messages else (nothing,),
-            charts=tuple(charts) if self.messages else (),
+            charts=tuple(chart for chart in charts if any(one.y for one in chart.series)) if self.messages else (),
             tables=tuple(tables),
             notes=tuple(notes),
         )

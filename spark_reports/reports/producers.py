@@ -8,23 +8,27 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
-from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, with_share
-from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import clock, number, part
-from spark_reports.transforms.producers import PRODUCER_COLUMNS, producer_rows
+from spark_reports.reports.common import ACCOUNTING, Found, bars, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.result import Chart, Headline, ReportResult, Series
+from spark_reports.reports.wording import clock, duration_text, number, part, say
+from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
 from spark_reports.vocabulary import Unit
 
 NEW_WITHIN = timedelta(days=1)
+HOUR_MS = 3_600_000
+CHART_HOSTS_MAX = 5
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
-    """Rows by host, by host and topic, and by host and day."""
+    """Rows by host, by host and topic, by host and day, and the busiest hosts over time."""
     source = read(reading, *PRODUCER_COLUMNS, topics_of="meant")
     return {
         ACCOUNTING: source.accounting,
         "hosts": producer_rows(source.messages, "host"),
         "topics": producer_rows(source.messages, "host", "topic", "group").drop("topics"),
+        "times": over_time(source.messages, _width_ms(reading.parameters), CHART_HOSTS_MAX),
         "days": producer_rows(source.messages, "host", F.date_format("store_time", "yyyy-MM-dd").alias("day")).drop("topics"),
     }
 
@@ -42,7 +46,10 @@ def result(found: Found) -> ReportResult:
             Headline(len(gone), Unit.COUNT, "silent in the last day", ", ".join(row["host"] for row in gone[:3])),
         ),
         findings=_findings(hosts, new, gone),
-        charts=(bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),),
+        charts=(
+            _over_time(found["times"], _width_ms(found.parameters)),
+            bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),
+        ),
         tables=(
             table("by_host", "By host", hosts, totals=("messages", "store_bytes")),
             table(
@@ -59,6 +66,21 @@ def result(found: Found) -> ReportResult:
             "New and silent refer to the newest message of the range.",
         ),
     )
+
+
+def _width_ms(parameters: ReportParameters) -> int:
+    """Width of the bars over time: hours, finer where a range was asked for."""
+    return HOUR_MS if parameters.from_ms is None else bucket_ms(parameters)
+
+
+def _over_time(times: pa.Table, width_ms: int) -> Chart:
+    """The busiest hosts over time."""
+    by_host: dict[str, dict[object, float]] = {}
+    for row in rows_of(ordered(times, "host", "bucket_ms")):
+        by_host.setdefault(str(row["host"]), {})[row["bucket_ms"]] = float(row["messages"])
+    series = tuple(Series(host, list(found), list(found.values())) for host, found in by_host.items())
+    note = say("The {hosts} hosts that sent most; one bar is {width}.", hosts=CHART_HOSTS_MAX, width=duration_text(width_ms))
+    return Chart("times", "Messages over time by host", "stack", Unit.COUNT, series, note)
 
 
 def _findings(hosts: pa.Table, new: list[dict[str, object]], gone: list[dict[str, object]]) -> list[str]:

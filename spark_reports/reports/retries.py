@@ -17,13 +17,14 @@ _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
-    """Chains by group and last attempt, and by group, topic and tag."""
+    """Chains by group and last attempt, by group, topic and tag, and by group and host."""
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
     lives = chains(source.messages)
     return {
         ACCOUNTING: source.accounting,
         "attempts": chains_by(lives, "group", "attempt"),
         "topics": chains_by(lives, "group", "topic", "tag"),
+        "hosts": chains_by(lives, "group", "host"),
     }
 
 
@@ -58,6 +59,7 @@ def result(found: Found) -> ReportResult:
                 note="Attempt 0: given up without a retry.",
             ),
             table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS),
+            table("by_host", "By group and host", ordered(found["hosts"], "-messages", "group", "host"), totals=_SUMS),
         ),
         notes=(
             "A message that is not seen again was handled, or nobody took it any more: the log does not tell the two apart.",

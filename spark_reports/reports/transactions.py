@@ -24,13 +24,14 @@ OPEN_MAX = 10_000
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
-    """Transactions by group and topic, by checks, and the open ones."""
+    """Transactions by group and topic, by host, by checks, and the open ones."""
     source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
     unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).drop("store", "decided_ms")
     return {
         ACCOUNTING: source.accounting,
         "groups": outcomes_by(lives, "group", "topic"),
+        "hosts": outcomes_by(lives, "host"),
         "checks": lives.groupBy("checks").count().withColumnRenamed("count", "transactions"),
         "unfinished": unfinished.orderBy("first_time", "unique_key").limit(OPEN_MAX),
     }
@@ -58,6 +59,7 @@ def result(found: Found) -> ReportResult:
         ),
         tables=(
             table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks")),
+            table("by_host", "By host", ordered(found["hosts"], "-transactions", "host"), totals=("transactions", *OUTCOMES)),
             table("by_checks", "By number of checks", checks, totals=("transactions",)),
             table(
                 "unfinished",

@@ -10,10 +10,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import meant_topic
+from spark_reports.transforms.origin import host_of, meant_topic
 
 RETRY_COLUMNS = (
     "store", "topic", "real_topic", "retry_topic", "kind", "origin_id", "unique_key", "reconsume_times", "tag", "store_time",
+    "born_host",
 )  # fmt: skip
 DEAD, WAITING, NOT_SEEN_AGAIN = "dead", "waiting", "not seen again"
 
@@ -24,7 +25,8 @@ def chains(messages: DataFrame) -> DataFrame:
     """One row for each message that a group gave back.
 
     Returns:
-        group, topic (where it came from), tag, attempt (last one delivered; 0: dead at once), state, first_time, last_time.
+        group, topic (where it came from), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
+        first_time, last_time.
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
     records = messages.withColumn("target", target).where(F.col("target").startswith(_RETRY) | F.col("target").startswith(_DLQ))
@@ -36,6 +38,7 @@ def chains(messages: DataFrame) -> DataFrame:
     lives = records.groupBy("store", "group", "chain").agg(
         F.min(meant_topic()).alias("topic"),
         F.min("tag").alias("tag"),
+        F.min(host_of("born_host")).alias("host"),
         F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),
         F.coalesce(F.max(waiting), F.lit(0)).alias("awaited"),
         dead.alias("is_dead"),
@@ -43,7 +46,7 @@ def chains(messages: DataFrame) -> DataFrame:
         F.max("store_time").alias("last_time"),
     )
     state = F.when(F.col("is_dead"), DEAD).when(F.col("awaited") > F.col("attempt"), WAITING).otherwise(NOT_SEEN_AGAIN)
-    return lives.select("group", "topic", "tag", "attempt", state.alias("state"), "first_time", "last_time")
+    return lives.select("group", "topic", "tag", "host", "attempt", state.alias("state"), "first_time", "last_time")
 
 
 def chains_by(lives: DataFrame, *keys: str) -> DataFrame:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import spread
+from spark_reports.transforms.origin import host_of, spread
 
 TRANSACTION_COLUMNS = (
     "store", "real_topic", "queue_offset", "physical_offset", "store_time", "kind", "unique_key", "keys", "producer_group",
@@ -26,8 +26,8 @@ def transactions(messages: DataFrame) -> DataFrame:
     """One row for each transaction.
 
     Returns:
-        store, unique_key, group, topic, keys (separated by spaces), first_time, checks, outcome, decided_ms (first half
-        record to decision; null while undecided).
+        store, unique_key, group, topic, host (of the producer), keys (separated by spaces), first_time, checks, outcome,
+        decided_ms (first half record to decision; null while undecided).
     """
     halves = messages.where("kind = 'half'").withColumn("id", _identity())
     decided = halves.join(_decisions(messages), ["store", "queue_offset"], "left")
@@ -38,6 +38,7 @@ def transactions(messages: DataFrame) -> DataFrame:
         F.min_by("unique_key", "physical_offset").alias("unique_key"),
         F.min_by("producer_group", "physical_offset").alias("group"),
         F.min_by("real_topic", "physical_offset").alias("topic"),
+        F.min_by(host_of("born_host"), "physical_offset").alias("host"),
         F.min_by(F.concat_ws(" ", "keys"), "physical_offset").alias("keys"),
         F.min("store_time").alias("first_time"),
         F.max("physical_offset").alias("last_half"),
@@ -51,8 +52,9 @@ def transactions(messages: DataFrame) -> DataFrame:
     decided_time = F.when(F.col("outcome") == GIVEN_UP, F.col("given_up_time")).otherwise(F.least("commit_time", "op_time"))
     decided_ms = F.unix_millis(decided_time) - F.unix_millis("first_time")
     return lives.select(
-        "store", "unique_key", "group", "topic", "keys", "first_time", "checks", "outcome", decided_ms.alias("decided_ms")
-    )
+        "store", "unique_key", "group", "topic", "host", "keys", "first_time", "checks", "outcome",
+        decided_ms.alias("decided_ms"),
+    )  # fmt: skip
 
 
 def outcomes_by(lives: DataFrame, *keys: str) -> DataFrame:

@@ -138,6 +138,7 @@ def test_transactions(spark, store):
     assert Counter(row["outcome"] for row in rows(result, "unfinished")) == {
         "given_up": known.GIVEN_UP, "undecided": known.UNDECIDED,
     }  # fmt: skip
+    assert sum(one["committed"] for one in rows(result, "by_host")) == known.COMMITTED
     assert rows(run(spark, store.root, "transactions", topics=("orders",)), "by_group") == []
 
 
@@ -152,7 +153,8 @@ def test_retries(spark, store):
     }
     by_tag = rows(result, "by_topic_tag")
     assert {row["topic"] for row in by_tag} == {"invoices"}
-    assert (sum(row["dead"] for row in by_tag), sum(row["attempts"] for row in by_tag)) == (DEAD, RETRIES)
+    for some in (by_tag, rows(result, "by_host")):
+        assert (sum(row["dead"] for row in some), sum(row["attempts"] for row in some)) == (DEAD, RETRIES)
 
 
 def test_dead_letters(spark, store):
@@ -213,6 +215,9 @@ def test_producers(spark, store):
     result = run(spark, store.root, "producers", topics=("orders",))
     assert only(result, "by_host", host="10.0.0.3")["messages"] == known.SKEWED_ORDERS
     assert sum(row["messages"] for row in rows(result, "by_day")) == known.ORDERS
+    assert {one.name: sum(one.y) for one in result.charts[0].series} == {
+        row["host"]: row["messages"] for row in rows(result, "by_host")
+    }
     bank = only(run(spark, store.root, "producers"), "by_topic", topic="payments")
     assert (bank["group"], bank["messages"]) == ("bank", known.TRANSACTIONS)  # once each, whatever became of them
 
