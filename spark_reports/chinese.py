@@ -24,6 +24,8 @@ _SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %|—)\)")
 _DURATION = re.compile(r"(-?[\d.,]+) (ms|s|min|h|days)")
 _COUNT = re.compile(r"([\d,]+) [a-z][a-z -]*")
 _GAP = re.compile(r"\{\w+\}")
+_SHAPES = {"share": r"(?:[\d,]+ of [\d,]+ \([^)]*\)|[^ ]+(?: %)?)", "rows": r"[\d,]+ rows?"}
+"""What stands at gaps of some names: with any text there one sentence would be taken for another."""
 _NAME = re.compile(r"\\\{(\w+)\\\}")
 _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "days": "天"}
 _WORDS = {"unknown": "未知", "Monday": "星期一", "Tuesday": "星期二", "Wednesday": "星期三", "Thursday": "星期四",
@@ -73,7 +75,7 @@ def _pattern(english: str) -> re.Pattern[str]:
     """Pattern of a sentence; brackets with words and bars between them are words that change with the figures."""
     text = re.escape(english)
     text = re.sub(r"\\\[([^\]]*?)\\\]", lambda found: "(?:" + found[1].replace("\\|", "|") + ")", text)
-    return re.compile(_NAME.sub(r"(?P<\1>.+?)", text), re.DOTALL)
+    return re.compile(_NAME.sub(lambda found: f"(?P<{found[1]}>{_SHAPES.get(found[1], '.+?')})", text), re.DOTALL)
 
 
 def _fragment(text: str) -> str:

@@ -146,6 +146,10 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
 """Column → heading and unit."""
 
 
+WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step"))
+"""Columns that hold words of the reports, to be translated where they are shown; files have them as they are."""
+
+
 def title_of(column: str) -> str:
     """Heading of a column; its own name if the list does not have it."""
     return COLUMNS[column][0] if column in COLUMNS else column

@@ -523,6 +523,8 @@ class ResultChart:
     unit: FigureUnit
     series: tuple[ResultSeries, ...]
     note: str = ""
+    words: bool = False
+    """Whether the labels of bars are words of the report."""
 
 
 def result_charts(text: str) -> tuple[ResultChart, ...]:
@@ -541,6 +543,7 @@ def _chart(fields: Mapping[str, object]) -> ResultChart:
         unit=FigureUnit(unit) if unit in {one.value for one in FigureUnit} else FigureUnit.COUNT,
         series=tuple(one for one in series if one.x),
         note=_text(fields, "note"),
+        words=fields.get("words") is True,
     )
 
 

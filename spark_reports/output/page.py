@@ -20,7 +20,7 @@ from markupsafe import Markup
 from spark_reports.chinese import word_in_chinese
 from spark_reports.reports.result import Chart, ReportResult, Table
 from spark_reports.reports.wording import duration_text
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import WORD_COLUMNS, Unit
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
 ROWS_MAX = 500
@@ -44,6 +44,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
     environment.filters["value"] = format_value
     environment.filters["exact"] = exact_value
     environment.filters["tr"] = translate
+    environment.globals["word_columns"] = WORD_COLUMNS
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment.get_template("report.html").render(
         manifest=manifest,
@@ -72,6 +73,8 @@ def _drawn(chart: Chart, translate: Callable[[str], str]) -> dict[str, object]:
     """A chart as JSON has it; what is not known is null, which is drawn as nothing."""
     drawn = asdict(chart)
     for one in drawn["series"]:
+        if chart.words:
+            one["x"] = [translate(str(label)) for label in one["x"]]
         one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
         if chart.kind == "heat":
             one["name"] = translate(one["name"])  # weekdays are no names of anything; those of topics and hosts stay

@@ -156,12 +156,14 @@ def with_share(data: pa.Table, column: str = "messages") -> pa.Table:
     return data.append_column("share", pc.divide(data[column].cast(pa.float64()), whole))
 
 
-def bars(name: str, title: str, labels: Sequence[object], values: Sequence[float], unit: Unit = Unit.COUNT) -> Chart:
-    """Horizontal bars, the first few."""
+def bars(
+    name: str, title: str, labels: Sequence[object], values: Sequence[float], unit: Unit = Unit.COUNT, *, words: bool = False
+) -> Chart:
+    """Horizontal bars, the first few; ``words``: see `Chart`."""
     more = len(labels) - CHART_BARS_MAX
     note = f"The first {CHART_BARS_MAX} of {len(labels):,}." if more > 0 else ""
     series = Series(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
-    return Chart(name, title, "bars", unit, (series,), note)
+    return Chart(name, title, "bars", unit, (series,), note, words)
 
 
 def lines(name: str, title: str, data: pa.Table, *, by: str, value: str, unit: Unit, note: str = "") -> Chart:

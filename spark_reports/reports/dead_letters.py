@@ -48,7 +48,7 @@ def result(found: Found) -> ReportResult:
             Headline(by_age[-1], Unit.COUNT, "older than 30 days"),
         ),
         findings=_findings(dead, origins, found["causes"]),
-        charts=(bars("ages", "Dead letters by age", list(AGES), by_age),),
+        charts=(bars("ages", "Dead letters by age", list(AGES), by_age, words=True),),
         tables=(
             table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes")),
             table("by_age", "By group and age", named, totals=("dead", "store_bytes")),

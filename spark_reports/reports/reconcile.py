@@ -86,7 +86,7 @@ def result(found: Found) -> ReportResult:
                 f"{'has' if dead == 1 else 'have'} a dead letter."
             ),
         ),
-        charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist()),),
+        charts=(bars("states", "Listed keys", list(STATES), counts["listed"].to_pylist(), words=True),),
         tables=(
             table("by_state", "By state", counts, totals=("listed",)),
             table("missing", "Missing", by_state[MISSING].select(["key", "list_row", "listed"])),

@@ -68,7 +68,11 @@ def result(found: Found) -> ReportResult:
         findings=_findings(found.messages, topics, trial, near),
         charts=(
             bars(
-                "classes", "Messages by size of the body", _named(classes)["size"].to_pylist(), classes["messages"].to_pylist()
+                "classes",
+                "Messages by size of the body",
+                _named(classes)["size"].to_pylist(),
+                classes["messages"].to_pylist(),
+                words=True,
             ),
             bars(
                 "topics",

@@ -49,7 +49,7 @@ def result(found: Found) -> ReportResult:
         ),
         findings=_findings(sums, groups),
         charts=(
-            bars("outcomes", "Outcomes", [title_of(name) for name in OUTCOMES], [sums[name] for name in OUTCOMES]),
+            bars("outcomes", "Outcomes", [title_of(name) for name in OUTCOMES], [sums[name] for name in OUTCOMES], words=True),
             bars(
                 "checks",
                 "Transactions by number of checks",

@@ -18,7 +18,8 @@ from gui.models.reports import (
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from gui.theme.tokens import State
-from spark_reports.vocabulary import title_of
+from gui.views.reports.words import report_text
+from spark_reports.vocabulary import WORD_COLUMNS, title_of
 
 RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.RUNNING: ("Running", State.INFO),
@@ -60,7 +61,8 @@ def _result_column(index: int, name: str, times: TimeZoneChoice) -> Column[Resul
     words = unit is FigureUnit.TEXT
 
     def text(row: ResultRow) -> str:
-        return cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
+        shown = cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
+        return report_text(shown) if name in WORD_COLUMNS else shown
 
     def order(row: ResultRow) -> object:
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])

@@ -21,6 +21,12 @@ from spark_reports.reports.wording import duration_text, number, part, say
                 late=duration_text(900_000), sampled=duration_text(7_200_000), lag=5_000),
             "billing 在采样的 2.0 小时 中有 15.0 分钟 滞后；堆积最多 5,000 条消息。",
         ),
+        (
+            f"{part(60, 100)} of lanes have the business key hot, in {number(1, 'queue')}.",
+            "lanes 的 60/100（60.0 %） 使用业务 Key hot，在 1 个队列中。",
+        ),
+        ("delivered again, attempt 2", "重新投递，第 2 次"),
+        ("3 of 4 things nobody knows.", "3 of 4 things nobody knows."),
         ("The query: select 1\nfrom messages", "查询：select 1\nfrom messages"),
         ("A sentence that nobody knows.", "A sentence that nobody knows."),
     ],
