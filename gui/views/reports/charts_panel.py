@@ -105,12 +105,8 @@ class ChartsPanel(QScrollArea):
             rows = [report_text(one.name) for one in chart.series]
             return CategoryGrid(self._theme, rows, columns, values, value_text=lambda value: figure_text(value, unit))
         first = chart.series[0]
-        return CategoryBars(
-            self._theme,
-            [report_text(str(at)) if chart.words else str(at) for at in first.x],
-            first.y,
-            lambda value: figure_text(value, unit),
-        )
+        labels = [report_text(str(at)) if chart.words else str(at) for at in first.x]
+        return CategoryBars(self._theme, labels, first.y, lambda value: figure_text(value, unit))
 
     def _over_time(self, chart: ResultChart) -> TimeChart:
         series = [ChartSeries(str(place), one.name, fill=chart.kind == "stack") for place, one in enumerate(chart.series)]
