@@ -82,12 +82,11 @@ def click(count: int, names: Sequence[str]) -> None:
         keys = Path(folder, "keys.csv")
         keys.write_text("key\n" + "".join(f"O{index}\n" for index in range(0, count, 100)))
         own = own_options(keys, count)
-        print(f"{count:,} messages; seconds by the clock (of processors): report, cold, warm and first, warm and later")
-        cold = {name: run_timed(store, out, name, own.get(name, ())) for name in names}
-        first, later = warm(store, out, {name: own.get(name, ()) for name in names})
+        print(f"{count:,} messages; seconds by the clock (of processors)")
         for name in names:
-            figures = "   ".join(f"{wall:6.2f} ({work:5.2f})" for wall, work in (cold[name], first[name], later[name]))
-            print(f"{name:<14} {figures}")
+            wall, work = run_timed(store, out, name, own.get(name, ()))
+            print(f"{name:<14} cold {wall:6.2f} ({work:5.2f})", flush=True)
+        warm(store, out, {name: own.get(name, ()) for name in names})
 
 
 def own_options(keys: Path, count: int) -> dict[str, Sequence[str]]:
@@ -113,31 +112,31 @@ def run_timed(store: Path, out: Path, report: str, words: Sequence[str]) -> tupl
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-Times = dict[str, tuple[float, float]]
-
-
-def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> tuple[Times, Times]:
-    """The same by a session that waits: first of each name, and median of later ones."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in orders}
+def warm(store: Path, out: Path, orders: Mapping[str, Sequence[str]]) -> None:
+    """Print the same of a session that waits: the first of each name, and the median of later ones."""
     command = [sys.executable, "-m", "spark_reports", "--serve"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         began = time.perf_counter()
         _until(server, "ready")
-        print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB")
+        print(f"ready {time.perf_counter() - began:.2f} s from exec, {family_bytes(server.pid) >> 20:,} MiB", flush=True)
         for _ in range(PRACTICES - 1):
             _until(server, "ready")
-        for name in [one for one in orders for _ in range(1 + WARM_TURNS)]:
-            began, worked = time.perf_counter(), processor_seconds(server.pid)
-            words = [name, "--store", str(store), "--out", str(out), *orders[name]]
-            server.stdin.write(json.dumps(words) + "\n")
-            server.stdin.flush()
-            _until(server, "done")
-            taken[name].append((time.perf_counter() - began, processor_seconds(server.pid) - worked))
-            _until(server, "ready")
+        for name, own in orders.items():
+            taken = []
+            for _ in range(1 + WARM_TURNS):
+                began, worked = time.perf_counter(), processor_seconds(server.pid)
+                words = [name, "--store", str(store), "--out", str(out), *own]
+                server.stdin.write(json.dumps(words) + "\n")
+                server.stdin.flush()
+                _until(server, "done")
+                taken.append((time.perf_counter() - began, processor_seconds(server.pid) - worked))
+                _until(server, "ready")
+            later = [median(some) for some in zip(*taken[1:], strict=True)]
+            figures = "   ".join(f"{what} {wall:6.2f} ({work:5.2f})" for what, (wall, work) in
+                                 (("first", taken[0]), ("later", later)))  # fmt: skip
+            print(f"{name:<14} warm, {figures}", flush=True)
         server.stdin.close()
-    later = {name: (median(one[0] for one in some[1:]), median(one[1] for one in some[1:])) for name, some in taken.items()}
-    return {name: some[0] for name, some in taken.items()}, later
 
 
 def _until(server: subprocess.Popen[str], wanted: str) -> None:
