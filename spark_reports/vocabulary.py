@@ -146,8 +146,14 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
 """Column → heading and unit."""
 
 
-WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step"))
-"""Columns that hold words of the reports, to be translated where they are shown; files have them as they are."""
+_WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step"))
+_FREE = "sql"
+"""The report whose columns may hold anything."""
+
+
+def word_columns(report: str) -> frozenset[str]:
+    """Columns of a report's tables that hold its own words, to be translated where they are shown; files have them as such."""
+    return frozenset() if report == _FREE else _WORD_COLUMNS
 
 
 def title_of(column: str) -> str:

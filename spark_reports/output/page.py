@@ -20,7 +20,7 @@ from markupsafe import Markup
 from spark_reports.chinese import word_in_chinese
 from spark_reports.reports.result import Chart, ReportResult, Table
 from spark_reports.reports.wording import duration_text
-from spark_reports.vocabulary import WORD_COLUMNS, Unit
+from spark_reports.vocabulary import Unit, word_columns
 
 TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
 ROWS_MAX = 500
@@ -44,7 +44,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
     environment.filters["value"] = format_value
     environment.filters["exact"] = exact_value
     environment.filters["tr"] = translate
-    environment.globals["word_columns"] = WORD_COLUMNS
+    environment.globals["word_columns"] = word_columns(str(manifest["report"]))
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment.get_template("report.html").render(
         manifest=manifest,

@@ -19,7 +19,7 @@ from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from gui.theme.tokens import State
 from gui.views.reports.words import report_text
-from spark_reports.vocabulary import WORD_COLUMNS, title_of
+from spark_reports.vocabulary import title_of, word_columns
 
 RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.RUNNING: ("Running", State.INFO),
@@ -51,18 +51,22 @@ def _minute(at_ms: int, times: TimeZoneChoice) -> str:
     return f"{moment:%d.%m. %H:%M}"
 
 
-def result_columns(names: Sequence[str], times: TimeZoneChoice) -> list[Column[ResultRow]]:
-    """Columns of a result table: the first few of the file."""
-    return [_result_column(index, name, times) for index, name in enumerate(names[:COLUMNS_SHOWN_MAX])]
+def result_columns(names: Sequence[str], times: TimeZoneChoice, report: str) -> list[Column[ResultRow]]:
+    """Columns of a table of a report: the first few of the file."""
+    translated = word_columns(report)
+    return [
+        _result_column(index, name, times, translates=name in translated)
+        for index, name in enumerate(names[:COLUMNS_SHOWN_MAX])
+    ]
 
 
-def _result_column(index: int, name: str, times: TimeZoneChoice) -> Column[ResultRow]:
+def _result_column(index: int, name: str, times: TimeZoneChoice, *, translates: bool) -> Column[ResultRow]:
     unit = column_unit(name)
     words = unit is FigureUnit.TEXT
 
     def text(row: ResultRow) -> str:
         shown = cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
-        return report_text(shown) if name in WORD_COLUMNS else shown
+        return report_text(shown) if translates else shown
 
     def order(row: ResultRow) -> object:
         return row.cells[index] if words or unit is FigureUnit.TIME else cell_number(row.cells[index])

@@ -255,7 +255,7 @@ class ResultPanel(Panel):
         if table is None:
             return
         model: ColumnTableModel[ResultRow] = ColumnTableModel(
-            result_columns(table.columns, self._times), lambda row: row.number
+            result_columns(table.columns, self._times, "" if self._run is None else self._run.report), lambda row: row.number
         )
         self._grid = DataGrid(model, self._theme, several=True)
         model.setParent(self._grid)
