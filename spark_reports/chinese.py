@@ -26,6 +26,7 @@ _COUNT = re.compile(r"([\d,]+) [a-z][a-z -]*")
 _GAP = re.compile(r"\{\w+\}")
 _SHAPES = {"share": r"(?:[\d,]+ of [\d,]+ \([^)]*\)|[^ ]+(?: %)?)", "rows": r"[\d,]+ rows?"}
 """What stands at gaps of some names: with any text there one sentence would be taken for another."""
+_SENTENCES = ("first", "last")
 _NAME = re.compile(r"\\\{(\w+)\\\}")
 _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "days": "天"}
 _WORDS = {"unknown": "未知", "Monday": "星期一", "Tuesday": "星期二", "Wednesday": "星期三", "Thursday": "星期四",
@@ -38,7 +39,7 @@ def in_chinese(sentence: str) -> str:
     for pattern, chinese in _catalogue():
         found = pattern.fullmatch(sentence)
         if found:
-            return chinese.format(**{name: _fragment(text) for name, text in found.groupdict().items()})
+            return chinese.format(**{name: _gap(name, text) for name, text in found.groupdict().items()})
     return sentence
 
 
@@ -76,6 +77,12 @@ def _pattern(english: str) -> re.Pattern[str]:
     text = re.escape(english)
     text = re.sub(r"\\\[([^\]]*?)\\\]", lambda found: "(?:" + found[1].replace("\\|", "|") + ")", text)
     return re.compile(_NAME.sub(lambda found: f"(?P<{found[1]}>{_SHAPES.get(found[1], '.+?')})", text), re.DOTALL)
+
+
+def _gap(name: str, text: str) -> str:
+    """What stands at a gap of a sentence, which may be a sentence of its own."""
+    whole = in_chinese(text) if name in _SENTENCES else text
+    return _fragment(text) if whole == text else whole
 
 
 def _fragment(text: str) -> str:

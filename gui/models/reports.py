@@ -524,7 +524,7 @@ class ResultChart:
     series: tuple[ResultSeries, ...]
     note: str = ""
     words: bool = False
-    """Whether the labels of bars are words of the report."""
+    """Whether the labels of bars, or names of lines, are words of the report."""
 
 
 def result_charts(text: str) -> tuple[ResultChart, ...]:

@@ -73,10 +73,10 @@ def _drawn(chart: Chart, translate: Callable[[str], str]) -> dict[str, object]:
     """A chart as JSON has it; what is not known is null, which is drawn as nothing."""
     drawn = asdict(chart)
     for one in drawn["series"]:
-        if chart.words:
+        if chart.words and chart.kind == "bars":
             one["x"] = [translate(str(label)) for label in one["x"]]
         one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
-        if chart.kind == "heat":
+        if chart.kind == "heat" or (chart.words and chart.kind == "lines"):
             one["name"] = translate(one["name"])  # weekdays are no names of anything; those of topics and hosts stay
     return drawn
 

@@ -166,7 +166,9 @@ def bars(
     return Chart(name, title, "bars", unit, (series,), note, words)
 
 
-def lines(name: str, title: str, data: pa.Table, *, by: str, value: str, unit: Unit, note: str = "") -> Chart:
+def lines(
+    name: str, title: str, data: pa.Table, *, by: str, value: str, unit: Unit, note: str = "", words: bool = False
+) -> Chart:
     """Lines over time, one for each name in a column.
 
     Args:
@@ -177,6 +179,7 @@ def lines(name: str, title: str, data: pa.Table, *, by: str, value: str, unit: U
         value: Column with the values.
         unit: Of the values.
         note: Sentence under the chart.
+        words: See `Chart`.
     """
     found: dict[str, tuple[list[object], list[float]]] = {}
     for row in data.select([by, "bucket_ms", value]).to_pylist():
@@ -184,7 +187,7 @@ def lines(name: str, title: str, data: pa.Table, *, by: str, value: str, unit: U
         at.append(row["bucket_ms"])
         values.append(float(row[value]) if row[value] is not None else math.nan)
     series = tuple(Series(one, at, values) for one, (at, values) in sorted(found.items()))
-    return Chart(name, title, "lines", unit, series, note)
+    return Chart(name, title, "lines", unit, series, note, words)
 
 
 def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:

@@ -18,7 +18,7 @@ from spark_reports.reports.wording import clock, duration_text, number, say
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
 from spark_reports.transforms.lag import over_time
 from spark_reports.transforms.ownership import changes
-from spark_reports.vocabulary import Unit
+from spark_reports.vocabulary import Unit, title_of
 
 WINDOW_MS_MAX = 24 * 3_600_000
 CHART_GROUPS_MAX = 5
@@ -141,24 +141,24 @@ def _bucket(minutes: pa.Table) -> pa.ChunkedArray:
 
 
 def _charts(minutes: pa.Table, topics: pa.Table) -> list[Chart]:
-    named = minutes.append_column("bucket_ms", _bucket(minutes)).append_column(
-        "all", pa.repeat(pa.scalar("all"), minutes.num_rows)
-    )
+    named = minutes.append_column("bucket_ms", _bucket(minutes))
+    for name in ("messages", "p99_ms"):
+        named = named.append_column(f"{name}_of", pa.repeat(pa.scalar(title_of(name)), minutes.num_rows))
     troubled = [name for name in _FAILURES if total(minutes, name)]
     failures = [
         named.select(["bucket_ms", name]).rename_columns(["bucket_ms", "failures"]).append_column(
-            "kind", pa.repeat(pa.scalar(name), named.num_rows)
+            "kind", pa.repeat(pa.scalar(title_of(name)), named.num_rows)
         )
         for name in troubled
     ]  # fmt: skip
     made = [
-        lines("messages", "Messages by minute", named, by="all", value="messages", unit=Unit.COUNT),
-        lines("latency", "Born to store, 99 %", named, by="all", value="p99_ms", unit=Unit.DURATION),
+        lines("messages", "Messages by minute", named, by="messages_of", value="messages", unit=Unit.COUNT, words=True),
+        lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=Unit.DURATION, words=True),
         bars("topics", "Messages of the window by topic", topics["topic"].to_pylist(), topics["messages"].to_pylist()),
     ]
     if failures:
         together = pa.concat_tables(failures)
-        made.append(lines("failures", "Failures by minute", together, by="kind", value="failures", unit=Unit.COUNT))
+        made.append(lines("failures", "Failures by minute", together, by="kind", value="failures", unit=Unit.COUNT, words=True))
     return made
 
 

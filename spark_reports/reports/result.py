@@ -67,7 +67,7 @@ class Chart:
         unit: Of the values.
         series: In drawing order.
         note: Sentence under the chart, such as the width of its bars.
-        words: What stands beside bars are words of the report, to be translated, and not names of anything.
+        words: What stands beside bars, or names lines, are words of the report, to be translated, and not names of anything.
     """
 
     name: str

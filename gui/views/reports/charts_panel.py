@@ -109,7 +109,8 @@ class ChartsPanel(QScrollArea):
         return CategoryBars(self._theme, labels, first.y, lambda value: figure_text(value, unit))
 
     def _over_time(self, chart: ResultChart) -> TimeChart:
-        series = [ChartSeries(str(place), one.name, fill=chart.kind == "stack") for place, one in enumerate(chart.series)]
+        names = [report_text(one.name) if chart.words else one.name for one in chart.series]
+        series = [ChartSeries(str(place), name, fill=chart.kind == "stack") for place, name in enumerate(names)]
         unit = chart.unit
         made = TimeChart(
             self._theme, self._times, series, value_text=lambda value: figure_text(value, unit),

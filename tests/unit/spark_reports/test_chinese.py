@@ -25,7 +25,10 @@ from spark_reports.reports.wording import duration_text, number, part, say
             f"{part(60, 100)} of lanes have the business key hot, in {number(1, 'queue')}.",
             "lanes 的 60/100（60.0 %） 使用业务 Key hot，在 1 个队列中。",
         ),
-        ("delivered again, attempt 2", "重新投递，第 2 次"),
+        (
+            "First: delivered again, attempt 2, in %RETRY%a. Last: dead letter after 3 attempts, in %DLQ%a.",
+            "首条：重新投递，第 2 次，在 %RETRY%a。末条：3 次后成为死信，在 %DLQ%a。",
+        ),
         ("3 of 4 things nobody knows.", "3 of 4 things nobody knows."),
         ("The query: select 1\nfrom messages", "查询：select 1\nfrom messages"),
         ("A sentence that nobody knows.", "A sentence that nobody knows."),
