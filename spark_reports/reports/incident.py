@@ -196,7 +196,7 @@ def _findings(found: Found, topics: pa.Table, window: pa.Table) -> list[str]:
             say("{topics} fell silent; {topic} had {before:,} messages before.", topics=number(len(gone), "topic"),
                 topic=largest["topic"], before=largest["messages_before"])
         )  # fmt: skip
-    grown = [row for row in rows_of(topics) if row["relative_change"] is not None and row["messages"]]
+    grown = [row for row in rows_of(topics) if row["relative_change"] and row["messages"]]
     if grown:
         most = max(grown, key=lambda row: abs(row["relative_change"]))
         made.append(
