@@ -39,7 +39,7 @@ def result(found: Found) -> ReportResult:
     by_kind = _counted(happened, "kind")
     return found.result(
         headlines=(
-            Headline(acted.num_rows, Unit.COUNT, "recorded actions", f"{total(by_action, 'failed'):,} failed"),
+            Headline(total(by_action, "times"), Unit.COUNT, "recorded actions", f"{total(by_action, 'failed'):,} failed"),
             Headline(happened.num_rows, Unit.COUNT, "events of the broker"),
         ),
         findings=_findings(by_action, acted, by_kind),

@@ -75,6 +75,7 @@ def test_operations(spark, store):
     assert [row["kind"] for row in rows(result, "events")] == [event[1] for event in known.EVENTS]
     assert all_have_chinese_words(result)
     assert result.findings[0].startswith("1 of 2 (50.0 %) recorded actions failed")
+    assert [one.value for one in result.headlines] == [2, len(known.EVENTS)]
 
 
 def test_incident(spark, store):
