@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from broker_core.errors import UsageError
-from monitoring.payload.masking import MASK, MaskRules, united
+from monitoring.payload.judging import MASK
+from monitoring.payload.masking import MaskRules, united
 from monitoring.payload.rules import DecoderRule, read_rules, rule_at
 from monitoring.payload.shown import Schemas, read_shown
 from spark_reports.parameters import ReportParameters
