@@ -331,7 +331,6 @@ class Console(QObject):
         from gui.bridge.demo import DemoController  # noqa: PLC0415
         from gui.bridge.spark_child import SparkChild  # noqa: PLC0415
         from gui.bridge.worker_process import WorkerProcess  # noqa: PLC0415
-        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415
         from gui.operations.preparation import ReportPreparation  # noqa: PLC0415
         from gui.operations.report_estimate import ReportEstimate  # noqa: PLC0415
         from gui.operations.report_schedules import ReportSchedules  # noqa: PLC0415
@@ -342,7 +341,7 @@ class Console(QObject):
             self._tasks, self, folder=self._options.reports_folder, session=SparkChild(self), preparation=preparation,
             estimate=ReportEstimate(self, details_of=self._details_at), schedules=ReportSchedules(self.settings, self),
             details_of=self._details_at,
-            rules=DecoderBook(settings_folder(self.settings)),
+            rules=self.window.decoders(),
         )  # fmt: skip
         return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
 

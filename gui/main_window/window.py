@@ -135,9 +135,16 @@ class MainWindow(QMainWindow):
         self.show_clock()
         self.tray.follow_setting()
 
+    def decoders(self) -> DecoderBook:
+        """The rules by which bodies are read and masked: one book for all pages, and for the results of reports."""
+        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415  brings numpy, as below
+
+        if self._decoders is None:
+            self._decoders = DecoderBook(settings_folder(self.services.settings), self)
+        return self._decoders
+
     def _page_context(self, backend: Backend) -> PageContext:
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
-        from gui.operations.decoding import DecoderBook, settings_folder  # noqa: PLC0415  the same
 
         services = self._services
         if self.broker.alerts is not None:
@@ -146,8 +153,6 @@ class MainWindow(QMainWindow):
             backend.source, services.settings, self.notify, self, show=lambda: self.navigate("alerts")
         )
         alerts.changed.connect(self.tray.write)
-        if self._decoders is None:
-            self._decoders = DecoderBook(settings_folder(services.settings), self)
         return PageContext(
             source=backend.source,
             history=backend.history,
@@ -164,7 +169,7 @@ class MainWindow(QMainWindow):
             restart_worker=backend.restart_worker,
             set_language=services.set_language,
             alerts=alerts,
-            decoders=self._decoders,
+            decoders=self.decoders(),
         )
 
     def _connect(self) -> None:

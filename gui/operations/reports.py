@@ -62,7 +62,8 @@ class ReportRunner(QObject):
     """Starts, follows and cancels reports, one at a time; others wait in order. GUI thread only.
 
     Signals:
-        changed: The run started, went on or ended, or what waits is another; `run` and `waiting` are new.
+        changed: The run started, went on or ended, or what waits is another; `run` and `waiting` are new. Also where other
+            masking rules count.
         ended: A run ended; carries its `Run`.
     """
 
@@ -95,7 +96,7 @@ class ReportRunner(QObject):
             preparation: Prepares Java's classes while no report runs; None: nobody does.
             estimate: Tells what a report would read; None: nobody does.
             schedules: Says when scheduled reports are due; None: none is.
-            rules: What results hide; None: nothing.
+            rules: What results hide, as the pages of the window do; None: nothing.
             clock_ms: Time in ms that only rises.
             details_of: How clusters are reached.
         """
@@ -104,6 +105,8 @@ class ReportRunner(QObject):
         self.estimate = estimate
         self.schedules = schedules
         self._rules = rules
+        if rules is not None:
+            rules.changed.connect(self.changed)
         if schedules is not None:
             schedules.due.connect(self._run_scheduled)
         self._tasks = tasks
@@ -145,6 +148,11 @@ class ReportRunner(QObject):
     def masks(self) -> bool:
         """Whether there is something that results hide."""
         return self._rules is not None and self._rules.masks
+
+    def look_at_rules(self) -> None:
+        """Look whether another window has changed the masking rules; `changed` tells a moment later."""
+        if self._rules is not None:
+            self._rules.refresh()
 
     def now_ms(self) -> float:
         """The runner's clock, for how long a stage has taken."""

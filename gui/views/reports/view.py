@@ -83,7 +83,7 @@ class ReportsView(PageView):
         super().showEvent(event)
         if not event.spontaneous():
             self._runner.prepare()
-            self.form.check()  # there may be other masking rules
+            self._runner.look_at_rules()
 
     def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
         self._show_store()
