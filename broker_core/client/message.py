@@ -23,7 +23,7 @@ class Message:
         topic: Where to.
         body: 1 byte to ``message_bytes_max``.
         tags: One tag, for filters of consumers; empty for none.
-        keys: Words to find the message by.
+        keys: Words to find the message by; a text is one word, or several with spaces between them.
         properties: Further properties.
         flag: Any 32-bit number for the application.
     """
@@ -31,7 +31,7 @@ class Message:
     topic: str
     body: bytes
     tags: str = ""
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] | str = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     flag: int = 0
 
@@ -166,7 +166,8 @@ def message_properties(message: Message, unique_key: str) -> bytes:
     if message.tags:
         values[names.TAGS] = message.tags
     if message.keys:
-        values[names.KEYS] = names.KEY_SEPARATOR.join(message.keys)
+        keys = message.keys
+        values[names.KEYS] = keys if isinstance(keys, str) else names.KEY_SEPARATOR.join(keys)
     for name, value in values.items():
         text = name + value
         if not name or names.NAME_SEPARATOR in text or names.ITEM_SEPARATOR in text:

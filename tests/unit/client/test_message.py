@@ -25,6 +25,10 @@ def test_properties_hold_id_tag_keys_and_the_users_own():
     }  # fmt: skip
 
 
+def test_a_text_of_keys_is_not_taken_apart():
+    assert decode_properties(message_properties(Message("T", b"x", keys="order-1"), "ID"))["KEYS"] == "order-1"
+
+
 @pytest.mark.parametrize(
     "message",
     [
