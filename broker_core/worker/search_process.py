@@ -105,7 +105,8 @@ class SearchProcess:
         """
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(self._order + _GO_ON)
+            # A pipe may take a part of a large order only.
+            _write(self._process.stdin.fileno(), self._order + _GO_ON)
         except OSError as error:
             raise self._lost() from error
         self._order = b""

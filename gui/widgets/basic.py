@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QShowEvent
@@ -13,6 +15,11 @@ from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
+
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
 
 ICON_ROOM = 3
 
@@ -79,7 +86,29 @@ class ElidedLabel(QLabel):
         self.setToolTip(self._whole if shown != self._whole else "")
 
 
-class IconButton(QPushButton):
+class _GlyphOfTheme(_Widget):
+    """A widget whose glyph is made by ``_restyle``, and made anew after the theme changed."""
+
+    _is_stale = False
+
+    @abstractmethod
+    def _restyle(self) -> None:
+        """Make the glyph in the colours of now, and note that it is no longer stale."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_stale:
+            self._restyle()
+
+    def _theme_changed(self, _tokens: object) -> None:
+        # Glyphs of all pages in new colours at once would be felt: what is not seen gets its own when it is shown.
+        if self.isVisible():
+            self._restyle()
+        else:
+            self._is_stale = True
+
+
+class IconButton(_GlyphOfTheme, QPushButton):
     """A push button whose glyph follows the theme.
 
     Without ``text`` it is a square icon button and ``tip`` is also its accessible name. ``caret`` says that it opens a menu.
@@ -111,21 +140,8 @@ class IconButton(QPushButton):
         self.setAccessibleName(text.strip() or tip)
         if on_click is not None:
             self.clicked.connect(lambda _checked=False: on_click())
-        self._is_stale = False
         theme.changed.connect(self._theme_changed)
         self._restyle()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._is_stale:
-            self._restyle()
-
-    def _theme_changed(self, _tokens: object) -> None:
-        # Glyphs of all pages in new colours at once would be felt: what is not seen gets its own when it is shown.
-        if self.isVisible():
-            self._restyle()
-        else:
-            self._is_stale = True
 
     def set_glyph(self, glyph: str, colour: str = "") -> None:
         """Show another glyph; ``colour`` is the name of a token (``healthy``), empty: as the text."""
@@ -177,7 +193,7 @@ class IconButton(QPushButton):
         return by_role.get(str(self.property("role")), tokens.text_1)
 
 
-class IconLabel(QLabel):
+class IconLabel(_GlyphOfTheme, QLabel):
     """A glyph in a colour of the theme, named by its token."""
 
     def __init__(
@@ -187,21 +203,8 @@ class IconLabel(QLabel):
         self._theme = theme
         self._what = (glyph, colour, size, filled)
         self.setFixedSize(size, size)
-        self._is_stale = False
         theme.changed.connect(self._theme_changed)
         self._restyle()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._is_stale:
-            self._restyle()
-
-    def _theme_changed(self, _tokens: object) -> None:
-        # As those of buttons.
-        if self.isVisible():
-            self._restyle()
-        else:
-            self._is_stale = True
 
     def set_glyph(self, glyph: str, colour: str = "text_2", *, filled: bool = False) -> None:
         """Show another glyph."""
