@@ -36,7 +36,7 @@ from gui.operations.secret_desk import SecretDesk
 from gui.operations.tasks import TaskList
 from gui.text import LANGUAGES, TimeZoneChoice, tr
 from gui.theme.icons import application_icon
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
 from gui.theme.tokens import State
 
@@ -104,7 +104,8 @@ def make_application() -> QApplication:
     """The application object, which Qt wants once in a process."""
     QApplication.setApplicationName("orbit")
     QApplication.setApplicationDisplayName("Orbit")
-    application = QApplication(sys.argv[:1])
+    application = QApplication([*sys.argv[:1], "-style", STYLE])
+    application.setProperty(STYLED, True)
     application.setQuitOnLastWindowClosed(False)
     return application
 

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters, attached_cluster, colour_icon
-from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.shortcut_sheet import key_text
 from gui.main_window.window_actions import MENUS
 from gui.operations.actions import Action, ActionRegistry
@@ -114,6 +113,8 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
 
 def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None) -> None:
     """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there."""
+    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
+
     dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets)
     theme.dress(dialog)
     dialog.chosen.connect(clusters.switch)

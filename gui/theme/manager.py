@@ -29,6 +29,8 @@ class ThemeMode(Enum):
 
 
 STYLE = "fusion"
+STYLED = "orbit_styled"
+"""Property of an application that was begun with this style: then Python need not learn what a style is, 10 ms of a start."""
 
 
 class ThemeManager(QObject):
@@ -56,8 +58,9 @@ class ThemeManager(QObject):
         load_fonts()
         # Not a style of our own in Python: Qt asks a style thousands of times for one page. Set once: a new style, even the
         # same, goes through all widgets that exist.
-        if application.style().name() != STYLE:
+        if not application.property(STYLED):
             application.setStyle(STYLE)
+            application.setProperty(STYLED, True)
         if application.font() != text_font():
             application.setFont(text_font())
         self._apply()

@@ -6,7 +6,9 @@ only place that turns a role into colours.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
@@ -21,7 +23,7 @@ class FocusMarker(QObject):
     """Marks the widget that has the focus by keyboard, for the focus ring.
 
     Focus that comes while a mouse button is down came by the mouse. An event filter would tell the reason, but would run
-    for every event of the program.
+    for every event of the program. The ring is drawn a turn later: the first frame of the window need not wait for it.
     """
 
     def __init__(self, application: QApplication, parent: QObject | None = None) -> None:
@@ -35,7 +37,7 @@ class FocusMarker(QObject):
             # A widget that is being destroyed loses the focus too; it may be half gone.
             if widget is not None and isValid(widget) and bool(widget.property(FOCUS_PROPERTY)) != marked:
                 widget.setProperty(FOCUS_PROPERTY, marked)
-                repolish(widget)
+                QTimer.singleShot(0, widget, partial(repolish, widget))
 
 
 def repolish(widget: QWidget) -> None:
