@@ -198,11 +198,7 @@ class ConsumeQueue:
         if self.extension is not None:
             self.extension.sync()
         for path in sorted(self._unsynced):
-            descriptor = self._disk.open_sized(path, self.file_bytes)
-            try:
-                self._disk.sync(descriptor)
-            finally:
-                self._disk.close(descriptor)
+            self._disk.sync_sized(path, self.file_bytes)
         if self.directory_is_new:
             for directory in (self._directory, self._directory.parent, self._directory.parent.parent):
                 self._disk.sync_directory(directory)

@@ -180,11 +180,7 @@ class ConsumeQueueExtension:
             OSError: The sync failed.
         """
         for path in sorted(self._unsynced):
-            descriptor = self._disk.open_sized(path, self.file_bytes)
-            try:
-                self._disk.sync(descriptor)
-            finally:
-                self._disk.close(descriptor)
+            self._disk.sync_sized(path, self.file_bytes)
         if self.directory_is_new:
             topic = self._directory.parent
             for directory in (self._directory, topic, topic.parent, topic.parent.parent):

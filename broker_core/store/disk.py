@@ -134,6 +134,14 @@ class Disk:
         """Return when the file's bytes, mapped ones too, are on the disk."""
         os.fdatasync(descriptor)
 
+    def sync_sized(self, path: Path, size: int) -> None:
+        """As `sync`, of a file that nobody has open; it has ``size`` bytes afterwards."""
+        descriptor = self.open_sized(path, size)
+        try:
+            self.sync(descriptor)
+        finally:
+            self.close(descriptor)
+
     def kernel_sync(self) -> KernelSync:
         """Syncs that nobody has to wait for; raises where the system has none."""
         return KernelSync()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     _Widget = QWidget
 else:
     _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
+
+_Box = TypeVar("_Box", bound=QBoxLayout)
 
 ICON_ROOM = 3
 
@@ -234,28 +236,23 @@ class Line(QFrame):
 
 def row(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
     """Widgets side by side; an int is a stretch of that weight."""
-    made = QHBoxLayout()
-    made.setContentsMargins(*margins)
-    made.setSpacing(spacing)
-    for item in items:
-        if isinstance(item, int):
-            made.addStretch(item)
-        else:
-            made.addWidget(item)
-    return made
+    return _filled(QHBoxLayout(), items, spacing, margins)
 
 
 def column(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
     """Widgets under one another; an int is a stretch of that weight."""
-    made = QVBoxLayout()
-    made.setContentsMargins(*margins)
-    made.setSpacing(spacing)
+    return _filled(QVBoxLayout(), items, spacing, margins)
+
+
+def _filled(box: _Box, items: tuple[QWidget | int, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
+    box.setContentsMargins(*margins)
+    box.setSpacing(spacing)
     for item in items:
         if isinstance(item, int):
-            made.addStretch(item)
+            box.addStretch(item)
         else:
-            made.addWidget(item)
-    return made
+            box.addWidget(item)
+    return box
 
 
 def language_changed(event: QEvent) -> bool:
