@@ -5,7 +5,7 @@ Pure: catalog and snapshots in, `ClusterState` and `History` out; the time is th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Collector:
         self._delays = DelayFigures()
         self._timer_rate = SlidingRate()
         self._recorded_ms: int | None = None
+        self._named: tuple[Catalog, tuple[str, ...], tuple[str, ...]] | None = None
 
     def restarted(self) -> None:
         """A new worker begins to count at 0; what it serves is told anew."""
@@ -80,8 +81,15 @@ class Collector:
             return state
         if self._recorded_ms is None or abs(snapshot.taken_ms - self._recorded_ms) >= HISTORY_STEP_MS:
             self._recorded_ms = snapshot.taken_ms
-            self._history.record(snapshot.taken_ms, _recorded(state))
+            self._history.record(snapshot.taken_ms, self._names_of(state), _recorded(state))
         return state
+
+    def _names_of(self, state: ClusterState) -> tuple[str, ...]:
+        """Names of the figures that are recorded, the same object for as long as they are the same."""
+        totals = tuple(state.totals)
+        if self._named is None or self._named[0] is not state.catalog or self._named[1] != totals:
+            self._named = (state.catalog, totals, _names(totals, state.catalog))
+        return self._named[2]
 
     def _rates(self) -> tuple[SlidingRate, ...]:
         return self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate
@@ -271,15 +279,13 @@ def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
     return last
 
 
-def _recorded(state: ClusterState) -> dict[str, float]:
-    values = {f"totals.{name}": value for name, value in state.totals.items()}
-    catalog = state.catalog
-    for topic, put, got in zip(catalog.topics, state.topic_put_rate.tolist(), state.topic_got_rate.tolist(), strict=True):
-        values[f"topic:{topic}.put_rate"] = put
-        values[f"topic:{topic}.got_rate"] = got
-    figures = (state.group_lag_messages.tolist(), state.group_behind_ms.tolist(), state.group_got_rate.tolist())
-    for group, lag, behind, got in zip(catalog.groups, *figures, strict=True):
-        values[f"group:{group}.lag_messages"] = lag
-        values[f"group:{group}.behind_ms"] = behind
-        values[f"group:{group}.got_rate"] = got
-    return values
+def _recorded(state: ClusterState) -> Floats:
+    """Values of the names that `_names` gives."""
+    figures = (state.topic_put_rate, state.topic_got_rate, state.group_lag_messages, state.group_behind_ms, state.group_got_rate)
+    return np.concatenate([np.fromiter(state.totals.values(), np.float64), *figures])
+
+
+def _names(totals: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
+    topics = (f"topic:{topic}.{figure}" for figure in _TOPIC_FIGURES for topic in catalog.topics)
+    groups = (f"group:{group}.{figure}" for figure in _GROUP_FIGURES for group in catalog.groups)
+    return (*(f"totals.{name}" for name in totals), *topics, *groups)

@@ -5,20 +5,21 @@ Nothing here reads a clock: times are those of the samples, in milliseconds sinc
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from monitoring.sample_blocks import Floats, Ints, SampleBlocks
+
+__all__ = ["Floats", "History", "Ints", "Series", "SlidingRate", "thin_out"]
 
 SAMPLES_MAX = 3_600
 """An hour of one sample a second."""
 SERIES_MAX = 10_000
-"""288 MB of samples at the very most, if all of them move; more names than that are not recorded."""
+"""More names than that are not recorded."""
+RECORD_BYTES_MAX = 32 * 2**20
+"""Of samples: an hour of 1,000 figures that move among those that stand still, or seven minutes of 10,000 that all move."""
 GAP_MS = 5_000
 """Time without a sample after which a line is interrupted."""
 
@@ -70,19 +71,14 @@ class _TimeLine:
 
 
 class Series:
-    """One figure over time. Made and filled by `History`; read by charts on the same thread.
+    """One figure over time, by its name. Made by `History`; read by charts on the same thread."""
 
-    Most topics and groups of a large cluster stand still: a figure that has not moved yet is one number, not 28 KB of them.
-    """
+    __slots__ = ("_blocks", "_column", "_line")
 
-    __slots__ = ("_first", "_line", "_still", "_values")
-
-    def __init__(self, line: _TimeLine) -> None:
+    def __init__(self, line: _TimeLine, blocks: SampleBlocks, column: int) -> None:
         self._line = line
-        self._values: Floats | None = None
-        self._still = float("nan")
-        self._first = line.end
-        """Number of the sample from which on it is ``_still``, while there are no ``_values``."""
+        self._blocks = blocks
+        self._column = column
 
     @property
     def last(self) -> float:
@@ -90,9 +86,7 @@ class Series:
         line = self._line
         if line.end <= line.begin:
             return float("nan")
-        if self._values is None:
-            return self._still if line.end > self._first else float("nan")
-        return float(self._values[(line.end - 1) % line.capacity])
+        return float(self._blocks.column(self._column, line.end - 1, line.end)[0])
 
     def window(self, from_ms: int, to_ms: int, max_points: int) -> tuple[Floats, Floats]:
         """Points for a chart.
@@ -108,29 +102,7 @@ class Series:
         """
         first, last = self._line.range(from_ms, to_ms)
         x = self._line.times_ms(first, last) / 1_000.0
-        y = self._still_values(first, last) if self._values is None else self._values[self._line.slots(first, last)]
-        return thin_out(x, y, max_points=max_points, first=first)
-
-    def put(self, value: float) -> None:
-        """Set the value of the newest sample; for `History`."""
-        line = self._line
-        newest = line.end - 1
-        if self._values is None:
-            # Its first sample, or the clock was set back behind that; what comes before it is a gap like any unknown value.
-            if self._first >= newest or math.isnan(self._still):
-                self._first, self._still = newest, value
-                return
-            if value == self._still:
-                return
-            self._values = np.full(line.capacity, np.nan)
-            self._values[line.slots(line.begin, newest)] = self._still_values(line.begin, newest)
-        self._values[newest % line.capacity] = value
-
-    def _still_values(self, first: int, last: int) -> Floats:
-        """Values of the samples ``first`` to ``last`` (exclusive) of a figure that has not moved."""
-        values = np.full(last - first, self._still, np.float64)
-        values[: max(0, self._first - first)] = np.nan
-        return values
+        return thin_out(x, self._blocks.column(self._column, first, last), max_points=max_points, first=first)
 
 
 def thin_out(x: Floats, y: Floats, *, max_points: int, first: int = 0) -> tuple[Floats, Floats]:
@@ -161,7 +133,7 @@ def thin_out(x: Floats, y: Floats, *, max_points: int, first: int = 0) -> tuple[
 
 
 class History:
-    """All series of a cluster, on one time line of at most ``samples_max`` samples.
+    """All series of a cluster, on one time line of at most ``samples_max`` samples, fewer where very many figures move.
 
     Names: ``totals.<figure>`` for each figure of `ClusterState.totals`, ``topic:<name>.put_rate``, ``topic:<name>.got_rate``,
     ``group:<name>.lag_messages``, ``group:<name>.behind_ms``, ``group:<name>.got_rate``.
@@ -169,11 +141,17 @@ class History:
     Not thread-safe: filled and read on one thread.
     """
 
-    def __init__(self, *, samples_max: int = SAMPLES_MAX, series_max: int = SERIES_MAX) -> None:
+    def __init__(
+        self, *, samples_max: int = SAMPLES_MAX, series_max: int = SERIES_MAX, bytes_max: int = RECORD_BYTES_MAX
+    ) -> None:
         self._line = _TimeLine(samples_max)
+        self._blocks = SampleBlocks(bytes_max=bytes_max)
         self._series_max = series_max
-        self._series: dict[str, Series] = {}
-        self._empty = Series(_TimeLine(1))
+        self._columns: dict[str, int] = {}
+        self._names: Sequence[str] | None = None
+        """Of the newest sample; below the columns of those that are recorded, and their places among the names."""
+        self._at = self._from = np.zeros(0, np.int64)
+        self._empty = Series(_TimeLine(1), self._blocks, 0)
 
     @property
     def first_ms(self) -> int | None:
@@ -187,37 +165,60 @@ class History:
 
     def names(self) -> Collection[str]:
         """Names of the series that have values."""
-        return self._series.keys()
+        return self._columns.keys()
 
     def series(self, name: str) -> Series:
-        """The series of that name; an empty one when nothing was recorded under it."""
-        return self._series.get(name, self._empty)
+        """The series of that name, to be read before the next `forget`; an empty one when nothing was recorded under it."""
+        column = self._columns.get(name)
+        return self._empty if column is None else Series(self._line, self._blocks, column)
 
-    def record(self, time_ms: int, values: Mapping[str, float]) -> None:
+    def record(self, time_ms: int, names: Sequence[str], values: Sequence[float] | Floats) -> None:
         """Add one sample of all series. Those without a value here get a gap.
 
         A time that does not rise (a clock set back) replaces the samples from there on. After a long silence a sample of
         gaps comes first, so that no line is drawn across it.
+
+        Args:
+            time_ms: Of the sample, ms since the epoch.
+            names: Of series; the very same sequence again costs least, so it must not be changed.
+            values: Of each of them.
         """
+        if names is not self._names:
+            self._name(names)
         self._line.forget_from(time_ms)
+        self._blocks.forget_from(self._line.end)
         last_ms = self._line.last_ms
+        row = np.full(len(self._columns), np.nan)
         if last_ms is not None and time_ms - last_ms > GAP_MS:
-            self._add(last_ms + 1, {})
-        self._add(time_ms, values)
+            self._add(last_ms + 1, row)
+        row[self._at] = np.asarray(values, np.float64)[self._from]
+        self._add(time_ms, row)
 
     def forget(self, names: Collection[str]) -> None:
         """Drop series, those of things that are gone."""
-        for name in names:
-            self._series.pop(name, None)
+        gone = {name for name in names if name in self._columns}
+        if gone:
+            kept = {name: column for name, column in self._columns.items() if name not in gone}
+            self._blocks.keep_columns(np.fromiter(kept.values(), np.int64))
+            self._columns = {name: column for column, name in enumerate(kept)}
+            self._names = None
 
-    def _add(self, time_ms: int, values: Mapping[str, float]) -> None:
+    def _name(self, names: Sequence[str]) -> None:
+        """Give each new name a column, and learn where the values of these names belong."""
+        columns = self._columns
+        for name in names:
+            if name not in columns and len(columns) < self._series_max:
+                columns[name] = len(columns)
+        places = np.array([columns.get(name, -1) for name in names], np.int64)
+        self._from = np.flatnonzero(places >= 0)
+        self._at = places[self._from]
+        self._names = names
+
+    def _add(self, time_ms: int, row: Floats) -> None:
         self._line.append(time_ms)
-        for name in values.keys() - self._series.keys():
-            if len(self._series) < self._series_max:
-                self._series[name] = Series(self._line)
-        nothing = float("nan")
-        for name, series in self._series.items():
-            series.put(values.get(name, nothing))
+        self._blocks.append(self._line.end - 1, row)
+        self._line.begin = max(self._line.begin, self._blocks.first)
+        self._blocks.forget_before(self._line.begin)
 
 
 class SlidingRate:

@@ -23,7 +23,7 @@ def recorded(seconds: int, value: float = 5.0) -> History:
     """One sample a second up to now."""
     history = History()
     for time_ms in range(NOW_MS - (seconds - 1) * 1_000, NOW_MS + 1, 1_000):
-        history.record(time_ms, {NAME: value})
+        history.record(time_ms, [NAME], [value])
     return history
 
 
@@ -82,7 +82,7 @@ def test_what_lies_before_comes_from_the_history_with_both_extremes(owner):
 def test_an_earlier_range_of_the_same_length_is_asked_for(owner):
     source, history = Source(), History(samples_max=600)
     for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
-        history.record(time_ms, {NAME: 5.0})
+        history.record(time_ms, [NAME], [5.0])
     lines = HistoryLines(source, history, owner)
 
     lines.lines([NAME], NOW_MS - 6 * HOUR_MS, NOW_MS)
@@ -94,7 +94,7 @@ def test_an_earlier_range_of_the_same_length_is_asked_for(owner):
 def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(owner):
     source, history = Source(), History(samples_max=600)
     for time_ms in range(NOW_MS - 599_000, NOW_MS + 1, 1_000):
-        history.record(time_ms, {NAME: 5.0})
+        history.record(time_ms, [NAME], [5.0])
     lines = HistoryLines(source, history, owner)
 
     for to_ms in (NOW_MS, NOW_MS + 1_000):
@@ -103,7 +103,7 @@ def test_it_is_asked_again_for_another_range_and_when_the_record_has_moved_on(ow
     lines.lines([NAME], NOW_MS - 24 * HOUR_MS, NOW_MS)
     assert len(asked(source)) == 2
     for time_ms in range(NOW_MS + 1_000, NOW_MS + 610_000, 1_000):
-        history.record(time_ms, {NAME: 5.0})
+        history.record(time_ms, [NAME], [5.0])
     lines.lines([NAME], NOW_MS + 609_000 - 24 * HOUR_MS, NOW_MS + 609_000)
     assert len(asked(source)) == 3
 

@@ -23,7 +23,7 @@ def fake_history(state: ClusterState, seconds: int = 900) -> History:
         for index, name in enumerate(state.catalog.groups):
             values[f"group:{name}.lag_messages"] = float(state.group_lag_messages[index]) * shape.lag(name, i)
             values[f"group:{name}.behind_ms"] = float(state.group_behind_ms[index]) * shape.lag(name, i)
-        history.record(state.taken_ms - (seconds - 1 - i) * 1_000, values)
+        history.record(state.taken_ms - (seconds - 1 - i) * 1_000, list(values), list(values.values()))
     return history
 
 

@@ -1,11 +1,14 @@
 import math
 import tracemalloc
+from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitoring import sample_blocks
 from monitoring.series import GAP_MS, History, SlidingRate, thin_out
 
 NAN = float("nan")
@@ -14,7 +17,7 @@ NAN = float("nan")
 def filled(values: list[float], *, samples_max: int = 100, start_ms: int = 1_000_000) -> History:
     history = History(samples_max=samples_max)
     for number, value in enumerate(values):
-        history.record(start_ms + number * 1_000, {"a": value})
+        history.record(start_ms + number * 1_000, ["a"], [value])
     return history
 
 
@@ -39,21 +42,21 @@ def test_an_unknown_series_is_empty():
 
 def test_a_series_that_came_later_begins_with_gaps_and_one_that_went_ends_with_them():
     history = filled([1, 2])
-    history.record(1_002_000, {"b": 5})
+    history.record(1_002_000, ["b"], [5])
     assert history.series("b").window(0, 10**10, 100)[1].tolist() == pytest.approx([NAN, NAN, 5], nan_ok=True)
     assert history.series("a").window(0, 10**10, 100)[1].tolist() == pytest.approx([1, 2, NAN], nan_ok=True)
 
 
 def test_a_long_silence_is_a_gap():
     history = filled([1])
-    history.record(1_000_000 + GAP_MS + 1, {"a": 2})
+    history.record(1_000_000 + GAP_MS + 1, ["a"], [2])
     assert history.series("a").window(0, 10**10, 100)[1].tolist() == pytest.approx([1, NAN, 2], nan_ok=True)
 
 
 @pytest.mark.parametrize("samples_max", [4, 100])
 def test_a_clock_set_back_replaces_what_came_after_it(samples_max: int):
     history = filled([1, 2, 3, 4, 5, 6], samples_max=samples_max)
-    history.record(1_003_500, {"a": 9})
+    history.record(1_003_500, ["a"], [9])
     x, y = history.series("a").window(0, 10**10, 100)
     assert np.all(np.diff(x) > 0)
     assert y.tolist() == [1, 2, 3, 4, 9][-len(y) :]
@@ -62,19 +65,25 @@ def test_a_clock_set_back_replaces_what_came_after_it(samples_max: int):
 
 def test_a_clock_set_back_before_everything_begins_anew():
     history = filled([1, 2, 3], samples_max=3)
-    history.record(5_000, {"a": 9})
+    history.record(5_000, ["a"], [9])
     assert history.series("a").window(0, 10**10, 100)[1].tolist() == [9]
 
 
 @given(
     samples=st.lists(st.tuples(st.sampled_from([1, 1, 1, -1, -3]), st.sampled_from([0.0, 0.0, 7.0, NAN, None])), max_size=30),
     samples_max=st.sampled_from([3, 100]),
+    block_samples=st.sampled_from([1, 2, 60]),
 )
-def test_a_figure_reads_as_it_was_recorded_whether_it_stood_still_or_moved(samples, samples_max: int):
+def test_a_figure_reads_as_it_was_recorded_whether_it_stood_still_or_moved(samples, samples_max: int, block_samples: int):
+    with mock.patch.object(sample_blocks, "BLOCK_SAMPLES", block_samples):
+        check_that_it_reads_as_recorded(samples, samples_max)
+
+
+def check_that_it_reads_as_recorded(samples, samples_max: int) -> None:
     history, kept, now = History(samples_max=samples_max), {}, 100
     for step, value in samples:
         now = max(1, now + step)
-        history.record(now * 1_000, {} if value is None else {"a": value})
+        history.record(now * 1_000, *(([], []) if value is None else (["a"], [value])))
         kept = {second: before for second, before in kept.items() if second < now} | {now: NAN if value is None else value}
     x, y = history.series("a").window(0, 10**10, 1_000)
     if "a" in history.names():
@@ -85,19 +94,59 @@ def test_a_figure_reads_as_it_was_recorded_whether_it_stood_still_or_moved(sampl
     assert history.series("a").last == pytest.approx(next(reversed(kept.values()), NAN), nan_ok=True)
 
 
-def test_figures_that_stand_still_take_no_room():
-    history = History(samples_max=100_000)
-    still, moved = {f"s{number}": float(number) for number in range(50)}, {"m": 1.0}
+def traced_mib(act: Callable[[], None]) -> float:
     tracemalloc.start()
-    history.record(0, dict.fromkeys(still | moved, NAN))  # a rate is not known at first
-    for second in range(1, 5):
-        history.record(second * 1_000, still | moved)
-    before = tracemalloc.get_traced_memory()[0]
-    history.record(5_000, still | {"m": 2.0})
-    after = tracemalloc.get_traced_memory()[0]
+    act()
+    taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert before < 2_000_000 < 100_000 * 8 * 50  # of arrays there is only that of the times
-    assert 700_000 < after - before < 1_200_000  # one figure moved
+    return taken / 2**20
+
+
+@pytest.mark.parametrize("what", ["silence", "unknown for a moment"])
+def test_figures_that_stand_still_take_no_room_whatever_is_missing_between(what: str):
+    history, names, values = History(), tuple(f"s{number}" for number in range(5_000)), np.arange(5_000.0)
+
+    def record() -> None:
+        for second in range(0, 600):
+            time_ms = (second if second < 300 or what != "silence" else second + 60) * 1_000
+            history.record(time_ms, names, np.full(5_000, NAN) if second in {0, 300} else values)
+
+    # Two minutes in which all of them moved, the open rows, the names; as numbers they would take 23 MiB.
+    assert traced_mib(record) < 12
+    assert history.series("s7").window(0, 10**10, 1_000)[1][1:300].tolist() == [7.0] * 299
+
+
+def test_where_very_many_figures_move_the_oldest_go_before_the_memory_does():
+    history, names, random = History(bytes_max=2**20), tuple(f"s{number}" for number in range(500)), np.random.default_rng(1)
+
+    def record() -> None:
+        for second in range(1_000):
+            history.record(second * 1_000, names, random.random(500))
+
+    assert traced_mib(record) < 3
+    assert history.first_ms is not None
+    assert 0 < history.first_ms < 900_000
+    x, y = history.series("s3").window(0, 10**10, 1_000)
+    assert x.tolist() == list(range(history.first_ms // 1_000, 1_000))
+    assert not np.isnan(y).any()
+
+
+def test_what_is_left_after_others_were_forgotten_reads_as_before():
+    history, random = History(), np.random.default_rng(2)
+    kept: dict[str, list[float]] = {"a": [], "b": [], "c": [], "d": []}
+    for second in range(150):
+        sample = {"a": random.random(), "b": 2.0, "c": random.random(), "d": 4.0 if second < 70 else 5.0}
+        names = list(sample) if second >= 65 else ["a", "b", "c"]
+        history.record(second * 1_000, names, [sample[name] for name in names])
+        for name, values in kept.items():
+            values.append(sample[name] if name in names else NAN)
+    history.forget(["a", "never there"])
+    for name in ("b", "c", "d"):
+        assert history.series(name).window(0, 10**10, 1_000)[1].tolist() == pytest.approx(kept[name], nan_ok=True)
+    assert len(history.series("a").window(0, 10**10, 1_000)[1]) == 0
+    history.record(150_000, ["d", "a"], [6.0, 7.0])
+    assert [history.series(name).last for name in ("a", "b", "d")] == pytest.approx([7.0, NAN, 6.0], nan_ok=True)
+    assert np.isnan(history.series("a").window(0, 149_000, 1_000)[1]).all()
 
 
 def test_forgotten_series_are_gone():
@@ -108,7 +157,7 @@ def test_forgotten_series_are_gone():
 
 def test_the_number_of_series_is_bounded():
     history = History(samples_max=5, series_max=3)
-    history.record(1, {f"s{number}": 1.0 for number in range(10)})
+    history.record(1, [f"s{number}" for number in range(10)], [1.0] * 10)
     assert len(history.names()) == 3
 
 

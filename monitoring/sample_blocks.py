@@ -1,0 +1,156 @@
+"""`SampleBlocks`: one row of figures a sample, kept by blocks in which a figure that stood still takes one number.
+
+Most topics and groups of a large cluster stand still, and nearly all figures do over a minute; what is unknown for a moment
+costs that minute, not the whole record. It knows neither names nor times: columns and samples have numbers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+BLOCK_SAMPLES = 60
+_MOVED_COLUMNS_MAX = np.iinfo(np.int16).max
+
+
+@dataclass(slots=True)
+class _Block:
+    """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``still`` came later and was unknown."""
+
+    first: int
+    count: int
+    still: Floats  # [columns]
+    place: NDArray[np.int16]  # [columns], column of ``moved`` or -1: it stood still
+    moved: Floats  # [count, columns that moved]
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.still.nbytes + self.place.nbytes + self.moved.nbytes
+
+    def column(self, column: int) -> Floats | float:
+        """All samples of a column: float64 [count], or one number that stands for them all."""
+        if column >= len(self.still):
+            return float("nan")
+        place = int(self.place[column])
+        return self.moved[:, place] if place >= 0 else float(self.still[column])
+
+    def rows(self) -> Floats:
+        """The whole samples, float64 [count, columns]."""
+        rows = np.repeat(self.still[None, :], self.count, axis=0)
+        moving = self.place >= 0
+        rows[:, moving] = self.moved[:, self.place[moving]]
+        return rows
+
+    def with_columns(self, kept: Ints) -> _Block:
+        """The block without all other columns; ``kept`` rises."""
+        kept = kept[kept < len(self.still)]
+        place = self.place[kept]
+        moving = place >= 0
+        moved = self.moved[:, place[moving]]
+        place[moving] = np.arange(moved.shape[1])
+        return _Block(self.first, self.count, self.still[kept], place, moved)
+
+
+def _closed(first: int, rows: Floats) -> _Block:
+    """Rows float64 [count, columns] as a block."""
+    bits = np.ascontiguousarray(rows).view(np.int64)  # an unknown value equals itself
+    moving = np.flatnonzero((bits != bits[0]).any(axis=0))
+    place = np.full(rows.shape[1], -1, np.int16)
+    place[moving] = np.arange(len(moving))
+    return _Block(first, len(rows), rows[0].copy(), place, rows[:, moving])
+
+
+class SampleBlocks:
+    """Rows by the number of their sample. Not thread-safe.
+
+    Args:
+        bytes_max: Of closed blocks; above it the oldest one goes. The newest of them and the open rows, 60 samples, stay.
+    """
+
+    def __init__(self, *, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._blocks: deque[_Block] = deque()
+        self._open = np.empty((BLOCK_SAMPLES, 0))
+        self._open_first = 0
+        self._open_count = 0
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest sample; that of the next one when there is none."""
+        return self._blocks[0].first if self._blocks else self._open_first
+
+    def append(self, number: int, row: Floats) -> None:
+        """Add sample ``number``, the one after the newest; ``row`` float64 [columns] has at least the columns of that."""
+        assert len(row) <= _MOVED_COLUMNS_MAX
+        if self._open_count == BLOCK_SAMPLES:
+            self._close()
+        if not self._open_count:
+            self._open_first = number
+        more = len(row) - self._open.shape[1]
+        if more > 0:
+            self._open = np.pad(self._open, ((0, 0), (0, more)), constant_values=np.nan)
+        self._open[self._open_count] = row
+        self._open_count += 1
+
+    def forget_from(self, number: int) -> None:
+        """Drop sample ``number`` and those after it."""
+        while self._open_first >= number and self._blocks:
+            # Opened again, so that a clock that swings does not leave blocks of one sample.
+            block = self._blocks.pop()
+            self._bytes -= block.size
+            rows = block.rows()
+            self._open = np.full((BLOCK_SAMPLES, rows.shape[1]), np.nan)
+            self._open[: block.count] = rows
+            self._open_first, self._open_count = block.first, block.count
+        self._open_count = max(0, min(self._open_count, number - self._open_first))
+
+    def forget_before(self, number: int) -> None:
+        """Drop blocks whose samples all come before ``number``."""
+        while self._blocks and self._blocks[0].end <= number:
+            self._bytes -= self._blocks.popleft().size
+
+    def keep_columns(self, kept: Ints) -> None:
+        """Drop all other columns; what is kept, int64 and rising, is numbered from 0 on."""
+        self._blocks = deque(block.with_columns(kept) for block in self._blocks)
+        self._bytes = sum(block.size for block in self._blocks)
+        self._open = self._open[:, kept[kept < self._open.shape[1]]]
+
+    def column(self, column: int, first: int, last: int) -> Floats:
+        """Samples ``first`` to ``last`` (exclusive) of a column, NaN where it is unknown."""
+        values = np.full(max(0, last - first), np.nan)
+        if column < self._open.shape[1]:
+            _put(values, first, self._open_first, self._open[: self._open_count, column])
+        for block in reversed(self._blocks):
+            if block.end <= first:
+                break
+            _put(values, first, block.first, block.column(column), block.count)
+        return values
+
+    def _close(self) -> None:
+        block = _closed(self._open_first, self._open[: self._open_count])
+        self._blocks.append(block)
+        self._bytes += block.size
+        self._open[:] = np.nan
+        self._open_count = 0
+        while self._bytes > self._bytes_max and len(self._blocks) > 1:
+            self._bytes -= self._blocks.popleft().size
+
+
+def _put(values: Floats, first: int, begin: int, found: Floats | float, count: int = 0) -> None:
+    """Write what a block has, from sample ``begin`` on, into values of the samples from ``first`` on."""
+    count = len(found) if isinstance(found, np.ndarray) else count
+    low, high = max(first, begin), min(first + len(values), begin + count)
+    if low < high:
+        values[low - first : high - first] = found[low - begin : high - begin] if isinstance(found, np.ndarray) else found
