@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from gui.main_window.copy_ends import CopyEnds, Named
 from gui.models.copy_order import CopyEnd, CopyOrder, Span, input_of, resume_arguments
@@ -154,12 +155,15 @@ class CopyDialog(QDialog):
         self._show()
 
         def failed(fault: str) -> None:
-            self._waits_for_keys, self._fault = False, fault
-            self._show()
+            if isValid(self):
+                self._waits_for_keys, self._fault = False, fault
+                self._show()
 
         def have_both(first: CopyEnd, second: CopyEnd) -> None:
-            self._waits_for_keys = False
-            run(first, second)
+            # A dialog that was closed while a key store asked its user wants no copy.
+            if isValid(self):
+                self._waits_for_keys = False
+                run(first, second)
 
         self._ends.reach(
             source, lambda first: self._ends.reach(target, lambda second: have_both(first, second), failed), failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 
 from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters
@@ -172,6 +172,20 @@ def test_keys_go_by_the_input_and_a_fault_of_theirs_is_said(opened, child):
     locked.preview()
     assert (locked.fault.text(), len(child.started)) == ("the key store is locked", 1)
     assert locked.preview_button.isEnabled()
+
+
+@pytest.mark.parametrize("answer", [0, 1], ids=["the keys", "a fault"])
+def test_what_comes_after_the_dialog_was_closed_starts_nothing(opened, child, answer):
+    asked = []
+    dialog = opened(AWAY, HOME, details=lambda _cluster, *answers: asked.append(answers))
+    dialog.preview()
+    dialog.reject()
+    dialog.deleteLater()
+    QCoreApplication.sendPostedEvents(dialog, QEvent.Type.DeferredDelete)
+    asked[0][answer]("{}")
+    for later in asked[1:]:
+        later[answer]("{}")
+    assert child.started == []
 
 
 def test_only_the_bounds_of_the_chosen_span_are_shown(opened):
