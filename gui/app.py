@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
+from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.instance import WindowDoor, reach_window
@@ -26,6 +26,7 @@ from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import read_saved, with_saved
 from gui.connection_secrets import KeyStore, SecretStore, system_key_store
 from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_cluster, kept_text, remembered, settings_path
+from gui.garbage import GarbageTurns
 from gui.language import LanguageSwitch, system_language
 from gui.main_window.clusters import Clusters
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
@@ -85,7 +86,8 @@ def run_window(options: WindowOptions) -> int:
     if options.link:
         console.window.open_link(options.link)
     console.window.show()
-    return application.exec()
+    with GarbageTurns():
+        return application.exec()
 
 
 def _with_kept(options: WindowOptions) -> WorkerOptions:
@@ -430,10 +432,14 @@ class _Signals(QObject):
 class _Errors(QObject):
     """Tells of errors that nothing caught, instead of ending the program."""
 
+    _happened = Signal(object)
+
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
         self.count = 0
+        # Told on the GUI thread, whichever thread the error is of.
+        self._happened.connect(self._tell)
         self._before = sys.excepthook
         sys.excepthook = self._caught
 
@@ -444,7 +450,11 @@ class _Errors(QObject):
     def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         self.count += 1
         _LOG.critical("an error that nothing caught", exc_info=(kind, error, trace))
-        if issubclass(kind, KeyboardInterrupt):
+        self._happened.emit(error)
+
+    def _tell(self, error: BaseException) -> None:
+        if isinstance(error, KeyboardInterrupt):
             self._window.close()
-        elif issubclass(kind, Exception):
-            self._window.notify(tr("Orbit made a mistake: {error}", error=f"{kind.__name__}: {error}"), state=State.CRITICAL)
+        elif isinstance(error, Exception):
+            text = tr("Orbit made a mistake: {error}", error=f"{type(error).__name__}: {error}")
+            self._window.notify(text, state=State.CRITICAL)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from gui.app import Console, WindowOptions, make_application
 from gui.bridge.demo import DemoPace
 from gui.bridge.options import WorkerOptions
+from gui.garbage import GarbageTurns
 from monitoring.sources.base import SourceStatus
 
 START_TIMEOUT_S = 60.0
@@ -30,8 +31,10 @@ class Running:
         settings = folder / "window.ini"
         self.console = Console(self.application, WindowOptions(worker, language="en", theme="dark", settings_file=settings))
         self.window = self.console.window
+        self._garbage = GarbageTurns()
 
     def __enter__(self) -> Self:
+        self._garbage.__enter__()
         self.window.resize(1440, 900)
         self.window.show()
         source = self.console.worker.source
@@ -43,6 +46,7 @@ class Running:
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         self.window.close()
         self.wait_for(lambda: not self.console.children_processes.any_running, END_TIMEOUT_S)
+        self._garbage.__exit__(None, None, None)
 
     @property
     def name_server(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QRunnable, QThreadPool, Signal
 
 from broker_core.api import OrbitError
 from monitoring.sources.base import Pending
@@ -64,20 +64,47 @@ class BackgroundCall(QObject):
     failed = Signal(object)
 
     def start(self, function: Callable[[], object]) -> None:
-        """Run ``function`` once."""
-        QThreadPool.globalInstance().start(_Runnable(self, function))
+        """Run ``function`` once. An error of another kind is raised on the GUI thread."""
+        work = _Work(function)
+        work.over.connect(self._over)
+        work.over.connect(work.deleteLater)
+        QThreadPool.globalInstance().start(_Runnable(work))
+
+    def _over(self, answer: object, error: Exception | None) -> None:
+        if error is None:
+            self.done.emit(answer)
+        elif isinstance(error, OrbitError | OSError):
+            self.failed.emit(error)
+        else:
+            raise error
+
+
+class _Work(QObject):
+    """A function on its way through the pool.
+
+    It stays until its end has been told on the GUI thread, also where whoever asked has gone: a thread that told of it by an
+    object which goes meanwhile, or that were the last to know a widget, would end the program.
+
+    Signals:
+        over: The answer and None, or None and the error.
+    """
+
+    over = Signal(object, object)
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        super().__init__(QCoreApplication.instance())
+        self.function = function
 
 
 class _Runnable(QRunnable):
-    def __init__(self, call: BackgroundCall, function: Callable[[], object]) -> None:
+    def __init__(self, work: _Work) -> None:
         super().__init__()
-        self._call = call
-        self._function = function
+        self._work = work
 
     def run(self) -> None:
         try:
-            result = self._function()
-        except (OrbitError, OSError) as error:
-            self._call.failed.emit(error)
+            answer = self._work.function()
+        except Exception as error:  # the root of a thread; told on the other one
+            self._work.over.emit(None, error)
         else:
-            self._call.done.emit(result)
+            self._work.over.emit(answer, None)

@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from gui.app import Console, WindowOptions
 from gui.bridge.worker_process import WorkerOptions
+from gui.garbage import GarbageTurns
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
 from tests.support.patient_bot import PatientBot
@@ -117,7 +118,8 @@ def app(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.Mo
     hook = sys.excepthook
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     made = App(qtbot, qapp, tmp_path)
-    yield made
+    with GarbageTurns():
+        yield made
     signal.set_wakeup_fd(-1)
     made.stop()
     sys.excepthook = hook

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QObject
@@ -69,6 +70,42 @@ def test_a_failed_background_call_tells_its_error(qtbot):
     with qtbot.waitSignal(call.failed) as told:
         call.start(work)
     assert isinstance(told.args[0], FileNotFoundError)
+
+
+def test_an_error_that_nobody_expects_is_raised_here(qtbot):
+    call = BackgroundCall()
+
+    def work() -> None:
+        raise ValueError("ours")
+
+    with qtbot.captureExceptions() as raised:
+        call.start(work)
+        qtbot.waitUntil(lambda: bool(raised))
+    assert [str(error) for _, error, _ in raised] == ["ours"]
+
+
+def test_what_a_call_knew_is_let_go_here_though_whoever_asked_has_gone(qtbot):
+    class Known:
+        """Tells on which thread it goes."""
+
+        def __del__(self) -> None:
+            gone_on.append(threading.get_ident())
+
+    gone_on: list[int] = []
+    may_end, owner, known = threading.Event(), QObject(), Known()
+    call = BackgroundCall(owner)
+    call.done.connect(pytest.fail)
+
+    def work(known: Known) -> bool:
+        return may_end.wait(60)
+
+    call.start(partial(work, known))
+    owner.deleteLater()
+    del known
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    may_end.set()
+    qtbot.waitUntil(lambda: bool(gone_on))
+    assert gone_on == [threading.get_ident()]
 
 
 def test_a_task_runs_ends_once_and_is_told(qtbot):

@@ -1,0 +1,46 @@
+"""Garbage of any thread is freed on that of the window."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from gui import garbage
+from gui.garbage import GarbageTurns
+
+
+class Cycle:
+    """Refers to itself; tells on which thread it is freed."""
+
+    def __init__(self, freed_on: set[int]) -> None:
+        self.me = self
+        weakref.finalize(self, lambda: freed_on.add(threading.get_ident()))
+
+
+def test_what_another_thread_leaves_is_freed_on_this_one(qtbot):
+    freed_on: set[int] = set()
+    with GarbageTurns():
+        maker = threading.Thread(target=lambda: [Cycle(freed_on) for _ in range(20_000)] and None)
+        maker.start()
+        maker.join()
+        assert not freed_on
+        qtbot.waitUntil(lambda: bool(freed_on))
+    assert freed_on == {threading.get_ident()}
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("counts", "old", "generation"),
+    [((10, 99, 99), 99, None), ((10**6, 0, 99), 99, 0), ((10**6, 99, 0), 99, 1), ((10**6, 99, 99), 0, 1), ((10**6, 99, 99), 99, 2)],
+    ids=["little is new", "new ones", "young ones", "old ones have not become more", "all"],
+)
+def test_as_many_are_looked_at_as_python_would_look_at(qapp, monkeypatch, counts, old, generation):
+    looked: list[int] = []
+    monkeypatch.setattr(garbage, "_old_objects", lambda: old)
+    monkeypatch.setattr(gc, "get_count", lambda: counts)
+    monkeypatch.setattr(gc, "collect", lambda generation=2: looked.append(generation))
+    GarbageTurns()._take_turn()
+    assert looked == ([] if generation is None else [generation])
