@@ -17,8 +17,10 @@ from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer
 
 from broker_core.client.demo_shop import ORDERS
 from gui.main_window.places import Place
+from gui.operations.queries import LatestQuery
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.registry import PAGES
+from gui.views.settings.view import SECTIONS
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from tests.support.broker_process import CHECKOUT
 from tests.support.loop_watch import LoopWatch, percentile
@@ -68,22 +70,30 @@ class Census:
 
 
 def places_of(app) -> list[Place]:
-    """Every page, and each tab of a topic and of a group in detail."""
+    """Every page, a message in detail, and each section or tab of settings, a topic and a group."""
     catalog = app.source.state.catalog
     topic, group = ORDERS, catalog.groups[0]
     assert topic in catalog.topics
-    pages = [Place(entry.page_id) for entry in PAGES if entry.page_id != "welcome"]
-    topics = [Place("topic", {"topic": topic, "tab": tab}) for tab in TOPIC_TABS]
-    return [*pages, *topics, *(Place("consumers", {"group": group, "tab": tab}) for tab in GROUP_TABS)]
+    details = [
+        Place("message", {"physical_offset": 0}),
+        Place("delay", {"show": "timers"}),
+        Place("transactions", {"show": "atomic"}),
+        *(Place("settings", {"show": section}) for section in SECTIONS),
+        *(Place("topic", {"topic": topic, "tab": tab}) for tab in TOPIC_TABS),
+        *(Place("consumers", {"group": group, "tab": tab}) for tab in GROUP_TABS),
+    ]
+    return [*(Place(entry.page_id) for entry in PAGES), *details]
 
 
 def open_and_close_all(app, places) -> None:
-    app.window.navigate("welcome")
     for place in places:
-        page = app.window.navigation.open(place)
+        page = app.window.navigation.open(place, new_tab=True)
         for _ in range(3):  # built, filled, painted
             QCoreApplication.processEvents()
         assert page.isVisible()
+        # A tail goes on asking.
+        questions = [] if place.page_id == "tail" else page.findChildren(LatestQuery)
+        app.until(lambda asked=questions: not any(one.waiting for one in asked), f"{place} is not answered")
         app.window.navigation.close_current()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
