@@ -281,7 +281,13 @@ def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
 
 def _recorded(state: ClusterState) -> Floats:
     """Values of the names that `_names` gives."""
-    figures = (state.topic_put_rate, state.topic_got_rate, state.group_lag_messages, state.group_behind_ms, state.group_got_rate)
+    figures = (
+        state.topic_put_rate,
+        state.topic_got_rate,
+        state.group_lag_messages,
+        state.group_behind_ms,
+        state.group_got_rate,
+    )
     return np.concatenate([np.fromiter(state.totals.values(), np.float64), *figures])
 
 

@@ -104,7 +104,7 @@ class _Runnable(QRunnable):
     def run(self) -> None:
         try:
             answer = self._work.function()
-        except Exception as error:  # the root of a thread; told on the other one
+        except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
             self._work.over.emit(None, error)
         else:
             self._work.over.emit(answer, None)

@@ -34,7 +34,13 @@ def test_what_another_thread_leaves_is_freed_on_this_one(qtbot):
 
 @pytest.mark.parametrize(
     ("counts", "old", "generation"),
-    [((10, 99, 99), 99, None), ((10**6, 0, 99), 99, 0), ((10**6, 99, 0), 99, 1), ((10**6, 99, 99), 0, 1), ((10**6, 99, 99), 99, 2)],
+    [
+        ((10, 99, 99), 99, None),
+        ((10**6, 0, 99), 99, 0),
+        ((10**6, 99, 0), 99, 1),
+        ((10**6, 99, 99), 0, 1),
+        ((10**6, 99, 99), 99, 2),
+    ],
     ids=["little is new", "new ones", "young ones", "old ones have not become more", "all"],
 )
 def test_as_many_are_looked_at_as_python_would_look_at(qapp, monkeypatch, counts, old, generation):

@@ -107,7 +107,7 @@ def test_figures_that_stand_still_take_no_room_whatever_is_missing_between(what:
     history, names, values = History(), tuple(f"s{number}" for number in range(5_000)), np.arange(5_000.0)
 
     def record() -> None:
-        for second in range(0, 600):
+        for second in range(600):
             time_ms = (second if second < 300 or what != "silence" else second + 60) * 1_000
             history.record(time_ms, names, np.full(5_000, NAN) if second in {0, 300} else values)
 
