@@ -14,6 +14,7 @@ from typing import cast
 from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import Followed
+from gui.models.row_ring import RowRing
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
 from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows
 from gui.theme.tokens import State
@@ -127,7 +128,7 @@ class TailModel(ColumnTableModel[TailRow]):
     ) -> None:
         super().__init__(columns, lambda row: row.number, parent=parent)
         self._rows_max = rows_max
-        self._ring: deque[PackedRow] = deque()
+        self._ring = RowRing()
         # The base class reads rows here and writes only in methods that do not apply.
         self._shown = cast("MutableSequence[TailRow | Section]", Unpacked(self._ring, mask_of))
         self.marked = 0
@@ -145,7 +146,7 @@ class TailModel(ColumnTableModel[TailRow]):
                 self.marked -= is_marked(self._ring.pop())
             self.endRemoveRows()
         self.beginInsertRows(NO_INDEX, 0, len(rows) - 1)
-        self._ring.extendleft(rows)
+        self._ring.add(rows)
         self.marked += sum(map(is_marked, rows))
         self.endInsertRows()
         self.shown_changed.emit()

@@ -1,6 +1,7 @@
 """Rows of a live tail: as bytes while they lie in the ring, as objects when they are shown.
 
-A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it, and most are never looked at.
+A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it (`gui.models.row_ring`: a tenth), and most are
+never looked at.
 
     number  queue_id  queue_offset  physical_offset  store_ms  born_ms  body_bytes  mark   lengths of the texts   texts, body
     8       4         8             8                8         8        4           1      4 × 4                  …
@@ -11,16 +12,15 @@ Texts are topic, tag, keys and unique key in UTF-8; the body goes up to the end.
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NewType, overload
+from typing import overload
 
 from broker_core.api import Followed
 from gui.theme.tokens import State
 from monitoring.payload.listed import NO_MASK, ListMask, MaskOf
 
-PackedRow = NewType("PackedRow", bytes)
+PackedRow = bytes
 
 MARKS = (State.WARNING, State.CRITICAL, State.HEALTHY, State.INFO)
 """Colours of rules."""
@@ -68,7 +68,7 @@ def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[
             first + i, followed.queue_id[i], followed.queue_offset[i], followed.physical_offset[i], followed.store_ms[i],
             followed.born_ms[i], followed.body_bytes[i], mark, *map(len, texts),
         )  # fmt: skip
-        rows.append(PackedRow(b"".join((head, *texts, followed.body_start[i]))))
+        rows.append(b"".join((head, *texts, followed.body_start[i])))
     return rows
 
 
@@ -101,7 +101,7 @@ def is_marked(row: PackedRow) -> bool:
 class Unpacked(Sequence[TailRow]):
     """Packed rows as rows: one is made when it is asked for."""
 
-    def __init__(self, ring: deque[PackedRow], mask_of: MaskOf) -> None:
+    def __init__(self, ring: Sequence[bytes], mask_of: MaskOf) -> None:
         self._ring = ring
         self._mask_of = mask_of
 
