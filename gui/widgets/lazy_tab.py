@@ -53,19 +53,30 @@ class LazyTab(QWidget, Generic[W]):
 
 
 class LaterPart(LazyTab[W]):
-    """A part that is made two turns of the loop after it was first shown, or when asked for: the page is seen before.
+    """A part that is made some turns of the loop after it was first shown, or when asked for: the page is seen before.
 
     What fills the page leaves out a part that is not `made`; ``make`` gives it what is known by then. It does not wait for
     its own painting: a part without content may have no height, and is then never painted.
+
+    Args:
+        make: Makes the widget, once.
+        turns: How many; parts of one page that are made in the same turn would be felt.
     """
 
-    _is_due = False
+    def __init__(self, make: Callable[[], W], *, turns: int = 2) -> None:
+        super().__init__(make)
+        self._turns = turns
+        self._is_due = False
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not self._is_due:
             self._is_due = True
-            QTimer.singleShot(0, self, self._wait_a_turn)
+            self._wait()
 
-    def _wait_a_turn(self) -> None:
-        QTimer.singleShot(0, self, self.make)
+    def _wait(self) -> None:
+        if self._turns:
+            self._turns -= 1
+            QTimer.singleShot(0, self, self._wait)
+        else:
+            self.make()

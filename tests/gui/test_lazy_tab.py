@@ -62,3 +62,14 @@ def test_a_later_part_that_was_asked_for_is_not_made_again(qtbot):
     qtbot.waitUntil(lambda: other.made is not None)
     assert part.made is first
     assert made == [1]
+
+
+def test_parts_of_a_page_are_made_in_turns_of_their_own(qtbot):
+    made = []
+    later = LaterPart(lambda: made.append("later") or QLabel("later"), turns=3)
+    sooner = LaterPart(lambda: made.append("sooner") or QLabel("sooner"))
+    for one in (later, sooner):
+        qtbot.addWidget(one)
+        one.show()
+    qtbot.waitUntil(lambda: later.made is not None)
+    assert made == ["sooner", "later"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.operations.alert_center import SEVERITY_STATES
@@ -13,6 +13,7 @@ from gui.views.overview.attention import AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
+from gui.views.overview.panels_part import PanelsPart
 from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
 from gui.views.overview.tables_part import TablesPart
 from gui.views.overview.tiles import TileRow
@@ -44,11 +45,9 @@ class OverviewView(PageView):
         self.header.add_action(self.send_button)
         self.tiles = TileRow(context)
         self.flow = FlowScene(theme.tokens)
-        self.throughput = ThroughputPanel(context)
-        self.backlog = BacklogPanel(context)
-        self.attention = AttentionPanel(context)
         self._flow_panel = Panel(" ")
-        self._tables = LaterPart(self._make_tables)
+        self._panels = LaterPart(self._make_panels)
+        self._tables = LaterPart(self._make_tables, turns=3)
         self._tables.setFixedHeight(TABLES_HEIGHT)
         self._build()
         self._connect()
@@ -60,11 +59,9 @@ class OverviewView(PageView):
         self._state = state
         self.tiles.show_state(state)
         self.flow.set_picture(flow_picture(state))
-        self.throughput.show_state(state)
-        self.backlog.show_state(state)
-        self.attention.show_state(state)
-        if self._tables.made is not None:
-            self._tables.made.show_state(state)
+        for part in (self._panels.made, self._tables.made):
+            if part is not None:
+                part.show_state(state)
         self._show_header(state)
 
     def status_changed(self, status: SourceStatus) -> None:
@@ -80,12 +77,10 @@ class OverviewView(PageView):
         self._flow_panel.set_title(tr("Message flow"), tr("rates over 4 s, counts now; click a stage to open it"))
         self.flow.setAccessibleName(tr("Message flow"))
         self.send_button.setText(tr("Send a message"))
-        if self._tables.made is not None:
-            self._tables.made.retranslate()
         self.tiles.retranslate()
-        self.throughput.retranslate()
-        self.backlog.retranslate()
-        self.attention.retranslate()
+        for part in (self._panels.made, self._tables.made):
+            if part is not None:
+                part.retranslate()
         self._show_demo()
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
@@ -102,7 +97,7 @@ class OverviewView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.tiles)
         lines.addWidget(self._flow_panel)
-        lines.addLayout(_beside((self.throughput, 42), (self.backlog, 24), (self.attention, 34)), 1)
+        lines.addWidget(self._panels, 1)
         lines.addWidget(self._tables)
         scroll = ScrolledPart()
         scroll.setWidget(body)
@@ -110,8 +105,6 @@ class OverviewView(PageView):
 
     def _connect(self) -> None:
         self.flow.chosen.connect(self._open_stage)
-        self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)
-        self.backlog.chart.hovered.connect(self.throughput.chart.show_crosshair)
         self.context.demo.changed.connect(self._show_demo)
         self.context.alerts.changed.connect(self._show_attention)
         self.context.time_range.changed.connect(self._show_again)
@@ -119,6 +112,24 @@ class OverviewView(PageView):
     def _show_again(self) -> None:
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
+
+    @property
+    def throughput(self) -> ThroughputPanel:
+        return self._panels.widget.throughput
+
+    @property
+    def backlog(self) -> BacklogPanel:
+        return self._panels.widget.backlog
+
+    @property
+    def attention(self) -> AttentionPanel:
+        return self._panels.widget.attention
+
+    def _make_panels(self) -> PanelsPart:
+        made = PanelsPart(self.context)
+        if self._state is not None:
+            made.show_state(self._state)
+        return made
 
     @property
     def tables(self) -> TablesPart:
@@ -186,11 +197,3 @@ class _Body(QWidget):
 
     def heightForWidth(self, width: int) -> int:  # noqa: ARG002  Qt's signature
         return BODY_HEIGHT_MIN
-
-
-def _beside(*parts: tuple[QWidget, int]) -> QHBoxLayout:
-    line = QHBoxLayout()
-    line.setSpacing(Size.GAP)
-    for widget, weight in parts:
-        line.addWidget(widget, weight)
-    return line
