@@ -6,7 +6,7 @@ Pure but for `TailModel`, which shows the ring. Nothing here asks the broker.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -14,9 +14,9 @@ from typing import cast
 from PySide6.QtCore import QObject, Qt
 
 from broker_core.api import Followed
-from gui.models.row_ring import RowRing
+from gui.models.packed_rows import PackedRows
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
-from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows
+from gui.models.tail_rows import TailRow, Unpacked, is_marked, number_of, packed_rows
 from gui.theme.tokens import State
 from monitoring.payload.listed import MaskOf
 
@@ -67,7 +67,7 @@ class TailBuffer:
 
     def __init__(self) -> None:
         self.arrivals = Arrivals()
-        self.waiting: deque[PackedRow] = deque(maxlen=ROWS_MAX)
+        self.waiting = PackedRows(is_marked)
         self.is_held = False
         self.held_new = 0
         """Rows that came since it is held."""
@@ -94,6 +94,7 @@ class TailBuffer:
         rows = packed_rows(followed, self._numbers, [rule.mark for rule in rules])
         self._numbers += len(rows)
         self.waiting.extend(rows)
+        self.waiting.drop_first(max(0, len(self.waiting) - ROWS_MAX))
         self.held_new += len(rows) if self.is_held else 0
         for second, count in Counter(store_ms // 1_000 for store_ms in followed.store_ms).items():
             self.arrivals.add(second, count, paused=self.is_held)
@@ -103,12 +104,11 @@ class TailBuffer:
             self.left_out_at_s = followed.store_ms[-1] // 1_000 if rows else now_s
             self.arrivals.add(self.left_out_at_s, followed.left_out, paused=self.is_held)
 
-    def take_out(self) -> list[PackedRow]:
+    def take_out(self) -> PackedRows:
         """Rows to be shown now, oldest first; none while it is held."""
-        if self.is_held:
-            return []
-        rows = list(self.waiting)
-        self.waiting.clear()
+        rows = PackedRows(is_marked)
+        if not self.is_held:
+            rows, self.waiting = self.waiting, rows
         return rows
 
 
@@ -128,26 +128,27 @@ class TailModel(ColumnTableModel[TailRow]):
     ) -> None:
         super().__init__(columns, lambda row: row.number, parent=parent)
         self._rows_max = rows_max
-        self._ring = RowRing()
+        self._ring = PackedRows(is_marked)
         # The base class reads rows here and writes only in methods that do not apply.
         self._shown = cast("MutableSequence[TailRow | Section]", Unpacked(self._ring, mask_of))
-        self.marked = 0
-        """Rows that a rule marks."""
 
-    def add(self, rows: Sequence[PackedRow]) -> None:
-        """Put rows, oldest first, before the others; the oldest go where there is no more room."""
-        rows = rows[-self._rows_max :]
+    @property
+    def marked(self) -> int:
+        """Rows that a rule marks."""
+        return self._ring.marked
+
+    def add(self, rows: PackedRows) -> None:
+        """Put rows, oldest first, before the others, taking them over; the oldest go where there is no more room."""
+        rows.drop_first(max(0, len(rows) - self._rows_max))
         if not rows:
             return
         gone = max(0, len(self._ring) + len(rows) - self._rows_max)
         if gone:
             self.beginRemoveRows(NO_INDEX, len(self._ring) - gone, len(self._ring) - 1)
-            for _ in range(gone):
-                self.marked -= is_marked(self._ring.pop())
+            self._ring.drop_first(gone)
             self.endRemoveRows()
         self.beginInsertRows(NO_INDEX, 0, len(rows) - 1)
-        self._ring.add(rows)
-        self.marked += sum(map(is_marked, rows))
+        self._ring.take(rows)
         self.endInsertRows()
         self.shown_changed.emit()
 
@@ -155,7 +156,6 @@ class TailModel(ColumnTableModel[TailRow]):
         """Forget all rows."""
         self.beginResetModel()
         self._ring.clear()
-        self.marked = 0
         self.endResetModel()
         self.shown_changed.emit()
 
@@ -166,9 +166,9 @@ class TailModel(ColumnTableModel[TailRow]):
     def position_of(self, key: object) -> int:
         if not isinstance(key, int):
             return -1
-        # Numbers fall from row to row, with gaps where a pause lost rows.
-        position = bisect_left(self._ring, -key, key=lambda row: -number_of(row))
-        return position if position < len(self._ring) and number_of(self._ring[position]) == key else -1
+        # Numbers rise from row to row, with gaps where a pause lost rows.
+        age = bisect_left(self._ring, key, key=number_of)
+        return len(self._ring) - 1 - age if age < len(self._ring) and number_of(self._ring[age]) == key else -1
 
     def set_order_frozen(self, frozen: bool) -> None:
         """Rows stay in their order in any case."""

@@ -1,7 +1,7 @@
 """Rows of a live tail: as bytes while they lie in the ring, as objects when they are shown.
 
-A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it (`gui.models.row_ring`: a tenth), and most are
-never looked at.
+A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it (`gui.models.packed_rows`: a tenth), and most
+are never looked at.
 
     number  queue_id  queue_offset  physical_offset  store_ms  born_ms  body_bytes  mark   lengths of the texts   texts, body
     8       4         8             8                8         8        4           1      4 × 4                  …
@@ -99,17 +99,17 @@ def is_marked(row: PackedRow) -> bool:
 
 
 class Unpacked(Sequence[TailRow]):
-    """Packed rows as rows: one is made when it is asked for."""
+    """Packed rows as rows, the newest first: one is made when it is asked for."""
 
-    def __init__(self, ring: Sequence[bytes], mask_of: MaskOf) -> None:
-        self._ring = ring
+    def __init__(self, packed: Sequence[PackedRow], mask_of: MaskOf) -> None:
+        self._packed = packed
         self._mask_of = mask_of
 
     def __len__(self) -> int:
-        return len(self._ring)
+        return len(self._packed)
 
     def __iter__(self) -> Iterator[TailRow]:
-        return (unpacked(row, self._mask_of) for row in self._ring)
+        return (unpacked(row, self._mask_of) for row in reversed(self._packed))
 
     @overload
     def __getitem__(self, place: int) -> TailRow: ...
@@ -118,4 +118,4 @@ class Unpacked(Sequence[TailRow]):
     def __getitem__(self, place: int | slice) -> TailRow | list[TailRow]:
         if isinstance(place, slice):
             return list(self)[place]
-        return unpacked(self._ring[place], self._mask_of)
+        return unpacked(self._packed[-1 - place], self._mask_of)
