@@ -221,6 +221,16 @@ def test_an_error_that_nothing_caught_is_shown(console):
     assert console.window.toasts.shown_texts == ["Orbit made a mistake: ValueError: no such queue"]
 
 
+def test_an_error_of_another_thread_is_shown_by_this_one(console, qtbot):
+    console.begin()
+    words = "Orbit made a mistake: ValueError: beside"
+    beside = threading.Thread(target=lambda: sys.excepthook(ValueError, ValueError("beside"), None))
+    beside.start()
+    beside.join()
+    assert words not in console.window.toasts.shown_texts
+    qtbot.waitUntil(lambda: words in console.window.toasts.shown_texts, timeout=WAIT_MS)
+
+
 @pytest.mark.parametrize(("percent", "factor"), [(150, "1.5"), (200, "2.0"), (100, None), (33, None)])
 def test_the_chosen_size_is_taken_at_the_start(tmp_path, monkeypatch, percent, factor):
     monkeypatch.setenv("QT_SCALE_FACTOR", "")
