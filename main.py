@@ -92,19 +92,26 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _window(arguments: argparse.Namespace) -> int:
-    from gui.app import WindowOptions, run_window
+    import gc
 
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
-    return run_window(
-        WindowOptions(
-            _worker_options(arguments),
-            language=arguments.lang,
-            theme=arguments.theme,
-            prepare_reports=True,
-            link=arguments.link,
-            single=arguments.open_store is None,
+    # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
+    gc.disable()
+    try:
+        from gui.app import WindowOptions, run_window
+
+        return run_window(
+            WindowOptions(
+                _worker_options(arguments),
+                language=arguments.lang,
+                theme=arguments.theme,
+                prepare_reports=True,
+                link=arguments.link,
+                single=arguments.open_store is None,
+            )
         )
-    )
+    finally:
+        gc.enable()
 
 
 def _broker(arguments: argparse.Namespace) -> int:

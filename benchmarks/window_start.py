@@ -8,6 +8,7 @@ Prints medians in milliseconds and the ratio of the medians; runs offscreen, on 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import statistics
 import subprocess
@@ -41,6 +42,7 @@ def bare_window() -> None:
 
 def orbit_window(folder: Path) -> None:
     """Show Orbit's window and close it after its first paint event."""
+    gc.disable()  # as `main` does
     from PySide6.QtGui import QPaintEvent
 
     from gui.app import Console, WindowOptions, make_application
