@@ -67,7 +67,8 @@ def warnings(group: str, subscriptions: Mapping[str, Wanted] | None, kinds: Kind
         group: Its name.
         subscriptions: What it wants, by topic; None: none of its consumers is connected, so that is not known.
         kinds: The messages.
-        alone: Whether they are sent to this group alone: past its filters, which the retry topic does not know.
+        alone: Whether they are sent to this group alone: past its filters, which the retry topic does not know. A broker with
+            filterSupportRetry tries those of SQL92 there, too (Source: spec broker §9.4).
     """
     counts = kinds.counts
     total = sum(counts.values())
@@ -91,6 +92,8 @@ def warnings(group: str, subscriptions: Mapping[str, Wanted] | None, kinds: Kind
     count = sum(found.get(why, 0) for why, _words in reasons)
     if parts:
         end = "they reach it all the same, as they are sent to it alone" if alone else "it will not get them"
+        if alone and Rejection.PROPERTIES in found:
+            end += f"; with filterSupportRetry=true in its broker the {found[Rejection.PROPERTIES]:,} by properties do not"
         yield f"warning: {group} would reject {count:,} of {total:,} messages: {'; '.join(parts)}; {end}"
     if Rejection.UNKNOWN in found:
         count = found[Rejection.UNKNOWN]

@@ -16,6 +16,10 @@ class Interval(NamedTuple):
     low: int = LOWEST
     high: int = HIGHEST
 
+    def widened(self, by: int) -> Interval:
+        """So much more on each side that has a bound."""
+        return Interval(self.low if self.low == LOWEST else self.low - by, self.high if self.high == HIGHEST else self.high + by)
+
 
 EVERYTHING = Interval()
 

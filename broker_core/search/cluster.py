@@ -30,6 +30,7 @@ from broker_core.search.gaps import Gaps, unknown_topic
 from broker_core.search.parallel_pulls import RETRY_PAUSES_S, ParallelPulls, QueuePart
 from broker_core.search.pulled_filter import PulledFilter
 from broker_core.search.results import Hit, Outcome, Step
+from broker_core.search.store_times import CLOCK_MARGIN_MS
 
 PULL_MESSAGES = 32
 """Asked for in one pull; a broker gives no more by default."""
@@ -187,7 +188,8 @@ class ClusterSearch:
         return verdict(self._expression, known) is not False
 
     async def _add_parts(self, topic: str) -> None:
-        stored, offsets = interval_of(self._expression, "stored"), interval_of(self._expression, "offset")
+        stored = interval_of(self._expression, "stored").widened(CLOCK_MARGIN_MS)
+        offsets = interval_of(self._expression, "offset")
 
         def may_match(address: str, queue_id: int) -> bool:
             return self._may_match(topic, self._queue_number(address, queue_id))

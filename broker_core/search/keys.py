@@ -60,7 +60,15 @@ class KeyIndex:
 
 
 def _is_usable(file: IndexFile) -> bool:
-    return file.header is not None and file.slots > 0 and file.header.next_item > 1
+    """Whether the header says what the first and the last item do; one that was damaged may name any part of the log."""
+    header = file.header
+    if header is None or file.slots <= 0 or header.next_item <= 1:
+        return False
+    items = items_of(file.data, file.slots)
+    if header.next_item > len(items):
+        return False
+    first, last = (int(items[item]["physical_offset"]) for item in (1, header.next_item - 1))
+    return (first, last) == (header.begin_offset, header.end_offset)
 
 
 def _gaps(files: list[IndexFile], log_start: int, log_end: int) -> list[Range]:

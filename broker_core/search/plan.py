@@ -5,7 +5,8 @@
     log       all records of a part of the log, by columns
 
 Queues and index are used where they can be trusted: in the store that is open in this process, and in a directory that was
-closed in good order. They hold what RocketMQ serves; a record that no queue knows is found by a scan of the log.
+closed in good order and has the queues of the topics that count. They hold what RocketMQ serves; a record that no queue knows is
+found by a scan of the log. Where they would have been used and are not, the plan says why.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker_core.errors import ForeignStoreError
 from broker_core.message.message_id import offset_message_id
 from broker_core.message.model import HostAddress
 from broker_core.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
@@ -22,8 +24,9 @@ from broker_core.search.facts import compare
 from broker_core.search.keys import KeyIndex, Range
 from broker_core.search.needles import offset_in_id
 from broker_core.search.queues import Queues, QueueSpan
-from broker_core.search.store_times import file_times, narrowed_span, narrowed_to_files
+from broker_core.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
 from broker_core.store.inspection.log_reader import LogReader
+from broker_core.store.newer_layouts import check_layout
 from broker_core.store.paths import StorePaths
 
 QUEUE_SHARE_MAX = 0.25
@@ -31,6 +34,9 @@ QUEUE_SHARE_MAX = 0.25
 LOOKUPS_MAX = 1_000
 RECORD_BYTES_GUESSED = 512
 """Where no queue says how many messages there are."""
+UNSETTLED = "the store is in use, or was not closed in good order"
+ELSEWHERE = "the store has queues of a kind that RocketMQ 5 alone reads"
+NO_QUEUES = "the store has no consume queues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +70,48 @@ class Planner:
         log: Its log.
         queues: Its consume queues.
         log_end: Where the log ends now.
-        is_trusted: Queues and index can be relied upon.
+        doubt: Why queues and index cannot be relied upon; empty where they can.
     """
 
     expression: Expression
     log: LogReader
     queues: Queues
     log_end: int
-    is_trusted: bool
+    doubt: str
     _spans: list[QueueSpan] = field(init=False)
+    _topics: frozenset[str] = field(init=False)
+    """Those that have queues."""
     _stored: Interval = field(init=False)
+    """Times that may hold matches; everything where times do not rise along the log."""
+    _file_times: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._spans = self.queues.spans()
-        self._stored = interval_of(self.expression, "stored")
+        self._topics = frozenset(span.topic for span in self._spans)
+        self._stored = interval_of(self.expression, "stored").widened(CLOCK_MARGIN_MS)
+        times = file_times(self.log) if self._stored != EVERYTHING else []
+        self._stored, self._file_times = (EVERYTHING, []) if times is None else (self._stored, times)
+        if not self.doubt and not self._topics and self.log_end > self.log.min_offset:
+            self.doubt = NO_QUEUES
 
     def plan(self) -> Plan:
         """The cheapest way that finds everything."""
         lookups = lookups_of(self.expression)
-        if lookups is not None and len(lookups) <= LOOKUPS_MAX:
+        if lookups is not None and len(lookups) > LOOKUPS_MAX:
+            lookups = None
+        if lookups is not None:
             places = [self._place_by_id(lookup) for lookup in lookups]
             if -1 not in places:
                 return Plan((f"{_counted(len(places), 'record')} read by id",), len(places), tuple(sorted(set(places))))
-            if self.is_trusted:
+            if not self.doubt:
                 return self._lookup_plan(lookups)
-        spans = self._chosen_spans() if self.is_trusted else None
-        if spans is not None:
-            return self._queue_plan(spans)
-        return self._log_plan()
+        if self.doubt:
+            would_help = lookups is not None or literal_topics(self.expression)
+            return self._log_plan(f"queues and index are left aside: {self.doubt}" if would_help else "")
+        if lost := self._lost_topics():
+            return self._log_plan(f"queues are left aside: topic {lost[0]} has none")
+        spans = self._chosen_spans()
+        return self._log_plan() if spans is None else self._queue_plan(spans)
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
@@ -104,7 +124,8 @@ class Planner:
         return place
 
     def _lookup_plan(self, lookups: frozenset[Lookup]) -> Plan:
-        topics = [topic for topic in self._topics() if self._may_match(topic, None)]
+        every = self._topics | literal_topics(self.expression) | self.queues.named_topics()
+        topics = [topic for topic in sorted(every) if self._may_match(topic, None)]
         index = KeyIndex(self.log.root, self.log.min_offset, self.log_end)
         places = {self._place_by_id(lookup) for lookup in lookups} - {-1}
         for lookup in lookups:
@@ -117,17 +138,18 @@ class Planner:
             steps.append(f"scan of {_size(ranges)} that the index does not cover")
         return Plan(tuple(steps), len(outside) + self._messages_in(ranges), tuple(outside), ranges=tuple(ranges))
 
-    def _topics(self) -> list[str]:
-        return sorted({span.topic for span in self._spans} | literal_topics(self.expression))
-
     # ---- queues --------------------------------------------------------------------------------------------------------
+
+    def _lost_topics(self) -> list[str]:
+        """Topics that the filter names and that have no queue.
+
+        The records of one that was deleted may be left in the log, and those of one whose directory was lost are.
+        """
+        return sorted(literal_topics(self.expression) - self._topics)
 
     def _chosen_spans(self) -> list[QueueSpan] | None:
         """What to read of which queues; None where the log is the better way."""
-        topics = {span.topic for span in self._spans}
-        if not literal_topics(self.expression) <= topics:
-            return None  # records of a topic that was deleted may be left in the log
-        may_match = {topic: self._may_match(topic, None) for topic in topics}
+        may_match = {topic: self._may_match(topic, None) for topic in self._topics}
         chosen = [span for span in self._spans if may_match[span.topic] and self._may_match(span.topic, span.queue_id)]
         if len(chosen) == len(self._spans):
             return None
@@ -157,23 +179,22 @@ class Planner:
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 
-    def _log_plan(self) -> Plan:
+    def _log_plan(self, why: str = "") -> Plan:
         start, end = self._log_range()
         messages = self._messages_in([(start, end)])
         part = "the log" if (start, end) == (self.log.min_offset, self.log_end) else "a part of the log"
         step = f"scan of {part}, {_size([(start, end)])}, about {_about(messages)}"
-        return Plan((step,), messages, ranges=((start, end),) if start < end else ())
+        return Plan((why, step) if why else (step,), messages, ranges=((start, end),) if start < end else ())
 
     def _log_range(self) -> Range:
         """Part of the log that can hold matches by time and position; it starts with a record."""
         bounds = interval_of(self.expression, "position")
         start = max([self.log.min_offset, *(base for _, base in self.log.files if base <= bounds.low)])
         end = min([self.log_end, *(base for _, base in self.log.files if base > bounds.high)])
-        times = file_times(self.log) if self._stored != EVERYTHING else None
-        if times is None:
+        if self._stored == EVERYTHING:
             return start, max(start, end)
-        start, end = narrowed_to_files(times, self._stored, start, end)
-        return self._narrowed_by_queues(start, end) if self.is_trusted else (start, end)
+        start, end = narrowed_to_files(self._file_times, self._stored, start, end)
+        return (start, end) if self.doubt else self._narrowed_by_queues(start, end)
 
     def _narrowed_by_queues(self, start: int, end: int) -> Range:
         """Bounds within files: the last message that any queue has before the time, and the first behind it."""
@@ -198,9 +219,15 @@ class Planner:
         return round(messages * part_bytes / log_bytes) if log_bytes > 0 else 0
 
 
-def is_closed_in_good_order(root: Path) -> bool:
-    """Whether queues and index of a directory are all there; not so while a broker has it open."""
-    return not StorePaths(root).abort.exists()
+def doubt_of(root: Path) -> str:
+    """Why queues and index of a directory need not be all there; empty where they are."""
+    if StorePaths(root).abort.exists():
+        return UNSETTLED
+    try:
+        check_layout(root)
+    except ForeignStoreError:
+        return ELSEWHERE
+    return ""
 
 
 def _messages(spans: list[QueueSpan]) -> int:

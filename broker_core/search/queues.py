@@ -11,8 +11,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from broker_core.errors import StoreError
+from broker_core.store.config_file import load_config
 from broker_core.store.inspection.queue_reader import QueueReaders, Units, is_blank
 from broker_core.store.layout import Int64s
+from broker_core.store.paths import StorePaths
 from broker_core.store.record_columns import UNIT_TYPE
 from broker_core.store.results import QueueUnit
 
@@ -36,6 +39,9 @@ class Queues(Protocol):
 
     def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
         """Up to ``count`` units from ``offset`` on; fewer at the end, and where some are missing."""
+
+    def named_topics(self) -> frozenset[str]:
+        """Topics that may have had queues which are not there any more."""
 
 
 class OpenStore(Protocol):
@@ -61,6 +67,7 @@ class StoredQueues:
     """
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._readers = QueueReaders(root)
 
     def spans(self) -> list[QueueSpan]:
@@ -69,6 +76,14 @@ class StoredQueues:
     def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
         reader = self._readers.get(topic, queue_id)
         return np.empty(0, dtype=UNIT_TYPE) if reader is None else reader.units(offset, count)
+
+    def named_topics(self) -> frozenset[str]:
+        """Those of the table of topics: somebody may have lost the directory of one. None where it cannot be read."""
+        try:
+            table = load_config(StorePaths(self._root).config / "topics.json").get("topicConfigTable")
+        except StoreError:
+            return frozenset()
+        return frozenset(table) if isinstance(table, dict) else frozenset()
 
     def close(self) -> None:
         """Let all files go."""
@@ -91,6 +106,10 @@ class LiveQueues:
 
     def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
         return np.array(self._store.queue_units(topic, queue_id, offset, count), dtype=UNIT_TYPE)
+
+    def named_topics(self) -> frozenset[str]:
+        """None: who opened the store has made the queues whole."""
+        return frozenset()
 
     def close(self) -> None:
         """Nothing to let go."""

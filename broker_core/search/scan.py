@@ -24,7 +24,7 @@ from broker_core.search.columns import TopicVerdicts, WindowFilter
 from broker_core.search.expression import Expression
 from broker_core.search.facts import MessageFacts, matches
 from broker_core.search.log_end import log_end
-from broker_core.search.plan import Plan, Planner, is_closed_in_good_order
+from broker_core.search.plan import Plan, Planner, doubt_of
 from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
 from broker_core.search.results import FINDINGS_MAX, STEP_BYTES_MAX, STEP_HITS_MAX, Hit, Outcome, Step
 from broker_core.store.inspection.finding import Finding
@@ -47,6 +47,7 @@ class _Counts:
     scanned: int = 0
     found: int = 0
     missing: int = 0
+    unreadable: int = 0
     undecoded: int = 0
     damaged: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -97,9 +98,9 @@ class StoreSearch:
         """How it ended, once it has."""
 
     def _planned(self, root: Path, store: OpenStore | None) -> Plan:
-        is_trusted = store is not None or is_closed_in_good_order(root)
-        end = log_end(self._log, self._queues, is_trusted=is_trusted) if store is None else store.commit_log_max_offset
-        return Planner(self._expression, self._log, self._queues, end, is_trusted).plan()
+        doubt = "" if store is not None else doubt_of(root)
+        end = log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
+        return Planner(self._expression, self._log, self._queues, end, doubt).plan()
 
     def cancel(self) -> None:
         """End it soon; the outcome says that it is partial."""
@@ -158,6 +159,8 @@ class StoreSearch:
             reasons.append(f"{places} could not be read, the first in {counts.findings[0]}")
         if counts.missing:
             reasons.append(f"{counts.missing:,} messages that the queues name are not in the log")
+        if counts.unreadable:
+            reasons.append(f"{counts.unreadable:,} messages that the index names could not be read")
         if counts.undecoded:
             reasons.append(f"{counts.undecoded:,} bodies could not be decompressed and were searched as they are stored")
         self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings))
@@ -174,12 +177,15 @@ class StoreSearch:
             yield from self._of_log(start, end)
 
     def _of_places(self, places: list[int]) -> Iterator[Iterator[Hit]]:
-        """Records that the index names; one that is gone has expired, and is nothing to speak of."""
+        """Records that the index names; those of a file that is gone have expired, and are nothing to speak of."""
         by_file: dict[int, list[int]] = {}
         for place in places:
             by_file.setdefault(place - place % max(self._log.file_bytes, 1), []).append(place)
         for base, named in by_file.items():
+            scanned, is_there = self._counts.scanned, self._log.mapped(base) is not None
             yield self._at(base, np.array(named, dtype=np.int64))
+            if is_there:
+                self._counts.unreadable += len(named) - (self._counts.scanned - scanned)
 
     def _of_queues(self) -> Iterator[Iterator[Hit]]:
         cursors = [QueueCursor(self._queues, span) for span in self.plan.spans]

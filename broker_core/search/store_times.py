@@ -1,4 +1,5 @@
-"""Where a time lies in a log or a queue. Takes it that store times rise along the log, as RocketMQ does.
+"""Where a time lies in a log or a queue. Takes it that store times rise along the log, as RocketMQ does, but for a clock that was
+set back a little: whoever looks for a time widens it by `CLOCK_MARGIN_MS`.
 
 That is looked at for the first records of the log's files: where those fall, no time is used to narrow a search.
 """
@@ -13,6 +14,8 @@ from broker_core.search.bounds import Interval
 from broker_core.search.queues import Queues, QueueSpan
 from broker_core.store.inspection.log_reader import LogReader
 
+CLOCK_MARGIN_MS = 10_000
+"""How far a broker's clock may have been set back without a message of a time being missed."""
 _TIMESTAMP_BYTES = 76
 """Bytes from the start of a record to the end of STORETIMESTAMP, with an IPv6 host before it."""
 assert _TIMESTAMP_BYTES <= SMALLEST_RECORD

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from gui.models.messages import MessageRow
 Int64s = npt.NDArray[np.int64]
 
 _ROOM_MIN = 1_024
+_INT64_MAX = (1 << 63) - 1
 _SORT_BYTES_MAX = 256 * 1024 * 1024
 """Texts are sorted as an array of equal widths up to this size, else as Python's texts: slower, and as right."""
 
@@ -186,9 +188,21 @@ def field_order(texts: TextColumn) -> Callable[[], Int64s]:
     def order() -> Int64s:
         values = taken()
         try:
-            numbers = np.array([float(value) if value else np.inf for value in values])
+            return _number_order(values)
         except ValueError:
             return _text_order(values)
-        return np.argsort(numbers, kind="stable").astype(np.int64)
 
     return order
+
+
+def _number_order(values: list[bytes]) -> Int64s:
+    """Missing ones go last. Whole numbers are compared as such: identifiers have more digits than a float.
+
+    Raises:
+        ValueError: One is no number.
+    """
+    try:
+        numbers: npt.NDArray[Any] = np.array([int(value) if value else _INT64_MAX for value in values], dtype=np.int64)
+    except (ValueError, OverflowError):
+        numbers = np.array([float(value) if value else np.inf for value in values])
+    return np.argsort(numbers, kind="stable").astype(np.int64)

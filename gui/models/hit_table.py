@@ -45,6 +45,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.hits = HitColumns()
         self._order: Int64s | None = None
         """Numbers of the hits in the order of the view; those that came since follow. None: as they came."""
+        self._positions: Int64s | None = None
+        """The other way round, made when it is first wanted."""
         self._descending = False
         self._count = 0
         self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
@@ -68,7 +70,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.shown_changed.emit()
 
     def _start_anew(self) -> None:
-        self.hits, self._count, self._order, self._last = HitColumns(), 0, None, None
+        self.hits, self._count, self._last = HitColumns(), 0, None
+        self._order = self._positions = None
         self._known.clear()
         self._asked.clear()
 
@@ -88,6 +91,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         before = self.persistentIndexList()
         numbers = [self._number(index.row()) for index in before]
         self._order = order if order is None or not self._descending else order[::-1]
+        self._positions = None
         after = [self.index(self._shown_at(number), index.column()) for number, index in zip(numbers, before, strict=True)]
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
@@ -99,7 +103,12 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     def _shown_at(self, number: int) -> int:
         order = self._order
-        return number if order is None or number >= len(order) else int(np.flatnonzero(order == number)[0])
+        if order is None or number >= len(order):
+            return number
+        if self._positions is None:
+            self._positions = np.empty_like(order)
+            self._positions[order] = np.arange(len(order))
+        return int(self._positions[number])
 
     # ---- bodies and fields -----------------------------------------------------------------------------------------
 

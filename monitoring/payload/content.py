@@ -160,11 +160,12 @@ class _Reading:
     def _json(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         try:
             value = json.loads(text.lstrip("\ufeff"))
+            # What can be read with its depth need not be writable: that takes more of the stack.
+            return _Found(Kind.JSON, _json_text(value), value, table_of(value), encoding)
         except (ValueError, RecursionError) as error:
             if is_asked:
                 self.refusals.append(("json", str(error)))
             return None
-        return _Found(Kind.JSON, _json_text(value), value, table_of(value), encoding)
 
     def _xml(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         try:

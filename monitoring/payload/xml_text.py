@@ -22,7 +22,8 @@ def laid_out_xml(text: str) -> str:
     if _ENTITY.search(text[:_HEAD_CHARACTERS]):
         raise ValueError("it has a DOCTYPE, whose entities are not expanded here")
     writer = _XmlWriter()
-    parser = expat.ParserCreate()
+    # What is parsed is text already: the encoding that its declaration names was that of the bytes.
+    parser = expat.ParserCreate("UTF-8")
     parser.StartElementHandler = writer.start
     parser.EndElementHandler = writer.end
     parser.CharacterDataHandler = writer.characters

@@ -483,6 +483,7 @@ def test_a_resend_says_what_the_group_would_reject_now(view, source, subscriptio
     texts = [one.text for one in dialog.findChildren(Notice)]
     assert [text for text in texts if "stock-worker" in text] == [text for text in texts if said and text.startswith(said)]
     assert any(text.startswith(said) for text in texts)
+    assert any("filterSupportRetry" in text for text in texts) == (subscriptions[:1] != [] and "'x'" in str(subscriptions[0]))
     dialog.cancel.click()
 
 

@@ -93,6 +93,14 @@ def test_fields_sort_as_numbers_where_all_are_numbers_else_as_text():
     assert field_order(words)().tolist() == [2, 0, 1, 3]
 
 
+def test_whole_numbers_of_any_length_sort_by_their_last_digit():
+    numbers, huge = TextColumn(), TextColumn()
+    numbers.extend(["1234567890123456789", "", "1234567890123456788", "9007199254740993", "9007199254740992", "-3"])
+    huge.extend(["123456789012345678901234567890", "7", "", "1e30"])
+    assert field_order(numbers)().tolist() == [5, 4, 3, 2, 0, 1]
+    assert field_order(huge)().tolist() == [1, 0, 3, 2]
+
+
 # ---- rows ----
 
 

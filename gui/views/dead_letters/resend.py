@@ -119,13 +119,16 @@ def _show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Membe
     found = Counter(_verdict(wanted, one) for one in letters)
     count = found[Rejection.TOPIC] + found[Rejection.TAG] + found[Rejection.PROPERTIES]
     if count:
+        words = tr(
+            "Their topics, tags or properties are none that its consumers ask for. "
+            "Sent to the group alone they arrive all the same."
+        )
+        if found[Rejection.PROPERTIES]:
+            words += " " + tr("Not those that its SQL92 filter rejects, if its broker has filterSupportRetry=true.")
         notice.set(
             tr("The subscription of {group} rejects {count} of {total}", group=group, count=count_text(count),
                total=count_text(len(letters))),
-            tr(
-                "Their topics, tags or properties are none that its consumers ask for. "
-                "Sent to the group alone they arrive all the same."
-            ),
+            words,
         )  # fmt: skip
 
 

@@ -52,6 +52,10 @@ _PLANS = KnownTexts(
     "{count} records read by id",
     "1 record read by id",
     "no queue of the store can hold a match",
+    "queues and index are left aside: the store is in use, or was not closed in good order",
+    "queues and index are left aside: the store has queues of a kind that RocketMQ 5 alone reads",
+    "queues and index are left aside: the store has no consume queues",
+    "queues are left aside: topic {topic} has none",
 )
 _REASONS = KnownTexts(
     "it was cancelled",
@@ -59,6 +63,7 @@ _REASONS = KnownTexts(
     "1 damaged place could not be read, the first in {place}",
     "{count} damaged places could not be read, the first in {place}",
     "{count} messages that the queues name are not in the log",
+    "{count} messages that the index names could not be read",
     "{count} bodies could not be decompressed and were searched as they are stored",
     "the store could not be read further: {reason}",
 )

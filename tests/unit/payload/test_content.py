@@ -40,6 +40,8 @@ values = st.recursive(
         ("\ufeff{}".encode(), Kind.JSON, "utf-8-sig"),
         ("grüße".encode("utf-16"), Kind.TEXT, "utf-16"),
         (b"<a><b>1</b></a>", Kind.XML, "utf-8"),
+        ('<?xml version="1.0" encoding="GBK"?><单><名>茶叶</名></单>'.encode("gbk"), Kind.XML, "gb18030"),
+        (b'<?xml version="1.0" encoding="latin-9"?><a>\xc3\xa9</a>', Kind.XML, "utf-8"),
         (b"id\tname\n1\tx\n2\ty\n", Kind.TABLE, "utf-8"),
         (b"hello, world", Kind.TEXT, "utf-8"),
         (bytes(range(256)), Kind.BYTES, ""),
@@ -50,6 +52,14 @@ values = st.recursive(
 def test_a_body_is_read_as_what_it_is(body, kind, encoding):
     found = read_content(body)
     assert (found.kind, found.encoding, found.refusals) == (kind, encoding, ())
+
+
+@pytest.mark.parametrize("depth", [100, 300, 700, 960, 980, 990, 5_000])
+def test_a_body_of_any_depth_is_read_or_says_why_not(depth):
+    for body in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, '[{"a":' * depth + "1" + "}]" * depth):
+        found = read_content(body.encode())
+        assert (found.kind is Kind.JSON) == (not found.refusals)
+        assert found.kind in (Kind.JSON, Kind.TEXT)
 
 
 @pytest.mark.parametrize("name", PACKERS)

@@ -12,6 +12,7 @@ ORDER = """
 syntax = "proto3";
 package shop;
 import "parts/money.proto";
+import "google/protobuf/any.proto";
 import "google/protobuf/timestamp.proto";
 message Order {
   int64 id = 1;
@@ -19,6 +20,7 @@ message Order {
   google.protobuf.Timestamp at = 3;
   message Line { string sku = 1; }
   repeated Line lines = 4;
+  google.protobuf.Any more = 5;
 }
 """
 MONEY = 'syntax = "proto3"; package shop; message Money { string currency = 1; double amount = 2; }'
@@ -63,7 +65,7 @@ def test_a_message_is_read_by_its_schema(schema):
 def test_a_folder_and_a_descriptor_set_serve_as_well(folder, schema, tmp_path):
     assert ProtobufSchema(folder).types == schema.types
     files = descriptor_pb2.FileDescriptorSet()
-    for name in ("google/protobuf/timestamp.proto", "parts/money.proto", "order.proto"):
+    for name in ("google/protobuf/any.proto", "google/protobuf/timestamp.proto", "parts/money.proto", "order.proto"):
         schema._pool.FindFileByName(name).CopyToProto(files.file.add())
     path = tmp_path / "set.desc"
     path.write_bytes(bytes(files.SerializeToString()))
@@ -76,6 +78,23 @@ def test_bytes_that_are_no_such_message_say_so(schema):
     assert (found.kind, found.refusals[0][0]) == (Kind.BYTES, "protobuf")
     with pytest.raises(UsageError, match="it has"):
         schema.decode("shop.Nothing", b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"\x2a\x0e\x0a\x0cx.y/no.Known", "cannot be shown"),  # an Any of a type that the schema has not
+        (b"\x1a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x10\x00", "cannot be shown"),  # a time behind the year 9999
+        (b"\xa2\x06\x03abc", "another type"),  # field 100 alone
+    ],
+)
+def test_a_message_that_cannot_be_shown_says_why(schema, body, says):
+    rule = DecoderRule("*", reading="protobuf", schema="order.proto", message_type="shop.Order")
+    found = read_content(body, rule, schema)
+    assert found.kind in (Kind.BYTES, Kind.TEXT)
+    [(name, reason)] = found.refusals
+    assert name == "protobuf"
+    assert says in reason
 
 
 def test_a_schema_that_cannot_be_had_says_why(tmp_path):

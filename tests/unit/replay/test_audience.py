@@ -45,6 +45,11 @@ def test_what_is_sent_to_a_group_alone_passes_its_filters():
     )
 
 
+def test_a_broker_may_try_filters_over_properties_on_what_is_sent_to_a_group_alone():
+    (line,) = said({"orders": "a > 9", "pay": "*"}, {("orders", "x"): 2, ("pay", "x"): 1})
+    assert line.endswith("as they are sent to it alone; with filterSupportRetry=true in its broker the 2 by properties do not")
+
+
 def test_a_group_of_the_topic_does_not_get_them():
     (line,) = said({"orders": "new"}, {("orders", "old"): 2}, alone=False)
     assert line.endswith("(orders: new); it will not get them")

@@ -50,3 +50,9 @@ def test_keys_that_a_match_must_have(text, lookups):
 def test_topics_that_are_named():
     assert literal_topics(parsed('topic = "a" or not (topic in ("b", "c") and topic ~ "d")')) == {"a", "b", "c"}
     assert literal_topics(parsed("queue = 1")) == set()
+
+
+def test_only_what_has_a_bound_is_widened():
+    assert Interval(5, 9).widened(3) == Interval(2, 12)
+    assert Interval(low=5).widened(3) == Interval(low=2)
+    assert EVERYTHING.widened(3) == EVERYTHING
