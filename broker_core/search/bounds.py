@@ -18,7 +18,9 @@ class Interval(NamedTuple):
 
     def widened(self, by: int) -> Interval:
         """So much more on each side that has a bound."""
-        return Interval(self.low if self.low == LOWEST else self.low - by, self.high if self.high == HIGHEST else self.high + by)
+        return Interval(
+            self.low if self.low == LOWEST else self.low - by, self.high if self.high == HIGHEST else self.high + by
+        )
 
 
 EVERYTHING = Interval()

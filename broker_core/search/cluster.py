@@ -85,7 +85,7 @@ class ClusterSearch:
         self._parts: list[QueuePart] = []
         self._topics: list[str] = []
         self._scanned = self._found = self._undecoded = 0
-        self._is_cancelled = False
+        self._is_cancelled = self._is_given_up = False
         by_queue = any(one.field.name == "queue" for one in comparisons(expression))
         is_plain = self._lookups is None and (queue_number is _own_number or not by_queue)
         self._pulled_filter = PulledFilter(expression) if is_plain else None
@@ -126,7 +126,12 @@ class ClusterSearch:
         try:
             async with aclosing(self._batches()) as batches:
                 async for records in batches:
-                    hits = list(self._hits(records))
+                    hits: list[Hit] = []
+                    try:
+                        hits.extend(self._hits(records))
+                    except UsageError as error:  # a regular expression that does not end: what was found until then stands
+                        self._gaps.add(error.message)
+                        self._is_given_up = True
                     yield Step(hits, self._scanned, max(self.total_messages, self._scanned), self._found)
                     if self._is_over():
                         break
@@ -136,7 +141,8 @@ class ClusterSearch:
             self._end()
 
     def _is_over(self) -> bool:
-        return self._is_cancelled or (self._limit is not None and self._found >= self._limit)
+        is_enough = self._limit is not None and self._found >= self._limit
+        return self._is_cancelled or self._is_given_up or is_enough
 
     def _end(self) -> None:
         reasons = self._gaps.reasons()

@@ -11,11 +11,12 @@ _UNIT_BYTES = {
     "tib": 1 << 40,
 }  # fmt: skip
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)", re.IGNORECASE)
-_BEFORE_NOW = re.compile(r"-(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+")
+# Digits are bounded, as a float of hundreds of them is infinite.
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([a-z]+)", re.IGNORECASE)
+_BEFORE_NOW = re.compile(r"-(?:\d{1,18}(?:\.\d{1,18})?(?:ms|[smhdw])){1,10}")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s?(Z|[+-]\d\d(?::?\d\d)?)?", re.IGNORECASE
 )
 _WHOLE = re.compile(r"\d{1,18}")
 
@@ -62,4 +63,4 @@ def _offset(text: str | None) -> str:
         return ""
     if text in "Zz":
         return "+00:00"
-    return text if ":" in text else f"{text[:3]}:{text[3:]}"
+    return text if ":" in text else f"{text[:3]}:{text[3:] or '00'}"

@@ -5,8 +5,8 @@
     log       all records of a part of the log, by columns
 
 Queues and index are used where they can be trusted: in the store that is open in this process, and in a directory that was
-closed in good order and has the queues of the topics that count. They hold what RocketMQ serves; a record that no queue knows is
-found by a scan of the log. Where they would have been used and are not, the plan says why.
+closed in good order and has the queues of the topics that count. They hold what RocketMQ serves; a record that no queue knows
+is found by a scan of the log. Where they would have been used and are not, the plan says why.
 """
 
 from __future__ import annotations

@@ -109,30 +109,39 @@ class StoreSearch:
     def steps(self) -> Generator[Step, None, None]:
         """Carry the search out; `outcome` is known afterwards. Steps without hits tell of progress."""
         hits: list[Hit] = []
-        held_bytes = 0
         is_finished = False
         try:
-            for window in self._windows():
-                for hit in window:
-                    hits.append(hit)
-                    held_bytes += len(hit.record)
-                    if self._is_over():
-                        break
-                    if len(hits) >= STEP_HITS_MAX or held_bytes >= STEP_BYTES_MAX:
-                        yield self._step(hits)
-                        hits, held_bytes = [], 0
+            try:
+                yield from self._steps_of_windows(hits)
+                is_finished = True
+            except OSError as error:
+                self._reasons.append(f"the store could not be read further: {error}")
+            except UsageError as error:  # a regular expression that does not end
+                self._reasons.append(error.message)
+            if hits:  # what was found until then
                 yield self._step(hits)
-                hits, held_bytes = [], 0
-                if self._is_over():
-                    break
-            is_finished = True
-        except OSError as error:
-            self._reasons.append(f"the store could not be read further: {error}")
         finally:
             self._is_cancelled = self._is_cancelled or not (is_finished or self._reasons)
             self._log.close()
             self._queues.close()
             self._end()
+
+    def _steps_of_windows(self, hits: list[Hit]) -> Generator[Step, None, None]:
+        """The steps; ``hits`` are those that none of them has given yet."""
+        held_bytes = 0
+        for window in self._windows():
+            for hit in window:
+                hits.append(hit)
+                held_bytes += len(hit.record)
+                if self._is_over():
+                    break
+                if len(hits) >= STEP_HITS_MAX or held_bytes >= STEP_BYTES_MAX:
+                    yield self._step(hits)
+                    held_bytes = 0
+            yield self._step(hits)
+            held_bytes = 0
+            if self._is_over():
+                break
 
     def tags_code(self, message: StoredMessage) -> int | None:
         """Third field of the queue's unit of a message; None where its queue has no such unit. While it is carried out."""
@@ -145,8 +154,9 @@ class StoreSearch:
         return self._is_cancelled or (self._limit is not None and self._counts.found >= self._limit)
 
     def _step(self, hits: list[Hit]) -> Step:
-        counts = self._counts
-        return Step(hits, counts.scanned, max(self.plan.total_messages, counts.scanned), counts.found)
+        counts, given = self._counts, hits[:]
+        hits.clear()
+        return Step(given, counts.scanned, max(self.plan.total_messages, counts.scanned), counts.found)
 
     def _end(self) -> None:
         counts, reasons = self._counts, self._reasons

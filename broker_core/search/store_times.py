@@ -1,7 +1,7 @@
-"""Where a time lies in a log or a queue. Takes it that store times rise along the log, as RocketMQ does, but for a clock that was
-set back a little: whoever looks for a time widens it by `CLOCK_MARGIN_MS`.
+"""Where a time lies in a log or a queue. Takes it that store times rise along the log, as RocketMQ does.
 
-That is looked at for the first records of the log's files: where those fall, no time is used to narrow a search.
+But for a clock that was set back a little: whoever looks for a time widens it by `CLOCK_MARGIN_MS`. That they rise is looked at
+for the first records of the log's files: where those fall, no time is used to narrow a search.
 """
 
 from __future__ import annotations

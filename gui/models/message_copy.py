@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from broker_core.api import MessageDetail
-from gui.models.messages import property_rows
+from gui.models.message_properties import property_rows
 from monitoring.payload.content import Kind
 from monitoring.payload.shown import ShownBody
 

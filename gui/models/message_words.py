@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from broker_core.api import MessageDetail
-from gui.models.messages import PROPERTY_MEANINGS, UNIQUE_KEY
+from gui.models.message_properties import PROPERTY_MEANINGS
+from gui.models.messages import UNIQUE_KEY
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.state import ClusterState
 

@@ -1,4 +1,4 @@
-"""Rows, positions and bodies of the message pages. Pure: no widget, no I/O.
+"""Rows of the message pages, what is entered there, and drafts. Pure: no widget, no I/O.
 
 Nothing here changes a message; bodies are read by `monitoring.payload`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from enum import Enum
@@ -19,7 +19,6 @@ from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
-PAGE_MESSAGES = 200
 ALL_QUEUES = -1
 PERMISSION_WRITE = 2
 
@@ -92,51 +91,13 @@ def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
     return sorted(rows, key=lambda row: (row.store_ms, row.physical_offset), reverse=True)
 
 
-# ---- where in a queue --------------------------------------------------------------------------------------------------
+def message_name(detail: MessageDetail, mask: ListMask) -> str:
+    """What a person calls a message: its first key, as it may be shown, else its unique ID, else its offset message ID."""
+    key = first_key(mask.text(detail.properties.get(KEYS, "")))
+    return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 
-@dataclass(frozen=True, slots=True)
-class QueueWindow:
-    """The part of a queue that is shown: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
-
-    min_offset: int
-    max_offset: int
-    start: int
-    count: int = PAGE_MESSAGES
-
-    @property
-    def end(self) -> int:
-        """First offset after the window."""
-        return min(self.start + self.count, self.max_offset)
-
-    @property
-    def has_older(self) -> bool:
-        return self.start > self.min_offset
-
-    @property
-    def has_newer(self) -> bool:
-        return self.end < self.max_offset
-
-    def at(self, offset: int) -> QueueWindow:
-        """The window that begins at ``offset``, moved into the queue."""
-        last = max(self.min_offset, self.max_offset - 1)
-        return QueueWindow(self.min_offset, self.max_offset, min(max(offset, self.min_offset), last), self.count)
-
-    def older(self) -> QueueWindow:
-        return self.at(self.start - self.count)
-
-    def newer(self) -> QueueWindow:
-        return self.at(min(self.start + self.count, max(self.max_offset - self.count, self.min_offset)))
-
-    def oldest(self) -> QueueWindow:
-        return self.at(self.min_offset)
-
-    def newest(self) -> QueueWindow:
-        return self.at(self.max_offset - self.count)
-
-    def grown(self, min_offset: int, max_offset: int) -> QueueWindow:
-        """The same place after the queue has changed."""
-        return QueueWindow(min_offset, max_offset, max(self.start, min_offset), self.count)
+# ---- topics -----------------------------------------------------------------------------------------------------------
 
 
 def topic_names(state: ClusterState) -> list[str]:
@@ -156,42 +117,9 @@ def writable_topics(state: ClusterState) -> list[str]:
     )
 
 
-def queue_ids(state: ClusterState, topic: str) -> list[int]:
-    """Queues of a topic that hold or held messages."""
-    if topic not in state.catalog.topics:
-        return []
-    wanted = state.catalog.topics.index(topic)
-    return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
-
-
 def write_queue_count(state: ClusterState, topic: str) -> int:
     """How many queues of a topic take messages; 0 when the topic is not known."""
     return state.catalog.topic_write_queues[state.catalog.topics.index(topic)] if topic in state.catalog.topics else 0
-
-
-def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
-    """Smallest offset and end of a queue; None when not known."""
-    if topic not in state.catalog.topics:
-        return None
-    wanted = state.catalog.topics.index(topic)
-    for row, (owner, one) in enumerate(zip(state.catalog.queue_topic, state.catalog.queue_id, strict=True)):
-        if owner == wanted and one == queue_id:
-            low, high = int(state.queue_min_offset[row]), int(state.queue_max_offset[row])
-            return (low, high) if low >= 0 and high >= 0 else None
-    return None
-
-
-def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
-    """Sum of the ends of a topic's queues, or the end of one; what it grows by is what is new. -1 when not known."""
-    if topic not in state.catalog.topics:
-        return -1
-    wanted = state.catalog.topics.index(topic)
-    rows = [
-        row
-        for row, owner in enumerate(state.catalog.queue_topic)
-        if owner == wanted and queue_id in (ALL_QUEUES, state.catalog.queue_id[row])
-    ]
-    return int(np.maximum(state.queue_max_offset[rows], 0).sum()) if rows else -1
 
 
 def busiest_topic(state: ClusterState) -> str:
@@ -224,7 +152,7 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         zone: In which times of day are meant; None is local time.
     """
     text = text.strip().lower()
-    if text.isdigit() and len(text) >= 12:
+    if text.isdecimal() and 12 <= len(text) <= 18:
         return int(text)
     relative = _RELATIVE_TIME.fullmatch(text)
     if relative:
@@ -238,10 +166,10 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         text = f"{day:%Y-%m-%d} {text:0>5}" if len(text) <= 5 else f"{day:%Y-%m-%d} {text.zfill(8)}"
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
+        return round(moment.timestamp() * 1_000)
+    except (ValueError, OverflowError):  # no time, or one before the first that a clock can show
         return None
-    moment = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
-    return round(moment.timestamp() * 1_000)
 
 
 # ---- bodies -----------------------------------------------------------------------------------------------------------
@@ -256,77 +184,6 @@ def json_fault(text: str) -> str:
     except RecursionError:
         return "nested too deeply"
     return ""
-
-
-# ---- properties --------------------------------------------------------------------------------------------------------
-
-PROPERTY_MEANINGS: Mapping[str, str] = {
-    KEYS: "Keys for looking the message up, separated by spaces",
-    TAGS: "Tag that consumers filter by",
-    UNIQUE_KEY: "Unique ID that the producer's client gave",
-    "WAIT": "Whether the producer waits until the message is stored safely",
-    "DELAY": "Delay level of a scheduled delivery",
-    "RETRY_TOPIC": "Topic that the message had before its first retry",
-    "REAL_TOPIC": "Topic that the message is for while it waits in a system topic",
-    "REAL_QID": "Queue that the message is for while it waits in a system topic",
-    "TRAN_MSG": "Half message of a transaction",
-    "PGROUP": "Producer group, asked for the outcome of the transaction",
-    "MIN_OFFSET": "Smallest offset of the queue at the time of a pull",
-    "MAX_OFFSET": "End of the queue at the time of a pull",
-    "ORIGIN_MESSAGE_ID": "ID of the message that this one is a retry of",
-    "RECONSUME_TIME": "How often consumers gave the message back",
-    "MSG_REGION": "Region of the broker, for message traces",
-    "TRACE_ON": "Whether the broker lets clients write message traces",
-    "MAX_RECONSUME_TIMES": "Retries before the message becomes a dead letter",
-    "CONSUME_START_TIME": "When a consumer began with the message",
-    "INSTANCE_ID": "Name space of the client",
-    "CLUSTER": "Cluster of the broker that stored the message",
-    "TIMER_DELAY_SEC": "Delay of a timer message in seconds",
-    "TIMER_DELAY_MS": "Delay of a timer message in milliseconds",
-    "TIMER_DELIVER_MS": "Delivery time of a timer message",
-    "__SHARDINGKEY": "Key that orders messages: equal keys go to one queue",
-    "DLQ_ORIGIN_TOPIC": "Topic of the message before it became a dead letter",
-    "DLQ_ORIGIN_MESSAGE_ID": "ID of the message before it became a dead letter",
-    "traceparent": "Trace context of W3C",
-    "TRANSACTION_CHECK_TIMES": "How often the producer was asked for the outcome",
-    "TRAN_PREPARED_QUEUE_OFFSET": "Offset of the half message that this one is a copy of",
-    "__transactionId__": "Name of the transaction that the producer gave",
-    "CHECK_IMMUNITY_TIME_IN_SECONDS": "How long the producer is not asked",
-    "POP_CK": "Receipt of the delivery by pop",
-    "1ST_POP_TIME": "When the message was popped first",
-    "TIMER_OUT_MS": "When the timer message is due",
-    "TIMER_ROLL_TIMES": "How often the timer message was put into the wheel again",
-    "CORRELATION_ID": "Ties a reply to its request",
-    "REPLY_TO_CLIENT": "Client that waits for the reply",
-    "INNER_MULTI_DISPATCH": "Further queues that the message is in",
-}
-"""What system properties mean, in English; shown through `gui.text.tr`."""
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyRow:
-    """One property of a message."""
-
-    name: str
-    value: str
-
-    @property
-    def meaning(self) -> str:
-        """English sentence for a property of the system, empty for one of the user."""
-        return PROPERTY_MEANINGS.get(self.name, "")
-
-
-def message_name(detail: MessageDetail, mask: ListMask) -> str:
-    """What a person calls a message: its first key, as it may be shown, else its unique ID, else its offset message ID."""
-    key = first_key(mask.text(detail.properties.get(KEYS, "")))
-    return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
-
-
-def property_rows(properties: Mapping[str, str]) -> list[PropertyRow]:
-    """Properties as rows: unique key, keys and tag first, then by name."""
-    first = {UNIQUE_KEY: 0, KEYS: 1, TAGS: 2}
-    names = sorted(properties, key=lambda name: (first.get(name, 3), name in PROPERTY_MEANINGS, name))
-    return [PropertyRow(name, properties[name]) for name in names]
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------------

@@ -60,7 +60,10 @@ class ProtobufSchema:
             raise ValueError(f"these bytes are no {type_name}: {error}") from error
         try:
             fields: dict[str, Any] = json_format.MessageToDict(
-                message, preserving_proto_field_name=True, descriptor_pool=self._pool, always_print_fields_with_no_presence=False
+                message,
+                preserving_proto_field_name=True,
+                descriptor_pool=self._pool,
+                always_print_fields_with_no_presence=False,
             )
         except (json_format.Error, TypeError, RecursionError) as error:  # TypeError: an Any of a type that the schema has not
             raise ValueError(f"it is a {type_name}, but cannot be shown: {error}") from error

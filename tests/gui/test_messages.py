@@ -15,24 +15,21 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from broker_core.api import MessagePage, RemoteError, SendMessage
 from gui.models.message_copy import message_json
+from gui.models.message_properties import property_rows
 from gui.models.messages import (
     ALL_QUEUES,
-    PAGE_MESSAGES,
     Draft,
     DraftFault,
-    QueueWindow,
     draft_fault,
     dropped_properties,
-    end_of_topic,
     json_fault,
     message_rows,
     message_to_send,
     parse_time,
-    property_rows,
-    queue_bounds,
     resend_draft,
     writable_topics,
 )
+from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.operations.search import SearchState
 from gui.text import CatalogueTranslator, TimeZoneChoice, load_catalogue
 from gui.views.messages.body_pane import HEX, TEXT, TREE
@@ -155,7 +152,7 @@ def test_times_are_read_as_entered(text, moment):
     assert parse_time(text, NOW_MS, UTC) == round(moment.timestamp() * 1_000)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "10:99", "-5", "12", "2026-13-01"])
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "10:99", "-5", "12", "2026-13-01", "²" * 12, "9" * 19, "0001-01-01"])
 def test_what_is_no_time_is_none(text):
     assert parse_time(text, NOW_MS, UTC) is None
 

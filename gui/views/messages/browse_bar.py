@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSlider, QVBoxLayout, QWidget
 
-from gui.models.messages import ALL_QUEUES, QueueWindow, parse_time, queue_ids, topic_names
+from gui.models.messages import ALL_QUEUES, parse_time, topic_names
+from gui.models.queue_window import QueueWindow, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.text import TimeZoneChoice, count_text, tr
 from gui.theme.manager import ThemeManager

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from broker_core.api import Marks
 from gui.models.lifeline import LifeEvent
+from gui.models.message_properties import PropertyRow
 from gui.models.message_words import PropertyWords
-from gui.models.messages import MessageRow, PropertyRow
+from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from gui.theme.tokens import State

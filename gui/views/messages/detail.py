@@ -7,8 +7,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from broker_core.api import MessageDetail
+from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
-from gui.models.messages import MessageRow, PropertyRow, message_name, property_rows
+from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
 from gui.text import tr
 from gui.views.messages.body_pane import BodyPane

@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QMenu, QScrollArea, QSplitter, QStackedWidget, QWi
 
 from broker_core.api import Lifeline, MessageDetail, OrbitError
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
+from gui.models.message_properties import PropertyRow, property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
-from gui.models.messages import UNIQUE_KEY, PropertyRow, message_name, property_rows
+from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture

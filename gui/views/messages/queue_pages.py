@@ -6,15 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
-from gui.models.messages import (
-    ALL_QUEUES,
-    PAGE_MESSAGES,
-    MessageRow,
-    QueueWindow,
-    end_of_topic,
-    message_rows,
-    queue_bounds,
-)
+from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
+from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.queries import LatestQuery

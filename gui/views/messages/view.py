@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import Marks, MessageDetail, OrbitError, SendReceipt
-from gui.models.filter_text import quoted
-from gui.models.message_ids import id_filter, is_message_id
-from gui.models.messages import (
-    ALL_QUEUES,
-    MessageRow,
-    busiest_topic,
-)
+from broker_core.api import Marks, MessageDetail, SendReceipt
+from gui.models.message_ids import id_filter
+from gui.models.messages import ALL_QUEUES, MessageRow, busiest_topic
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
-from gui.operations.queries import LatestQuery
 from gui.text import tr
 from gui.theme.tokens import Size
 from gui.views.messages.browse_bar import BrowseBar
@@ -29,12 +22,15 @@ from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.queue_pages import QueuePages
+from gui.views.messages.reading import MessageReading
 from gui.views.messages.row_menu import popup_row_menu
 from gui.views.messages.search_panel import SearchPanel
+from gui.views.messages.search_panels import SearchPanels
+from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.containers import PartBar
-from monitoring.sources.base import Pending, SourceStatus
+from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 TITLE_CHARACTERS_MAX = 40
@@ -53,21 +49,20 @@ class MessagesView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self._read_key: tuple[int, int] | None = None
-        self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
         self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
         self.bar.filter.use_names(self.names)
         self.detail = MessageDetailPane(context)
+        self.reading = MessageReading(context.source, self.detail, self)
+        self.sending = SendDialogs(context, self.detail, self)
         self.masks = ListMasks(self.detail.body.book, self)
         self.pages = QueuePages(context, self.masks)
         self.model, self.grid, self.foot = self.pages.model, self.pages.grid, self.pages.foot
         self.tabs = PartBar()
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
-        self._search: SearchPanel | None = None
-        self._narrowed: SearchPanel | None = None
+        self.panels = SearchPanels(context, self.names, self.masks, self.bar, self.pages)
         self._is_narrowed = False
         self._build()
         self._connect()
@@ -77,34 +72,13 @@ class MessagesView(PageView):
 
     @property
     def search(self) -> SearchPanel:
-        """The part that searches; made when it is first wanted."""
-        if self._search is None:
-            self._search = self._made(SearchPanel(self.context, self.names, self.masks))
-            self._tops.addWidget(self._search)
-        return self._search
+        """The part that searches."""
+        return self.panels.search
 
     @property
     def narrowed(self) -> SearchPanel:
-        """What browses with a filter: a search within the queues that are shown; made when it is first wanted."""
-        if self._narrowed is None:
-            self._narrowed = self._made(
-                SearchPanel(self.context, self.names, self.masks, bar=self.bar.filter, within=self._queues_shown)
-            )
-            self.bar.add_search(self._narrowed)
-        return self._narrowed
-
-    def _made(self, panel: SearchPanel) -> SearchPanel:
-        self._tables.addWidget(panel.table)
-        panel.selected.connect(self._hit_selected)
-        panel.browse_wanted.connect(self._browse_hit)
-        if self._state is not None:
-            panel.show_time(self._state)
-        return panel
-
-    def _queues_shown(self) -> str:
-        """What is browsed, as a condition."""
-        topic = f"topic = {quoted(self.pages.topic)}"
-        return topic if self.pages.queue == ALL_QUEUES else f"{topic} and queue = {self.pages.queue}"
+        """What browses with a filter."""
+        return self.panels.narrowed
 
     @property
     def _hits(self) -> SearchPanel | None:
@@ -128,7 +102,8 @@ class MessagesView(PageView):
             self.open_by_id(message_id)
         physical_offset = arguments.get("physical_offset")
         if isinstance(physical_offset, int) and physical_offset >= 0:
-            self._read_alone(self.context.source.read_message(physical_offset))
+            self.grid.select_key(None)
+            self.reading.read_place(physical_offset)
         is_plan = isinstance(arguments.get("plan"), str)
         filter_text = arguments.get("plan" if is_plan else "filter")
         if isinstance(filter_text, str) or arguments.get("show") == "search":
@@ -140,12 +115,10 @@ class MessagesView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         first = self._state is None
-        self._state = state
+        self._state = self.sending.state = state
         self.bar.show_choices(state)
         self.names.take_state(state)
-        for panel in (self._search, self._narrowed):
-            if panel is not None:
-                panel.show_time(state)
+        self.panels.take_state(state)
         self.pages.take_state(state)
         if not self.pages.topic:
             topic = busiest_topic(state)
@@ -177,9 +150,7 @@ class MessagesView(PageView):
         self.tabs.setTabText(BROWSE, tr("Browse by queue"))
         self.tabs.setTabText(SEARCH, tr("Search"))
         self.bar.retranslate()
-        for panel in (self._search, self._narrowed):
-            if panel is not None:
-                panel.retranslate()
+        self.panels.retranslate()
         self.detail.retranslate()
         self.pages.retranslate()
         self._show_facts()
@@ -188,50 +159,25 @@ class MessagesView(PageView):
 
     def ask_send(self) -> ComposeDialog:
         """Open the dialog that sends a new message."""
-        context = self.context
-        dialog = ComposeDialog(
-            context.source, context.theme, self._state, topic=self.pages.topic, settings=context.settings, parent=self
-        )
-        return self._opened(dialog)
+        return self.sending.send(self.pages.topic)
 
     def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
         """Open the dialog that sends a stored message again."""
-        mask = self.detail.body.book.mask_of(detail)
-        dialog = ComposeDialog(self.context.source, self.context.theme, self._state, resent=detail, mask=mask, parent=self)
-        return self._opened(dialog)
+        return self.sending.resend(detail)
+
+    def ask_hand(self, detail: MessageDetail) -> HandDialog:
+        """Open the dialog that gives a stored message to one consumer."""
+        return self.sending.hand(detail)
 
     def open_by_id(self, message_id: str) -> None:
         """Read the message of an offset message ID, or find those of a unique ID."""
-        pending = self.context.source.read_message_by_id(message_id)
-        self._read_alone(pending, lambda error: self._no_offset_id(message_id, error))
-
-    def _no_offset_id(self, message_id: str, error: OrbitError) -> None:
-        """Nothing lies where an ID would name a place: it may be one that a client gave."""
-        if not is_message_id(message_id) or self.context.source.status is not SourceStatus.READY:
-            self._detail_failed(error)
-            return
-        self.detail.show_nothing()
-        self._search_for(id_filter(message_id))
+        self.grid.select_key(None)
+        self.reading.read_id(message_id)
 
     def _search_for(self, filter_text: str, *, plan_only: bool = False) -> None:
         self.tabs.setCurrentIndex(SEARCH)
         self.search.bar.set_text(filter_text)
         self.search.bar.submit(plan_only=plan_only)
-
-    def _read_alone(self, pending: Pending[MessageDetail], failed: Callable[[OrbitError], None] | None = None) -> None:
-        """Show a message that need not be in the table."""
-        self._read_key = None
-        self.grid.select_key(None)
-        self.detail.show_loading(None)
-        self._detail_query.ask(pending, self.detail.show_message, failed or self._detail_failed)
-
-    def _opened(self, dialog: ComposeDialog) -> ComposeDialog:
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.sent.connect(self._message_sent)
-        dialog.shown_wanted.connect(self._show_sent)
-        dialog.stored_several.connect(self._message_sent)
-        dialog.open()
-        return dialog
 
     def _send_clicked(self) -> None:
         self.ask_send()
@@ -283,16 +229,27 @@ class MessagesView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
+        self.panels.search_made.connect(self._tops.addWidget)
+        self.panels.made.connect(self._panel_made)
+        self.reading.hit_read.connect(self._hit_read)
+        self.reading.unique_wanted.connect(lambda message_id: self._search_for(id_filter(message_id)))
+        self.sending.sent.connect(self._message_sent)
+        self.sending.shown_wanted.connect(self._show_sent)
         resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        resend.activated.connect(self._resend_selected)
+        resend.activated.connect(self.sending.resend_shown)
         self.context.times.changed.connect(self._zone_changed)
+
+    def _panel_made(self, panel: SearchPanel) -> None:
+        self._tables.addWidget(panel.table)
+        panel.selected.connect(self._hit_selected)
+        panel.browse_wanted.connect(self._browse_hit)
 
     def _show_part(self, part: int) -> None:
         if part == SEARCH:
             self._carry(self.bar.filter, self.search.bar)
             self.search.focus()
-        elif self._search is not None:
-            self._carry(self._search.bar, self.bar.filter)
+        elif self.panels.has_search:
+            self._carry(self.search.bar, self.bar.filter)
         self._tops.setCurrentIndex(part)
         for place in range(self._tops.count()):
             # A part that is not shown claims no height.
@@ -319,8 +276,7 @@ class MessagesView(PageView):
 
     def _read_selected(self, message: MessageRow | None) -> None:
         """Show the message that is selected in the part that is shown."""
-        self._detail_query.cancel()
-        self._read_key = None
+        self.reading.forget()
         if message is None:
             self.detail.show_nothing()
         elif self._hits is not None:
@@ -344,7 +300,7 @@ class MessagesView(PageView):
 
     def _show_queue(self, topic: str, queue_id: int, offset: int | None = None) -> None:
         if (topic, queue_id) != (self.pages.topic, self.pages.queue):
-            self._read_key = None
+            self.reading.forget_row()
             self.detail.show_nothing()
         self.bar.choose(self._state, topic, queue_id)
         self.pages.show_queue(topic, queue_id, offset)
@@ -352,63 +308,34 @@ class MessagesView(PageView):
         self._show_facts()
 
     def _page_settled(self) -> None:
-        if self._read_key is None and self.detail.detail is None:
+        if self.reading.is_idle:
             self.grid.select_first()
 
     # ---- one message ---------------------------------------------------------------------------------------------------
 
     def _row_selected(self, message: MessageRow | None) -> None:
-        if message is None:
-            return
-        if message.key == self._read_key:
-            return
-        self._read_key = message.key
-        self.detail.show_loading(message)
-        pending = self.context.source.read_message(message.physical_offset)
-        self._detail_query.ask(pending, self.detail.show_message, self._detail_failed)
+        if message is not None:
+            self.reading.read_row(message)
 
     def _hit_selected(self, hit: MessageRow | None) -> None:
         if hit is not None:
-            self._read_key = None
-            self.detail.show_loading(hit)
-            pending = self.context.source.read_message(hit.physical_offset)
-            self._detail_query.ask(pending, self._show_hit, self._detail_failed)
+            self.reading.read_hit(hit)
         self.title_changed.emit(self.tab_title())
 
-    def _show_hit(self, detail: MessageDetail) -> None:
+    def _hit_read(self, detail: MessageDetail) -> None:
         if self._hits is not None:
             self.detail.body.set_marks(self._hits.marks)
-        self.detail.show_message(detail)
         self.names.add_properties(detail.properties)
 
     def _browse_hit(self, hit: MessageRow) -> None:
         self.tabs.setCurrentIndex(BROWSE)
         self._show_place(hit.topic, hit.queue_id, hit.queue_offset)
 
-    def _detail_failed(self, error: OrbitError) -> None:
-        self._read_key = None
-        self.detail.show_error(tr("The message was not read."), error.message)
-
-    def _resend_selected(self) -> None:
-        if self.detail.detail is not None:
-            self.ask_resend(self.detail.detail)
-
-    def ask_hand(self, detail: MessageDetail) -> HandDialog:
-        """Open the dialog that gives a stored message to one consumer."""
-        dialog = HandDialog(self.context.source, self.context.theme, self._state, detail, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
-
-    def _hand_selected(self) -> None:
-        if self.detail.detail is not None:
-            self.ask_hand(self.detail.detail)
-
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
         actions = (
-            (tr("Resend…"), self._resend_selected),
+            (tr("Resend…"), self.sending.resend_shown),
             (tr("Life line"), lambda: self._open_life(message)),
-            (tr("Give to one consumer…"), self._hand_selected),
+            (tr("Give to one consumer…"), self.sending.hand_shown),
             (tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message)),
         )
         popup_row_menu(self.grid, message, actions, at)
@@ -428,8 +355,8 @@ class MessagesView(PageView):
         was_narrowed, self._is_narrowed = self._is_narrowed, bool(text)
         if text:
             self.narrowed.search(text, plan_only=plan_only)
-        elif self._narrowed is not None:
-            self._narrowed.end()
+        else:
+            self.panels.end_narrowed()
         self.bar.show_search(shown=self._is_narrowed)
         if was_narrowed != self._is_narrowed:
             self._show_table()

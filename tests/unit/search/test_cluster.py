@@ -23,8 +23,8 @@ from broker_core.search.language import parse_filter
 HOST = HostAddress.parse("127.0.0.1:10911")
 
 
-def record(queue_id: int, offset: int, *, stored: int = 1_000, properties: bytes = b"") -> bytes:
-    message = MessageToStore("orders", queue_id, 0, 0, 1, HOST, HOST, 0, 0, b"%d" % offset, properties)
+def record(queue_id: int, offset: int, *, stored: int = 1_000, properties: bytes = b"", body: bytes = b"") -> bytes:
+    message = MessageToStore("orders", queue_id, 0, 0, 1, HOST, HOST, 0, 0, body or b"%d" % offset, properties)
     return encode_record(
         message, queue_offset=offset, physical_offset=queue_id * 1_000_000 + offset * 500, store_timestamp_ms=stored
     )
@@ -326,6 +326,16 @@ def test_a_cancelled_search_is_partial():
     found, search = searched(FakeAdmin(), 'topic = "orders"', cancel_after=1)
     assert len(found) == 10
     assert "it was cancelled" in str(search.outcome)
+
+
+def test_an_expression_that_does_not_end_makes_it_partial(monkeypatch):
+    monkeypatch.setattr("broker_core.search.patterns.SEARCH_SECONDS", 0.01)
+    admin = FakeAdmin()
+    bodies = [b"aaa", b"a" * 200 + b"b", *[b"aa"] * 8]
+    admin.pulled = lambda queue_id, offset, _count: (record(queue_id, offset, body=bodies[offset]), offset + 1)
+    found, search = searched(admin, 'topic = "orders" and queue = 0 and body ~ "^(a|aa)+$"')
+    assert len(found) == 1
+    assert str(search.outcome).startswith("partial: 1 hits in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
 
 
 def test_more_messages_of_a_key_than_a_broker_names_at_once_are_asked_for_by_time():

@@ -27,6 +27,12 @@ def test_times_of_any_precision():
     assert parse_time("2023-11-15T06:13:20.5", NOW_MS, EAST) == 1_700_000_000_500
 
 
+@pytest.mark.parametrize("offset", ["+05:30", "+0530", "-03", "-03:00", "Z", "z", "+00"])
+def test_times_of_any_zone(offset):
+    minutes = {"+05:30": 330, "+0530": 330, "-03": -180, "-03:00": -180}.get(offset, 0)
+    assert parse_time(f"2023-11-14T22:13:20{offset}", NOW_MS, EAST) == 1_700_000_000_000 - minutes * 60_000
+
+
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
     [("-500ms", 500), ("-30s", 30_000), ("-15m", 900_000), ("-1w2d", 777_600_000)],
@@ -35,7 +41,27 @@ def test_times_before_now(text, milliseconds):
     assert parse_time(text, NOW_MS) == NOW_MS - milliseconds
 
 
-@pytest.mark.parametrize("text", ["", "-", "-5", "5m", "-5y", "2023-02-30", "2023-01-01T", "2023-01-01T25:00", "tomorrow"])
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        "-5",
+        "5m",
+        "-5y",
+        f"-{HUGE}d",
+        f"-1.{HUGE}d",
+        "-1s" * 99,
+        HUGE,
+        "2023-02-30",
+        "2023-01-01T",
+        "2023-01-01T25:00",
+        "tomorrow",
+    ],
+)
 def test_what_is_no_time(text):
     assert parse_time(text, NOW_MS) is None
 
@@ -48,6 +74,6 @@ def test_sizes(text, size):
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "-1", "KB", "1.5", "1 KB", "1XB", "1e3"])
+@pytest.mark.parametrize("text", ["", "-1", "KB", "1.5", "1 KB", "1XB", "1e3", HUGE, f"{HUGE}TB", f"1.{HUGE}KB"])
 def test_what_is_no_size(text):
     assert parse_size(text) is None

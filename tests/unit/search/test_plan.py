@@ -137,4 +137,7 @@ def test_a_message_is_found_by_its_time_where_the_clock_was_set_back(tmp_path: P
                 search = StoreSearch(config.root, parse_filter(text, now_ms=NOW_MS), store=opened)
                 found = [int(hit.message.body) for step in search.steps() for hit in step.hits]
                 assert found == expected, (text, str(search.plan))
-    assert searched(config.root, f'topic = "pay" and queue = 0 and stored > {NOW_MS + 200_000}')[1] == "scan of 1 queue, 2 messages"
+    assert (
+        searched(config.root, f'topic = "pay" and queue = 0 and stored > {NOW_MS + 200_000}')[1]
+        == "scan of 1 queue, 2 messages"
+    )

@@ -20,6 +20,7 @@ from broker_core.message.body import compress_body
 from broker_core.message.model import HostAddress, MessageToStore
 from broker_core.message.properties import encode_properties
 from broker_core.message.sys_flag import Compression, with_compression
+from broker_core.search import patterns
 from broker_core.search.language import parse_filter
 from broker_core.search.scan import Breather, StoreSearch
 from broker_core.store.message_store import MessageStore
@@ -335,6 +336,17 @@ def test_a_limit_and_a_cancel_make_it_partial(tmp_path: Path) -> None:
     found, outcome = outcome_of(StoreSearch(tmp_path, everything, window_bytes=4_096), taken=300)
     assert 300 <= len(found) < 2_000
     assert outcome.endswith("it was cancelled")
+
+
+def test_an_expression_that_does_not_end_makes_it_partial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SEARCH_SECONDS", 0.01)
+    writer = StoreWriter(tmp_path)
+    for body in (b"aaa", b"a" * 200 + b"b", b"aa"):
+        writer.append("orders", body)
+    writer.flush()
+    found, outcome = outcome_of(StoreSearch(tmp_path, parse_filter('body ~ "^(a|aa)+$"', now_ms=NOW_MS)))
+    assert found == [b"aaa"]
+    assert outcome.startswith("partial: 1 hits in 2 messages; the regular expression '^(a|aa)+$' takes more than ")
 
 
 def test_a_search_that_is_let_go_is_not_complete(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Which part of a queue is shown, and how far a queue reaches. Pure: no widget, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gui.models.messages import ALL_QUEUES
+from monitoring.state import ClusterState
+
+PAGE_MESSAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWindow:
+    """The part of a queue that is shown: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
+
+    min_offset: int
+    max_offset: int
+    start: int
+    count: int = PAGE_MESSAGES
+
+    @property
+    def end(self) -> int:
+        """First offset after the window."""
+        return min(self.start + self.count, self.max_offset)
+
+    @property
+    def has_older(self) -> bool:
+        return self.start > self.min_offset
+
+    @property
+    def has_newer(self) -> bool:
+        return self.end < self.max_offset
+
+    def at(self, offset: int) -> QueueWindow:
+        """The window that begins at ``offset``, moved into the queue."""
+        last = max(self.min_offset, self.max_offset - 1)
+        return QueueWindow(self.min_offset, self.max_offset, min(max(offset, self.min_offset), last), self.count)
+
+    def older(self) -> QueueWindow:
+        return self.at(self.start - self.count)
+
+    def newer(self) -> QueueWindow:
+        return self.at(min(self.start + self.count, max(self.max_offset - self.count, self.min_offset)))
+
+    def oldest(self) -> QueueWindow:
+        return self.at(self.min_offset)
+
+    def newest(self) -> QueueWindow:
+        return self.at(self.max_offset - self.count)
+
+    def grown(self, min_offset: int, max_offset: int) -> QueueWindow:
+        """The same place after the queue has changed."""
+        return QueueWindow(min_offset, max_offset, max(self.start, min_offset), self.count)
+
+
+def queue_ids(state: ClusterState, topic: str) -> list[int]:
+    """Queues of a topic that hold or held messages."""
+    if topic not in state.catalog.topics:
+        return []
+    wanted = state.catalog.topics.index(topic)
+    return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
+
+
+def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
+    """Smallest offset and end of a queue; None when not known."""
+    if topic not in state.catalog.topics:
+        return None
+    wanted = state.catalog.topics.index(topic)
+    for row, (owner, one) in enumerate(zip(state.catalog.queue_topic, state.catalog.queue_id, strict=True)):
+        if owner == wanted and one == queue_id:
+            low, high = int(state.queue_min_offset[row]), int(state.queue_max_offset[row])
+            return (low, high) if low >= 0 and high >= 0 else None
+    return None
+
+
+def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
+    """Sum of the ends of a topic's queues, or the end of one; what it grows by is what is new. -1 when not known."""
+    if topic not in state.catalog.topics:
+        return -1
+    wanted = state.catalog.topics.index(topic)
+    rows = [
+        row
+        for row, owner in enumerate(state.catalog.queue_topic)
+        if owner == wanted and queue_id in (ALL_QUEUES, state.catalog.queue_id[row])
+    ]
+    return int(np.maximum(state.queue_max_offset[rows], 0).sum()) if rows else -1
