@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import mmap
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,13 +179,16 @@ class StoreSearch:
     # ---- records -------------------------------------------------------------------------------------------------------
 
     def _windows(self) -> Iterator[Iterator[Hit]]:
-        """Hits of one window after the other, in the parts' order."""
-        if self.plan.places:
-            yield from self._of_places(list(self.plan.places))
+        """Hits of one window after the other, in the order of the log."""
+        places = list(self.plan.places)
         if self.plan.spans:
             yield from self._of_queues()
         for start, end in self.plan.ranges:
+            before = bisect_left(places, start)
+            yield from self._of_places(places[:before])
             yield from self._of_log(start, end)
+            del places[:before]
+        yield from self._of_places(places)
 
     def _of_places(self, places: list[int]) -> Iterator[Iterator[Hit]]:
         """Records that the index names; those of a file that is gone have expired, and are nothing to speak of."""

@@ -162,10 +162,12 @@ class _Reading:
             value = json.loads(text.lstrip("\ufeff"))
             # What can be read with its depth need not be writable: that takes more of the stack.
             return _Found(Kind.JSON, _json_text(value), value, table_of(value), encoding)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            self.refusals.append(("json", "it is nested too deeply"))
+        except ValueError as error:
             if is_asked:
                 self.refusals.append(("json", str(error)))
-            return None
+        return None
 
     def _xml(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         try:

@@ -36,12 +36,15 @@ def _decoded(data: bytes, encoding: str) -> tuple[str | None, str]:
         text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return None, ""
-    return (text, encoding) if _is_printable(text) else (None, "")
+    # Bytes that are UTF-8 are hardly so by chance; what other encodings make of any bytes is looked at more closely.
+    strange = ("Cc",) if encoding.startswith("utf-8") else ("Cc", "Cn", "Co")
+    return (text, encoding) if _is_printable(text, strange) else (None, "")
 
 
-def _is_printable(text: str) -> bool:
+def _is_printable(text: str, strange: tuple[str, ...]) -> bool:
+    """Whether no character is of a strange category; those that came with newer versions of Unicode are of Cn here."""
     start = text[:SNIFFED_CHARACTERS]
-    return start.isprintable() or all(c in "\t\r\n\f\ufeff" or unicodedata.category(c) not in ("Cc", "Cn", "Co") for c in start)
+    return start.isprintable() or all(c in "\t\r\n\f\ufeff" or unicodedata.category(c) not in strange for c in start)
 
 
 def _looks_chinese(text: str) -> bool:

@@ -7,13 +7,13 @@ only of a body that is there as a whole, or where nothing is masked.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from broker_core.api import FilterKind, parse_field
+from monitoring.payload.encodings import decode_text
 from monitoring.payload.judging import MASK
 from monitoring.payload.layers import announced
 from monitoring.payload.masking import MaskRules
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from monitoring.payload.shown import ShownBody
 
 _HEX_BYTES: Final = 32
+_HIGH_BYTES: Final = bytes(range(0x80, 0x100))
+"""What a character that is cut begins with."""
 _JUDGED_BYTES_MAX: Final = 16 * 1024
 _FIELD_CHARACTERS_MAX: Final = 1_000
 """A value of a field that is as long was cut (`broker_core.search.field_text`)."""
@@ -64,7 +66,7 @@ class ListMask:
             body_bytes: Of the whole body.
         """
         if not self:
-            return body_preview(start)
+            return body_preview(start, self.rule.encoding if self.rule is not None else "")
         is_part = len(start) < body_bytes or start.startswith(_CUT.encode())
         if is_part or self._is_elsewhere(start):
             return MASK
@@ -153,24 +155,18 @@ def _place(step: object) -> str:
     return str(step) if isinstance(step, int) else "*"
 
 
-def body_preview(start: bytes) -> str:
-    """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs."""
-    text = _decode_cut(start)
-    if text is None:
-        return start[:_HEX_BYTES].hex(" ")
-    return " ".join(text.split())
+def body_preview(start: bytes, encoding: str = "") -> str:
+    """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs.
 
-
-def _decode_cut(start: bytes) -> str | None:
-    """Text of bytes that may end within a character; None when they are no text."""
-    for cut in range(min(4, len(start) + 1)):
-        try:
-            text = start[: len(start) - cut].decode("utf-8")
-        except UnicodeDecodeError:
-            continue
-        return text if _is_printable(text) else None
-    return None
-
-
-def _is_printable(text: str) -> bool:
-    return all(character in "\t\r\n" or unicodedata.category(character) != "Cc" for character in text)
+    Args:
+        start: May end within a character.
+        encoding: Of the text; empty finds out.
+    """
+    # With any cut UTF-8 comes first: a part of it that ends within a character looks like Chinese in GBK.
+    begun = min(3, len(start) - 1, len(start) - len(start.rstrip(_HIGH_BYTES)))
+    for name in (encoding,) if encoding else ("utf-8", ""):
+        for cut in range(max(begun, 0) + 1):
+            text, _encoding = decode_text(start[: len(start) - cut], name)
+            if text is not None:
+                return " ".join(text.split())
+    return start[:_HEX_BYTES].hex(" ")

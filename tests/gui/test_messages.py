@@ -82,6 +82,7 @@ def test_rows_of_a_page_stand_newest_first():
         ("杭州".encode()[:-1], "杭"),  # the first 200 bytes may end within a character
         (b"", ""),
         (b"\x00\xff\x10", "00 ff 10"),
+        (b"\xff", "ff"),
     ],
 )
 def test_preview_of_a_body_is_one_line_of_text_or_hexadecimal(start, shown):

@@ -60,14 +60,14 @@ def hit_columns(
             width=108,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=104, marks=lambda: marks().topic),
-        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58),
-        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=74),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150,
+        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=54),
+        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=136,
                marks=lambda: marks().key),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82,
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
                marks=lambda: marks().tag),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body),
-        Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=62),
+        Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=80),
     ]  # fmt: skip
 
 

@@ -173,6 +173,7 @@ class FilterBar(QWidget):
         parts = clauses(self.text)
         for chip in self.chips:
             self._chip_line.removeWidget(chip)
+            chip.hide()
             chip.deleteLater()
         shown = parts[:CHIPS_MAX] if len(parts) > 1 else []
         self.chips = [self._chip(clause) for clause in shown]

@@ -44,6 +44,7 @@ values = st.recursive(
         (b'<?xml version="1.0" encoding="latin-9"?><a>\xc3\xa9</a>', Kind.XML, "utf-8"),
         (b"id\tname\n1\tx\n2\ty\n", Kind.TABLE, "utf-8"),
         (b"hello, world", Kind.TEXT, "utf-8"),
+        ("newer than this Python: \U0001fadc, one's own: \ue000".encode(), Kind.TEXT, "utf-8"),
         (bytes(range(256)), Kind.BYTES, ""),
         (b"\x00\x01\x02", Kind.BYTES, ""),
         (b"\xff\xd8\xff\xe0\x00\x10JFIF", Kind.BYTES, ""),

@@ -23,6 +23,24 @@ def test_without_rules_everything_is_shown():
     assert NO_MASK.beginning(BODY, 10) == BODY[:10].decode()
 
 
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_an_excerpt_that_ends_within_a_character_is_text(cut):
+    words = "订单已支付，金额一百元，谢谢惠顾"
+    shown = body_preview(words.encode()[:-cut])
+    assert len(shown) >= len(words) - 1 - cut // 3
+    assert words.startswith(shown)
+    shown = body_preview(words.encode("gbk")[:-cut])
+    assert words.startswith(shown)
+    assert len(shown) == len(words) - (cut + 1) // 2
+
+
+def test_an_excerpt_is_read_in_the_encoding_of_the_rule():
+    rule = ListMask(DecoderRule("orders", encoding="latin-1"))
+    assert rule.preview("grüße".encode("latin-1"), 5) == "grüße"
+    assert NO_MASK.preview("grüße".encode("latin-1"), 5) == "67 72 fc df 65"
+    assert rule.preview(b"\x00\x01", 2) == "00 01"
+
+
 def test_keys_tags_and_properties_lose_what_expressions_find():
     assert TEXTS.text(f"order {CARD}") == f"order {MASK}"
     assert TEXTS.properties({"KEYS": CARD, "region": "eu"}) == {"KEYS": MASK, "region": "eu"}

@@ -108,6 +108,16 @@ def test_a_damaged_record_that_the_index_names_makes_it_partial(copied: Path) ->
     assert outcome.endswith("; 1 messages that the index names could not be read")
 
 
+def test_what_the_index_names_and_what_is_scanned_beside_it_come_in_the_order_of_the_log(copied: Path) -> None:
+    first, second, *_others = sorted((copied / "index").iterdir())
+    for gone in (first, second):
+        gone.unlink()
+        keys = ", ".join(f'"k{number}"' for number in range(120))
+        found, plan, _outcome = searched(copied, f"key in ({keys})")
+        assert found == list(range(120)), plan
+        assert ", then scan of " in plan
+
+
 def test_an_index_file_whose_header_is_damaged_is_made_up_for_by_a_scan(copied: Path) -> None:
     first, *others = sorted((copied / "index").iterdir())
     assert others
