@@ -153,7 +153,7 @@ def test_times_are_read_as_entered(text, moment):
     assert parse_time(text, NOW_MS, UTC) == round(moment.timestamp() * 1_000)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "10:99", "-5", "12", "2026-13-01", "²" * 12, "9" * 19, "0001-01-01"])
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "10:99", "-5", "12", "2026-13-01", "²" * 12, "9" * 19])
 def test_what_is_no_time_is_none(text):
     assert parse_time(text, NOW_MS, UTC) is None
 
