@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -37,6 +38,8 @@ EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
 EXIT_TERMINATED = 143
 EXIT_PIPE_CLOSED = 141
+_WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EISDIR))
+"""A search only reads: these are said of where its hits go."""
 PROGRESS_INTERVAL_S = 1.0
 
 _FILTER_HELP = f"""\
@@ -103,7 +106,7 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
     except OSError as error:
-        return _fail(open_failed(arguments.store, error) if arguments.store else UsageError(str(error)))
+        return _fail(_refused(arguments, error))
     except OrbitError as error:
         return _fail(error)
     if mask is not None or arguments.originals:
@@ -166,6 +169,18 @@ def _count(text: str) -> int:
 def _fail(error: OrbitError) -> int:
     _say(f"orbit search: {error.message}")
     return error.exit_code
+
+
+def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
+    """What the system refused: to read the store, or to write what was found."""
+    if (
+        arguments.store
+        and error.errno not in _WRITING
+        and Path(error.filename or arguments.store).is_relative_to(arguments.store)
+    ):
+        return open_failed(arguments.store, error)
+    place = arguments.out or "standard output"
+    return UsageError(f"what was found could not be written to {place}: {error.strerror}. Choose another place")
 
 
 def _say(text: str) -> None:

@@ -34,6 +34,7 @@ QUEUE_SHARE_MAX = 0.25
 LOOKUPS_MAX = 1_000
 RECORD_BYTES_GUESSED = 512
 """Where no queue says how many messages there are."""
+LIGHT_PREFIX = "%LMQ%"
 UNSETTLED = "the store is in use, or was not closed in good order"
 ELSEWHERE = "the store has queues of a kind that RocketMQ 5 alone reads"
 NO_QUEUES = "the store has no consume queues"
@@ -215,7 +216,9 @@ class Planner:
         """About how many messages lie in parts of the log, taking all to be of one size."""
         log_bytes = self.log_end - self.log.min_offset
         part_bytes = sum(end - start for start, end in ranges)
-        messages = _messages(self._spans) or log_bytes // RECORD_BYTES_GUESSED
+        # Queues of light messages name records that are in queues of their topics, too.
+        own = [span for span in self._spans if not span.topic.startswith(LIGHT_PREFIX)]
+        messages = _messages(own) or log_bytes // RECORD_BYTES_GUESSED
         return round(messages * part_bytes / log_bytes) if log_bytes > 0 else 0
 
 

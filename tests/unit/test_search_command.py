@@ -72,6 +72,19 @@ def test_a_file_gets_its_name_when_it_is_whole(root, tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_place_that_takes_no_more_is_named(root, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    assert main(["--store", str(root), "queue = 1", "--out", str(tmp_path / "folder")]) == 2
+    assert f"could not be written to {tmp_path / 'folder'}: Is a directory" in capsys.readouterr().err
+    command = [sys.executable, "main.py", "search", "--store", str(root), "queue = 1"]
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.run(
+            command, cwd=CHECKOUT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+        )
+    assert process.returncode == 2
+    assert "could not be written to standard output: No space left on device" in process.stderr
+
+
 def test_progress_is_told_while_a_file_is_written(root, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(search_command, "PROGRESS_INTERVAL_S", 0.0)
     assert main(["--store", str(root), "queue = 1", "--format", "parquet", "--out", str(tmp_path / "hits.parquet")]) == 0
