@@ -40,6 +40,10 @@ class NumberColumn:
         self._room[self._count : end] = added
         self._count = end
 
+    def __getitem__(self, row: int) -> int:
+        found: int = self._room.item(row)
+        return found
+
     @property
     def values(self) -> Int64s:
         """All of them; not to be written."""
@@ -89,7 +93,7 @@ class NameColumn:
         self._rows = NumberColumn()
 
     def __getitem__(self, row: int) -> str:
-        return self.names[int(self._rows.values[row])]
+        return self.names[self._rows[row]]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Add texts at the end."""
@@ -144,7 +148,7 @@ class HitColumns:
 
     def row(self, number: int, body_start: str) -> MessageRow:
         """One hit as other lists have it."""
-        numbers = {name: int(column.values[number]) for name, column in self.numbers.items()}
+        numbers = {name: column[number] for name, column in self.numbers.items()}
         return MessageRow(
             topic=self.topic[number],
             tag=self.tag[number],

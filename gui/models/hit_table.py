@@ -171,7 +171,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         number = self._number(position)
         # The cells of a row are painted one after the other.
         if self._last is None or self._last[0] != number:
-            known = self._known.get(int(self.hits.places[number]))
+            known = self._known.get(self.hits.numbers["physical_offset"][number])
             row = self.hits.row(number, "" if known is None else known[0])
             self._last = number, masked_row(row, self._mask_of(row.topic))
         return self._last[1]
