@@ -20,6 +20,7 @@ from gui.text import TimeZoneChoice
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
 from gui.views.messages.copies import add_copies
 from gui.views.messages.view import MessagesView
+from gui.widgets.code_view import HEX_BYTES_MAX
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, read_rules
@@ -61,6 +62,13 @@ def test_a_broken_compression_says_why_and_shows_the_bytes(pane, qtbot):
 
     assert body.switch.current == HEX
     assert "Not read as gzip" in body.refusals.text()
+
+
+def test_more_bytes_than_are_shown_are_said(pane, qtbot):
+    body = showing(pane, qtbot, b"\0" * (HEX_BYTES_MAX + 1))
+
+    assert body.note.text() == "Bytes, first 262,144 of 262,145 bytes"
+    assert body.hex.toPlainText().splitlines()[-1].startswith("The first 256")
 
 
 def test_the_compression_of_the_producer_is_told(pane, qtbot):

@@ -14,7 +14,7 @@ from gui.views.messages.json_tree import JsonTree
 from gui.views.messages.rules_dialog import RulesDialog
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
-from gui.widgets.code_view import CodeView, HexView
+from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
 from gui.widgets.inputs import SegmentedControl
 from monitoring.payload.content import Content, Kind
 from monitoring.payload.encodings import ENCODINGS
@@ -279,6 +279,8 @@ class BodyPane(QWidget):
         content, table = body.content, body.content.table
         if view == TABLE and table is not None:
             return self._table_extent(table)
+        if view == HEX and body.size_bytes > HEX_BYTES_MAX:
+            return tr("first {shown} of {whole} bytes", shown=count_text(HEX_BYTES_MAX), whole=count_text(body.size_bytes))
         if view == TEXT and len(content.text) > TEXT_CHARACTERS_MAX:
             shown_text, whole = count_text(TEXT_CHARACTERS_MAX), count_text(len(content.text))
             return tr("first {shown} of {whole} characters", shown=shown_text, whole=whole)

@@ -118,6 +118,14 @@ def test_what_the_index_names_and_what_is_scanned_beside_it_come_in_the_order_of
         assert ", then scan of " in plan
 
 
+def test_more_questions_than_a_scan_is_worth_are_not_asked(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker_core.search.plan.QUESTIONS_MAX", 8)
+    assert searched(copied, 'key in ("k1", "k2")')[1].startswith("index lookup of 2 keys in 3 topics")
+    found, plan, outcome = searched(copied, 'key in ("k1", "k2", "k3")')
+    assert (found, outcome) == ([1, 2, 3], "complete: 3 hits in 120 messages")
+    assert plan.startswith("scan of the log, ")
+
+
 def test_an_index_file_whose_header_is_damaged_is_made_up_for_by_a_scan(copied: Path) -> None:
     first, *others = sorted((copied / "index").iterdir())
     assert others
