@@ -252,6 +252,15 @@ def age_text(then_ms: float | None, now_ms: float) -> str:
 # ---- moments -----------------------------------------------------------------------------------------------------------
 
 
+LAST_MS = 253_402_214_400_000
+"""The last day of the year 9999; a calendar goes no further, but clients write any number as a time."""
+
+
+def _no_moment(at_ms: float | None) -> str:
+    """What stands for a time that no calendar has: a dash for one that is not known, else the number."""
+    return UNKNOWN if at_ms is None or is_unknown(at_ms) or at_ms < 0 else f"{int(at_ms)} ms"
+
+
 def _clock(moment: datetime, at_ms: float) -> str:
     # Lists write one for each row that is painted; strftime takes four times as long.
     return f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{int(at_ms) % 1000:03d}"
@@ -291,7 +300,7 @@ class TimeZoneChoice(QObject):
         """The zone as ``UTC+08:00``; the offset is the one valid at ``at_ms``."""
         if self._utc:
             return "UTC"
-        offset = self.moment(at_ms).astimezone().strftime("%z")
+        offset = self.moment(min(max(at_ms, 0), LAST_MS)).astimezone().strftime("%z")
         return f"UTC{offset[:3]}:{offset[3:5]}"
 
     def moment(self, at_ms: float) -> datetime:
@@ -300,33 +309,33 @@ class TimeZoneChoice(QObject):
 
     def clock(self, at_ms: float | None) -> str:
         """``10:15:02.640``."""
-        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
-            return UNKNOWN
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return _no_moment(at_ms)
         return _clock(self.moment(at_ms), at_ms)
 
     def seconds(self, at_ms: float | None) -> str:
         """``10:15:02``."""
-        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
-            return UNKNOWN
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return _no_moment(at_ms)
         return self.moment(at_ms).strftime("%H:%M:%S")
 
     def minutes(self, at_ms: float | None) -> str:
         """``2026-11-21 10:15``."""
-        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
-            return UNKNOWN
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return _no_moment(at_ms)
         return self.moment(at_ms).strftime("%Y-%m-%d %H:%M")
 
     def full(self, at_ms: float | None) -> str:
         """``2026-11-21 10:15:02.640``."""
-        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
-            return UNKNOWN
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return _no_moment(at_ms)
         moment = self.moment(at_ms)
         return f"{moment.date()} {_clock(moment, at_ms)}"
 
     def shown(self, at_ms: float | None, now_ms: float) -> str:
         """``clock`` today, ``full`` on other days."""
-        if at_ms is None or is_unknown(at_ms) or at_ms < 0:
-            return UNKNOWN
+        if at_ms is None or not 0 <= at_ms <= LAST_MS:
+            return _no_moment(at_ms)
         moment = self.moment(at_ms)
         day, clock = moment.date(), _clock(moment, at_ms)
         return clock if day == self.moment(now_ms).date() else f"{day} {clock}"

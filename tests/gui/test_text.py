@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication
 
 from gui import text
 from gui.broker_words import broker_text
-from gui.text import UNKNOWN, TimeZoneChoice, load_catalogue, tr
+from gui.text import LAST_MS, UNKNOWN, TimeZoneChoice, load_catalogue, tr
 from gui.views.reports.words import report_text
 
 GUI = Path(text.__file__).parent
@@ -81,6 +81,18 @@ def test_figures_read_as_designed(shown: str, expected: str):
 )
 def test_unknown_is_a_dash_never_zero(form, value):
     assert form(value) == UNKNOWN
+
+
+@pytest.mark.parametrize("utc", [False, True])
+def test_a_time_that_no_calendar_has_is_a_number(qtbot, utc):
+    times = TimeZoneChoice(utc=utc)
+    for at_ms in (1_795_227_302_640_000_000, (1 << 63) - 1, 253_402_300_800_000):
+        said = {times.clock(at_ms), times.seconds(at_ms), times.minutes(at_ms), times.full(at_ms), times.shown(at_ms, 0)}
+        assert said == {f"{at_ms} ms"}
+        assert times.name(at_ms).startswith("UTC")
+    for at_ms in (None, float("nan"), -1):
+        assert times.full(at_ms) == times.shown(at_ms, 0) == UNKNOWN
+    assert times.full(LAST_MS).startswith("9999-12-3")
 
 
 def test_moments_follow_the_chosen_zone(qtbot):
