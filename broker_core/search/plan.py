@@ -22,6 +22,7 @@ from broker_core.search.columns import topic_verdict
 from broker_core.search.expression import Comparison, Expression, verdict
 from broker_core.search.facts import compare
 from broker_core.search.keys import KeyIndex, Range
+from broker_core.search.light_topics import LIGHT_PREFIX
 from broker_core.search.needles import offset_in_id
 from broker_core.search.queues import Queues, QueueSpan
 from broker_core.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
@@ -36,7 +37,6 @@ QUESTIONS_MAX = 20_000
 """Keys times topics: each is looked for in every file of the index, 5 to 100 µs together."""
 RECORD_BYTES_GUESSED = 512
 """Where no queue says how many messages there are."""
-LIGHT_PREFIX = "%LMQ%"
 UNSETTLED = "the store is in use, or was not closed in good order"
 ELSEWHERE = "the store has queues of a kind that RocketMQ 5 alone reads"
 NO_QUEUES = "the store has no consume queues"

@@ -24,6 +24,7 @@ from broker_core.message.record import decode_record
 from broker_core.search.columns import TopicVerdicts, WindowFilter
 from broker_core.search.expression import Expression
 from broker_core.search.facts import MessageFacts, matches
+from broker_core.search.light_topics import told_by_records
 from broker_core.search.log_end import log_end
 from broker_core.search.plan import Plan, Planner, doubt_of
 from broker_core.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
@@ -85,7 +86,7 @@ class StoreSearch:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
         if store is None:
             check_directory(root, read_only=True)
-        self._expression = expression
+        self._expression = told_by_records(expression)
         self._limit = limit
         self._breathe = breathe or _no_breath
         self._log = LogReader(root, window_bytes)

@@ -268,9 +268,9 @@ def _filter_of(query: StartFollow, now_ms: int) -> Expression | None:
     """Topics and filter as one expression; None for everything."""
     from broker_core.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
     from broker_core.search.language import parse_filter  # noqa: PLC0415
+    from broker_core.search.light_topics import told_by_records  # noqa: PLC0415
 
     of_topics = Comparison(Field("topic", Kind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
-    if not query.filter.strip():
-        return of_topics
-    given = parse_filter(query.filter, now_ms=now_ms)
-    return given if of_topics is None else And((of_topics, given))
+    given = parse_filter(query.filter, now_ms=now_ms) if query.filter.strip() else None
+    parts = tuple(told_by_records(part) for part in (of_topics, given) if part is not None)
+    return And(parts) if len(parts) > 1 else parts[0] if parts else None

@@ -68,6 +68,19 @@ def test_each_topic_is_found(store):
         )
 
 
+def test_light_topics_are_found(store):
+    golden, root = store
+    messages = list(golden.messages())
+    light = sorted({message.topic for message in messages if message.topic.startswith("%LMQ%")})
+    assert bool(light) == (golden.name == "lmq")
+    for topic in light:
+        expected = [message for message in messages if message.topic == topic]
+        check(golden, root, f"topic = {quoted(topic)}", expected)
+        places = {message.columns["physicalOffset"] for message in expected}
+        others = [message for message in described(golden) if message.columns["physicalOffset"] not in places]
+        check(golden, root, f"topic != {quoted(topic)}", others)
+
+
 def test_keys_and_ids_are_found(store):
     golden, root = store
     messages = described(golden)

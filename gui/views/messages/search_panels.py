@@ -94,4 +94,6 @@ class SearchPanels(QObject):
     def _queues_shown(self) -> str:
         """What is browsed, as a condition."""
         topic = f"topic = {quoted(self._pages.topic)}"
-        return topic if self._pages.queue == ALL_QUEUES else f"{topic} and queue = {self._pages.queue}"
+        # A light topic has one queue; its messages have the numbers of queues of other topics.
+        is_whole = self._pages.queue == ALL_QUEUES or self._pages.topic.startswith("%LMQ%")
+        return topic if is_whole else f"{topic} and queue = {self._pages.queue}"
