@@ -55,7 +55,7 @@ class Consumers(Generic[C]):
     """Consumer groups with at least one member.
 
     Attributes:
-        changes: Grows when a group, a member or a subscription comes or goes.
+        changes: Grows when a group, a member or a subscription comes, goes or changes.
     """
 
     def __init__(self, *, silence_max_ms: int = CLIENT_SILENCE_MAX_MS) -> None:
@@ -90,8 +90,8 @@ class Consumers(Generic[C]):
         group.consume_from_where = data.consume_from_where
         joined = connection not in group.members
         group.members[connection] = client
-        subscribed = _update_subscriptions(group, data.subscriptions)
-        if joined or subscribed:
+        subscribed, reworded = _update_subscriptions(group, data.subscriptions)
+        if joined or subscribed or reworded:
             self.changes += 1
         return joined or subscribed
 
@@ -140,9 +140,13 @@ class Consumers(Generic[C]):
         return sum(len(group.members) for group in self._groups.values())
 
 
-def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription]) -> bool:
-    """The set of topics follows the last heartbeat, each topic's expression the highest version (Source: spec broker §10.2)."""
-    changed = False
+def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription]) -> tuple[bool, bool]:
+    """The set of topics follows the last heartbeat, each topic's expression the highest version (Source: spec broker §10.2).
+
+    Returns:
+        Whether a topic came or went, and whether the expression of one changed.
+    """
+    changed = reworded = False
     topics = set()
     for subscription in wanted:
         topics.add(subscription.topic)
@@ -151,11 +155,13 @@ def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription
             changed = True
         elif subscription.version <= known.version:
             continue
+        elif subscription.expression != known.expression:
+            reworded = True
         group.subscriptions[subscription.topic] = subscription
     for topic in [topic for topic in group.subscriptions if topic not in topics]:
         del group.subscriptions[topic]
         changed = True
-    return changed
+    return changed, reworded
 
 
 class Producers(Generic[C]):

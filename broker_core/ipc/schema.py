@@ -58,7 +58,7 @@ from broker_core.ipc.messages.delays import (
     TimerForecast,
     TimersActed,
 )
-from broker_core.ipc.messages.figures import Catalog, Columns, HistorySample, Occurred, Snapshot
+from broker_core.ipc.messages.figures import Catalog, Columns, HistorySample, Occurred, Snapshot, Subscriptions
 from broker_core.ipc.messages.history import (
     EventPage,
     HistoryLines,
@@ -196,6 +196,7 @@ __all__ = [
     "StartFollow",
     "StartSearch",
     "StorePicture",
+    "Subscriptions",
     "TimerForecast",
     "TimersActed",
     "TopicMeasures",

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +33,7 @@ from broker_core.ipc.schema import (
     ReadHistory,
     ReadOwnership,
     Snapshot,
+    Subscriptions,
     WorkerMessage,
 )
 
@@ -93,6 +95,8 @@ class Figures(Protocol):
 
     def events(self) -> list[Occurred]: ...
 
+    def subscriptions(self) -> Subscriptions: ...
+
 
 class FigureFeed:
     """Passes figures to the window when it has taken the ones before, and to the history once a second in any case.
@@ -152,7 +156,8 @@ class FigureFeed:
 
     def _record(self, snapshot: Snapshot) -> None:
         assert self._history is not None
-        self._history.take(HistorySample(self._unrecorded, snapshot, list(self._unrecorded_events)))
+        events = list(self._unrecorded_events)
+        self._history.take(HistorySample(self._unrecorded, snapshot, events, self._figures.subscriptions()))
         self._unrecorded = None
         self._unrecorded_events.clear()
 
@@ -196,7 +201,7 @@ class LateHistory:
             # The oldest is left out, but not the catalog and the events that came with it.
             oldest, following = self._waiting.popleft(), self._waiting.popleft()
             events = [*oldest.events, *following.events][-EVENTS_MAX:]
-            self._waiting.appendleft(HistorySample(following.catalog or oldest.catalog, following.snapshot, events))
+            self._waiting.appendleft(replace(following, catalog=following.catalog or oldest.catalog, events=events))
         self._waiting.append(sample)
         if self._settled.is_set():
             self._pass_on()

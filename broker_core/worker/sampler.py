@@ -15,7 +15,7 @@ from collections.abc import Callable
 import psutil
 
 from broker_core.errors import StoreError
-from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot
+from broker_core.ipc.schema import Catalog, Columns, Occurred, Snapshot, Subscriptions
 from broker_core.store.results import StoreStats
 from broker_core.worker.action_events import action_event
 from broker_core.worker.atomic_views import atomic_totals
@@ -65,6 +65,7 @@ class Sampler:
         self._stats: StoreStats | None = None
         self._refusal = ""
         self._members = _members(engine)
+        self._subscriptions = _subscriptions(engine)
         self._events: list[Occurred] = []
         self._queues = _QueueColumns(engine, self._inventory)
         self._positions = _PositionColumns(engine, self._inventory)
@@ -107,6 +108,10 @@ class Sampler:
         events, self._events = self._events, []
         return [*events, *map(action_event, self._engine.journal.take_untold())]
 
+    def subscriptions(self) -> Subscriptions:
+        """What groups with members want; the same object as long as nothing changes."""
+        return self._subscriptions
+
     # ---- inventory and events ----
 
     def _look_again(self, now_ms: int) -> None:
@@ -116,6 +121,9 @@ class Sampler:
         self._looked_at = signature
         old, new = self._inventory, take_inventory(self._engine, self._inventory.catalog.revision + 1)
         self._note_members(now_ms)
+        wanted = _subscriptions(self._engine)
+        if wanted != self._subscriptions:
+            self._subscriptions = wanted
         if _same_rows(old, new):
             return
         self._note_topics(old.catalog, new.catalog, now_ms)
@@ -335,6 +343,13 @@ def _same_rows(old: Inventory, new: Inventory) -> bool:
 
 def _members(engine: EngineView) -> dict[str, frozenset[str]]:
     return {group.name: frozenset(group.client_ids) for group in engine.consumers.groups()}
+
+
+def _subscriptions(engine: EngineView) -> Subscriptions:
+    return {
+        group.name: {topic: (wanted.expression_type, wanted.expression) for topic, wanted in group.subscriptions.items()}
+        for group in engine.consumers.groups()
+    }
 
 
 def _packed(values: list[int]) -> bytes:

@@ -9,6 +9,7 @@
     points    tier, subject, start, held, layout, data
     journal   start, data                          samples that are in no row of ``points`` yet, for a crash
     events    id, at_ms, kind, subject, text       what happened
+    subscriptions  id, at_ms, grp, data            what a group subscribes from then on (`monitoring.history.subscriptions`)
     meta      name, value
 
 A row of ``points`` begins with slot ``start`` (a number of slots of its tier since the epoch). With ``held`` 0 its data are
@@ -50,6 +51,10 @@ CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS events_by_time ON events (at_ms);
+CREATE TABLE IF NOT EXISTS subscriptions (
+    id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, grp TEXT NOT NULL, data TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS subscriptions_by_group ON subscriptions (grp, id);
 """
 
 

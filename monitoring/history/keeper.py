@@ -14,6 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from broker_core.api import (
@@ -43,6 +44,7 @@ from monitoring.history.database import FILE_NAME, meta, open_database, set_meta
 from monitoring.history.guest import HistoryGuest
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
+from monitoring.history.subscriptions import SubscriptionLog
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
 from monitoring.state import ClusterState
 
@@ -132,7 +134,7 @@ class HistoryKeeper:
         catalog = sample.catalog or self._unsent
         events = [*self._unsent_events, *sample.events]
         try:
-            self._samples.put_nowait(HistorySample(catalog, sample.snapshot, events))
+            self._samples.put_nowait(replace(sample, catalog=catalog, events=events))
         except queue.Full:
             self._unsent, self._unsent_events = catalog, events[-WAITING_MAX:]
             self._left_out += 1
@@ -261,6 +263,7 @@ class _Session:
         self.catalog: Catalog | None = None
         self._upkeep = Upkeep(connection, bytes_max=bytes_max, pace=pacer)
         self._collector = Collector(None)
+        self._subscriptions = SubscriptionLog(connection)
         self._offsets = OffsetWatch()
         self._alerts = alerts
         self._unwritten: list[Occurred] = []
@@ -285,6 +288,8 @@ class _Session:
                 self._unwritten = []
             if state is not None:
                 self.recorder.add(state)
+                if sample.subscriptions is not None:
+                    self._subscriptions.write(sample.subscriptions, state.taken_ms)
         except sqlite3.OperationalError as error:
             self.recorder.forget()
             self._tell(str(error))

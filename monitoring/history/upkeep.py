@@ -19,6 +19,7 @@ from monitoring.history.database import (
 )
 from monitoring.history.recorder import RowTuple
 from monitoring.history.rows import Points, RowReader, Runs
+from monitoring.history.subscriptions import forget_subscriptions
 from monitoring.history.tiers import TIERS, Tier, encode
 from monitoring.series import Floats
 
@@ -183,6 +184,7 @@ class Upkeep:
             if tier is TIERS[-1]:
                 self._connection.execute("DELETE FROM runs WHERE end_ms < ?", (cut_ms,))
                 self._connection.execute("DELETE FROM events WHERE at_ms < ?", (cut_ms,))
+            forget_subscriptions(self._connection, cut_ms if tier is TIERS[-1] else 0)
             newest = "SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?"
             self._connection.execute(f"DELETE FROM events WHERE id <= ({newest})", (EVENTS_MAX,))  # noqa: S608  no value in it
         self._cuts.append((tier, cut_ms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.errors import ForeignStoreError, StoreError
-from monitoring.history.database import BUSY_SECONDS, FILE_NAME, FORMAT, layouts_of
+from monitoring.history.database import BUSY_SECONDS, FILE_NAME, FORMAT, layouts_of, meta
 from monitoring.history.rows import Points, RowReader, Runs, plan_tiers
+from monitoring.history.subscriptions import SINCE
 from monitoring.history.tiers import TIERS
 from monitoring.series import Floats, Ints
 
@@ -103,6 +105,19 @@ def runs(connection: sqlite3.Connection, from_ms: int, to_ms: int) -> list[tuple
     """Stretches of time with samples within a range, cut to it."""
     query = "SELECT begin_ms, end_ms FROM runs WHERE end_ms>? AND begin_ms<? ORDER BY begin_ms"
     return [(max(begin, from_ms), min(end, to_ms)) for begin, end in connection.execute(query, (from_ms, to_ms))]
+
+
+def subscription_changes(connection: sqlite3.Connection) -> list[tuple[int, str, dict[str, list[str]]]]:
+    """What was written of subscriptions, see `monitoring.history.subscriptions`: time in ms, group, topic → type and text.
+
+    The first one is a beginning, a row without a group. A history of an earlier Orbit has none of this.
+    """
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'subscriptions'").fetchone():
+        return []
+    since_ms = meta(connection, SINCE, 0)
+    rows = connection.execute("SELECT at_ms, grp, data FROM subscriptions ORDER BY id")
+    found = [(max(at_ms, since_ms), group, json.loads(data) if data else {}) for at_ms, group, data in rows]
+    return [(since_ms, "", {}), *found] if found and found[0][1] else found
 
 
 def subjects(connection: sqlite3.Connection, kind: str) -> list[tuple[int, str]]:

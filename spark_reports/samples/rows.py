@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from monitoring.history.tiers import GAP_MS
 from monitoring.series import Floats, Ints
-from spark_reports.samples.database import Series, SeriesReader, figures_of, reading, runs
+from spark_reports.samples.database import Series, SeriesReader, figures_of, reading, runs, subscription_changes
 from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SampleTable
 
 JOURNAL_FILES = ("orbitActions.log.1", "orbitActions.log")
 UNREADABLE = "(a line that cannot be read)"
 _SHOWN_CHARACTERS = 80
+_FOREVER_MS = 253_402_300_799_999
 Columns = dict[str, Any]
 
 
@@ -202,7 +203,31 @@ def _runs(connection: Connection, wanted: Wanted) -> Columns:
     return {"from_time": [begin for begin, _ in found], "to_time": [end for _, end in found]}
 
 
-_PLAIN: dict[str, Callable[[Connection, Wanted], Columns]] = {"events": _events, "runs": _runs}
+def _subscriptions(connection: Connection, wanted: Wanted) -> Columns:
+    """Stretches, cut to the runs: what happened while nothing was sampled is not known."""
+    changes = subscription_changes(connection)
+    sampled = runs(connection, wanted.from_ms, wanted.to_ms)
+    rows: list[tuple[str | None, str | None, str | None, str | None, int, int]] = []
+    if changes:
+        rows += [(None, None, None, None, *piece) for piece in _pieces(changes[0][0], None, sampled)]
+    begun: dict[str, tuple[int, dict[str, list[str]]]] = {}
+    for at_ms, group, topics in [*changes, (_FOREVER_MS, "", {})]:
+        for ended in [group] if group else list(begun):
+            since_ms, former = begun.pop(ended, (0, {}))
+            pieces = _pieces(since_ms, at_ms, sampled)
+            rows += [(ended, topic, kind, text, *piece) for topic, (kind, text) in former.items() for piece in pieces]
+        if group:
+            begun[group] = at_ms, topics
+    names = ("group", "topic", "expression_type", "expression", "from_time", "to_time")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _pieces(from_ms: int, to_ms: int | None, sampled: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    cut = [(max(from_ms, begin), end if to_ms is None else min(to_ms, end)) for begin, end in sampled]
+    return [(begin, end) for begin, end in cut if begin < end]
+
+
+_PLAIN: dict[str, Callable[[Connection, Wanted], Columns]] = {"events": _events, "runs": _runs, "subscriptions": _subscriptions}
 
 
 def actions(wanted: Wanted) -> Columns:

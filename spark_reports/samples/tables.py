@@ -19,6 +19,8 @@ Orbit's worker looks once a second and keeps the figures in ``orbit/history.db``
                                                                  to_time, after_gap (nothing was sampled just before)
     events        something that happened                        time, kind, subject, text
     runs          a stretch of time with samples                 from_time, to_time
+    subscriptions what a group wanted of a topic                 group, topic, expression_type, expression, from_time, to_time;
+                                                                 without a group: a stretch in which all of them are known
     actions       what a person did from the console             time, action, subject, details (JSON)
 
 A stretch begins at ``time`` and is ``step_ms`` long; of each figure there are three columns: its last value under its own
@@ -89,6 +91,10 @@ _OTHER_TABLES: dict[str, tuple[tuple[str, DataType], ...]] = {
     ),
     "events": (("time", Timestamp()), ("kind", _TEXT), ("subject", _TEXT), ("text", _TEXT)),
     "runs": (("from_time", Timestamp()), ("to_time", Timestamp())),
+    "subscriptions": (
+        ("group", _TEXT), ("topic", _TEXT), ("expression_type", _TEXT), ("expression", _TEXT), ("from_time", Timestamp()),
+        ("to_time", Timestamp()),
+    ),
     "actions": (("time", Timestamp()), ("action", _TEXT), ("subject", _TEXT), ("details", _TEXT)),
 }  # fmt: skip
 

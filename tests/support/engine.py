@@ -79,9 +79,12 @@ class Engine:
         self.counters.put(topic, 1, result.wrote_bytes)
         return result.physical_offset
 
-    def join(self, group: str, client_id: str, topics: Iterable[str], *, model: str = "CLUSTERING") -> None:
+    def join(
+        self, group: str, client_id: str, topics: Iterable[str], *, model: str = "CLUSTERING", expression: str = "*",
+        version: int = 0,
+    ) -> None:  # fmt: skip
         """Let a consumer send its heartbeat; its connection is its id."""
-        subscriptions = tuple(parse_subscription(topic, "*") for topic in topics)
+        subscriptions = tuple(parse_subscription(topic, expression, version=version) for topic in topics)
         data = ConsumerData(group, "CONSUME_PASSIVELY", model, "CONSUME_FROM_LAST_OFFSET", subscriptions)
         self.groups.find(group)
         self.consumers.register(client_id, Client(client_id, "127.0.0.1:5", "JAVA", 409, self.clock()), data)

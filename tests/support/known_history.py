@@ -14,6 +14,7 @@ import numpy as np
 from broker_core.api import Catalog
 from monitoring.history.database import FILE_NAME, open_database, transaction
 from monitoring.history.recorder import Recorder
+from monitoring.history.subscriptions import SubscriptionLog
 from monitoring.state import ClusterState
 from tests.support.known_store import DAY_MS, HOUR_MS, START_MS
 
@@ -47,6 +48,10 @@ ACTIONS = (
     (60, "transaction.commit", "payments", {"physicalOffset": 77}),
 )
 
+# ---- subscriptions: those of orders change ----
+EARLY, LATE = {"orders": ("TAG", "paid")}, {"orders": ("TAG", "paid || big"), "lanes": ("SQL92", "a > 1")}
+LATE_FROM = 30  # minutes
+
 _CATALOG = Catalog(
     1, ["invoices", "orders"], [2, 1], [2, 1], [6, 6], [False, False], [0, 0, 1], [0, 1, 0], ["billing"], [0, 0], [0, 1],
     [False],
@@ -63,6 +68,9 @@ def write_known_history(store: Path) -> Path:
             for second in range(0, 60, STEP_S):
                 recorder.add(_state(minute, BEGIN_MS + minute * MINUTE_MS + second * 1000))
     recorder.end_run()
+    subscriptions = SubscriptionLog(connection)
+    for minute, wanted in ((0, EARLY), (LATE_FROM, LATE)):
+        subscriptions.write({"billing": wanted | {"invoices": ("", "*")}}, BEGIN_MS + minute * MINUTE_MS)
     rows = [(BEGIN_MS + minute * MINUTE_MS, kind, subject, text) for minute, kind, subject, text in EVENTS]
     with transaction(connection):
         connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)

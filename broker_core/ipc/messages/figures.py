@@ -84,6 +84,10 @@ class Occurred:
     subject: str = ""
 
 
+Subscriptions = dict[str, dict[str, tuple[str, str]]]
+"""Group → topic → type of its expression (``TAG``, ``SQL92``, empty: not known) and its text; of groups with members."""
+
+
 @dataclass(frozen=True, slots=True)
 class HistorySample:
     """What is handed to the history within the worker: figures of a moment, and what happened since the one before."""
@@ -92,3 +96,5 @@ class HistorySample:
     """A new one, when there is one."""
     snapshot: Snapshot
     events: list[Occurred]
+    subscriptions: Subscriptions | None = None
+    """Of all groups, the same object as long as nothing changes; None: they are not known."""

@@ -20,6 +20,8 @@ class BrokerFigures:
     """(group, topic) → queue → offset."""
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     """Group → clients online; a group that was not asked about is missing."""
+    subscriptions: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    """Group → topic → type and text of the expression, of groups with members."""
     next_store: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
     """(group, topic, queue) → an offset and the store time of the message there."""
     place: BrokerPlace | None = None

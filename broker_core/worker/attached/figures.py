@@ -11,7 +11,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from broker_core.ipc.schema import Catalog, Occurred, Snapshot
+from broker_core.ipc.schema import Catalog, Occurred, Snapshot, Subscriptions
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.transaction.topics import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
@@ -50,6 +50,7 @@ class ClusterFigures:
         self._told_revision = -1
         self._is_dirty = True
         self._events: list[Occurred] = []
+        self._subscriptions: Subscriptions = {}
 
     # ---- what brokers tell ----
 
@@ -123,6 +124,20 @@ class ClusterFigures:
             return
         changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
         self._tell("members_changed", f"Group {group} has {len(after)} members now: {', '.join(changes)}", group)
+
+    def take_subscriptions(self, broker: str, group: str, wanted: dict[str, tuple[str, str]]) -> None:
+        """What a group wants, by topic; nothing when it has no members. Of a broker that is lost the last word counts."""
+        known = self.of(broker).subscriptions
+        if known.get(group, {}) == wanted:
+            return
+        if wanted:
+            known[group] = wanted
+        else:
+            del known[group]
+        told = [of.subscriptions.get(group, {}) for of in self.brokers.values()]
+        merged = {topic: expression for one in told for topic, expression in one.items()}
+        others = {name: topics for name, topics in self._subscriptions.items() if name != group}
+        self._subscriptions = others | {group: merged} if merged else others
 
     def lost(self, broker: str, reason: str) -> None:
         """A broker does not answer; what it told is no longer true."""
@@ -215,6 +230,10 @@ class ClusterFigures:
         """What happened since the last call, in order."""
         events, self._events = self._events, []
         return events
+
+    def subscriptions(self) -> Subscriptions:
+        """What groups with members want; the same object as long as nothing changes."""
+        return self._subscriptions
 
     def faults(self) -> dict[str, str]:
         """What does not answer now, or not as it should, and why; empty when all is well."""

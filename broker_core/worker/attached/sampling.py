@@ -35,6 +35,7 @@ from broker_core.worker.attached.answers import (
     read_positions,
     read_queue_offsets,
     read_runtime,
+    read_subscriptions,
     read_topics,
     whole_number,
 )
@@ -301,6 +302,7 @@ class BrokerRounds:
 
     async def _members(self, group: str) -> None:
         members: frozenset[str] = frozenset()
+        wanted: dict[str, tuple[str, str]] = {}
         try:
             answer = await self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
         except RemoteError as error:
@@ -308,7 +310,9 @@ class BrokerRounds:
                 raise
         else:
             members = frozenset(str(item.get("clientId", "")) for item in read_connections(answer.body))
+            wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(answer.body).items()}
         self._figures.take_members(self._name, group, members)
+        self._figures.take_subscriptions(self._name, group, wanted)
 
     async def _age(self, group: str, topic: str, queue: int, offset: int) -> None:
         """Read the store time of the message that a group consumes next."""

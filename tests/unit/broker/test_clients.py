@@ -24,6 +24,16 @@ def test_the_expression_of_a_topic_follows_the_highest_version():
     assert consumers.group("G").subscriptions["T"].expression == "c"
 
 
+def test_a_changed_expression_is_a_change_that_members_need_not_be_told():
+    consumers = Consumers()
+    consumers.register("x", client(), data(sub("T", "a", 5)))
+    before = consumers.changes
+    consumers.register("x", client(), data(sub("T", "a", 6)))
+    assert consumers.changes == before
+    assert consumers.register("x", client(), data(sub("T", "b", 7))) is False
+    assert consumers.changes == before + 1
+
+
 def test_the_topics_follow_the_last_heartbeat_so_members_that_differ_replace_each_others():
     consumers = Consumers()
     consumers.register("x", client("1"), data(sub("A")))

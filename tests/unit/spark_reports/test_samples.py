@@ -8,6 +8,7 @@ from pyspark.sql.datasource import GreaterThanOrEqual, LessThan
 
 from broker_core.errors import ForeignStoreError, StoreError, UsageError
 from monitoring.history.database import open_database
+from monitoring.history.subscriptions import SubscriptionLog
 from spark_reports.samples.rows import UNREADABLE
 from spark_reports.samples.source import SamplesReader
 from spark_reports.samples.tables import TABLES, table_schema
@@ -123,6 +124,35 @@ def test_lines_of_the_journal_that_cannot_be_read_are_shown(store, tmp_path):
         file.write('{"atMs": 5')
     last = read(tmp_path / "copy", "actions")[-1]
     assert (last["action"], last["details"], last["time"]) == (UNREADABLE, '{"atMs": 5', minute(60))
+
+
+def test_subscriptions_are_stretches_within_those_that_were_sampled(store):
+    rows = read(store, "subscriptions")
+    whole = [(row["from_time"], row["to_time"]) for row in read(store, "runs")]
+    assert len(whole) == 2
+    assert [(row["from_time"], row["to_time"]) for row in rows if row["group"] is None] == whole
+    orders = [(row["expression"], row["from_time"], row["to_time"]) for row in rows if row["topic"] == "orders"]
+    assert orders == [
+        ("paid", minute(0), minute(known.LATE_FROM)), ("paid || big", minute(known.LATE_FROM), whole[0][1]),
+        ("paid || big", *whole[1]),
+    ]  # fmt: skip
+    assert {(row["group"], row["expression_type"]) for row in rows if row["topic"] == "invoices"} == {("billing", "")}
+    bounds = {"from_ms": str(known.BEGIN_MS), "to_ms": str(known.BEGIN_MS + known.MINUTE_MS)}
+    assert len(read(store, "subscriptions", **bounds)) == 3
+
+
+def test_a_new_beginning_ends_what_was_subscribed(store, tmp_path):
+    shutil.copytree(store, tmp_path / "copy")
+    connection = open_database(tmp_path / "copy" / "orbit" / "history.db")
+    SubscriptionLog(connection).write({"late": {"orders": ("TAG", "*")}}, known.BEGIN_MS + 100 * known.MINUTE_MS)
+    rows = read(tmp_path / "copy", "subscriptions")
+    end = max(row["to_time"] for row in rows)
+    assert {(row["group"], row["from_time"]) for row in rows if row["to_time"] == end} == {
+        (None, minute(known.GAP[-1] + 1)), ("late", minute(100)),
+    }  # fmt: skip
+    connection.execute("DROP TABLE subscriptions")  # an earlier Orbit had none
+    assert read(tmp_path / "copy", "subscriptions") == []
+    connection.close()
 
 
 def test_what_is_no_history_is_refused(store, tmp_path):

@@ -20,6 +20,7 @@ from broker_core.api import (
     ReadHistory,
     Snapshot,
     StoreError,
+    Subscriptions,
     UsageError,
 )
 from broker_core.worker.history import UNOPENED_MAX, FigureFeed, LateHistory
@@ -44,6 +45,9 @@ class Figures:
 
     def events(self) -> list[Occurred]:
         return [Occurred("event", str(self.taken), self.taken)]
+
+    def subscriptions(self) -> Subscriptions:
+        return {"billing": {"orders": ("TAG", "*")}}
 
 
 class Recorded:

@@ -145,6 +145,24 @@ def test_topics_and_members_that_come_and_go_are_told(engine: Engine):
     assert sampler.events() == []
 
 
+def test_subscriptions_are_one_object_until_one_changes(engine: Engine):
+    sampler = sampled(engine)
+    next_figures(sampler, engine)
+    engine.join("billing", "client@1", ["orders"])
+    next_figures(sampler, engine)
+    wanted = sampler.subscriptions()
+    assert wanted == {"billing": {"orders": ("TAG", "*")}}
+    engine.add_topic("payments", 1)
+    next_figures(sampler, engine)
+    assert sampler.subscriptions() is wanted
+    engine.join("billing", "client@1", ["orders"], expression="a || b", version=2)
+    next_figures(sampler, engine)
+    assert sampler.subscriptions() == {"billing": {"orders": ("TAG", "a || b")}}
+    engine.consumers.connection_lost("client@1")
+    next_figures(sampler, engine)
+    assert sampler.subscriptions() == {}
+
+
 def test_a_disk_that_cannot_be_asked_makes_its_figures_unknown(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     def refuse() -> None:
         raise StoreError("the disk cannot be asked")

@@ -114,6 +114,22 @@ def test_members_over_all_brokers_and_their_changes(figures):
     ]
 
 
+def test_subscriptions_of_all_brokers_are_one_object_until_one_changes(figures):
+    everything, some = {"T": ("TAG", "*")}, {"T": ("TAG", "x")}
+    figures.take_subscriptions("a", "g", everything)
+    figures.take_subscriptions("b", "g", everything | {"U": ("SQL92", "a > 1")})
+    wanted = figures.subscriptions()
+    assert wanted == {"g": everything | {"U": ("SQL92", "a > 1")}}
+    figures.take_subscriptions("a", "g", everything)
+    figures.take_subscriptions("a", "offline", {})
+    assert figures.subscriptions() is wanted
+    figures.take_subscriptions("b", "g", {})
+    figures.take_subscriptions("a", "g", some)
+    assert figures.subscriptions() == {"g": some}
+    figures.take_subscriptions("a", "g", {})
+    assert figures.subscriptions() == {}
+
+
 def test_of_the_brokers_own_topics_only_queues_in_use_are_listed(figures):
     topics = {"T": TopicRow(1, 1, 6), "BenchmarkTest": TopicRow(1_024, 1_024, 6)}
     figures.take_tables("a", topics, frozenset())
