@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ORIGINS = ("topic", "real_topic", "retry_topic")
 """Columns with the topics of a row: where it lies, and where it came from."""
 _KEYS, _BODY, _PROPERTIES = "keys", "body", "properties"
-_TEXTS = ("tag", "key", "unique_key", "ordering_key", "transaction_id", "cancelled_key", "example", "cause")
+_TEXTS = ("tag", "key", "unique_key", "member_key", "ordering_key", "transaction_id", "cancelled_key", "example", "cause")
 _DIGEST, _BODY_CRC = "digest", "body_crc"
 """By a sum of a body its text can be guessed."""
 _TYPED = ("key", "query")

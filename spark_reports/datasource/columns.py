@@ -121,8 +121,15 @@ class RecordColumns:
     def _real_topic(self) -> pa.Array:
         return pc.coalesce(self._properties.column("REAL_TOPIC"), self._topic)
 
+    def _member_key(self) -> pa.Array:
+        """A 5.x broker appends the key of a whole batch to the properties of each member (Source: spec store §2.9)."""
+        own, counting = (self._properties.column("UNIQ_KEY", first=first) for first in (True, False))
+        return pc.if_else(pc.not_equal(own, counting), own, pa.scalar(None, pa.string()))
+
     def _keys(self) -> pa.Array:
         joined = pc.fill_null(pc.utf8_trim(self._properties.column("KEYS"), " "), "")
+        if pc.any(pc.match_substring(joined, "  ")).as_py():
+            joined = pc.replace_substring_regex(joined, " +", " ")  # between two spaces is no key
         parts = pc.split_pattern(joined, " ")
         return pc.if_else(pc.equal(joined, ""), pa.array([[]], parts.type)[0], parts)
 
@@ -211,6 +218,7 @@ class RecordColumns:
         "ordering_key": lambda self: self._properties.column("__SHARDINGKEY"),
         "cancelled_key": lambda self: self._properties.column("TIMER_DEL_UNIQKEY"),
         "decided_offsets": _decided_offsets,
+        "member_key": _member_key,
         "body": lambda self: self._cut("body_position", "body_bytes"),
     }
 

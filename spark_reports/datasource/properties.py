@@ -58,8 +58,12 @@ class PropertyColumns:
         at = np.ndarray((len(self._data) + 1,), dtype=">u8", buffer=padded, strides=(1,))
         return at[self._starts].astype(np.uint64)
 
-    def find(self, name: str) -> tuple[Int64s, Int64s, Int64s]:
+    def find(self, name: str, *, first: bool = False) -> tuple[Int64s, Int64s, Int64s]:
         """Where a property's value stands.
+
+        Args:
+            name: Of the property.
+            first: Of a repeated one take the first value, not the last, which counts.
 
         Returns:
             Three arrays, ascending: record index, start and end of the value in the data. Only records that have it.
@@ -72,14 +76,18 @@ class PropertyColumns:
         for index in range(_WORD_BYTES, len(needle)):
             hits = hits[self._data[self._starts[hits] + index] == needle[index]]
         owners = self._owners[hits]
-        last = np.ones(len(hits), dtype=bool)
-        last[:-1] = owners[1:] != owners[:-1]
-        hits = hits[last]
+        chosen = np.ones(len(hits), dtype=bool)
+        changes = owners[1:] != owners[:-1]
+        if first:
+            chosen[1:] = changes
+        else:
+            chosen[:-1] = changes
+        hits = hits[chosen]
         return self._owners[hits], self._starts[hits] + len(needle), self._stops[hits]
 
-    def column(self, name: str) -> pa.Array:
-        """Values of one property as a string column, null where a record has none."""
-        records, starts, stops = self.find(name)
+    def column(self, name: str, *, first: bool = False) -> pa.Array:
+        """Values of one property as a string column, null where a record has none; ``first`` as in `find`."""
+        records, starts, stops = self.find(name, first=first)
         where = np.full(self._records, -1, dtype=np.int64)
         where[records] = np.arange(len(records))
         return text_array(cut(self._data, starts, stops)).take(pa.array(where, mask=where < 0))

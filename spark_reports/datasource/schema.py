@@ -34,6 +34,7 @@
     ordering_key      string               key that ordered sends chose the queue by (5.x clients); null if none
     cancelled_key     string               unique key of the timer message that this record cancels; null if none
     decided_offsets   string               of op records: queue offsets of the half messages decided, separated by commas
+    member_key        string               client id of a member of a 5.x batch, whose unique_key is the batch's; null else
     body              binary               body as stored; read only when the column is asked for
 
 Three columns turn on accounting. When ``skipped_reason`` is among the columns asked for, everything that was looked at and
@@ -114,6 +115,7 @@ _COLUMNS: tuple[tuple[str, DataType], ...] = (
     ("ordering_key", StringType()),
     ("cancelled_key", StringType()),
     ("decided_offsets", StringType()),
+    ("member_key", StringType()),
 )
 
 MESSAGES = StructType([StructField(name, data_type) for name, data_type in _COLUMNS])

@@ -25,8 +25,8 @@ def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], b
     missing = [name for name in wanted if name not in folder.columns]
     if missing:
         raise UsageError(
-            f"{folder.path} was prepared without {missing[0]}, which this report needs. Read the store itself, or prepare a "
-            "folder with --bodies.",
+            f"{folder.path} was prepared without {missing[0]}, which this report needs. Read the store itself, or prepare "
+            f"another folder{' with --bodies' if missing[0] == 'body' else ''}.",
             column=missing[0],
         )
     needed = [*dict.fromkeys([*wanted, "store_time", "store_bytes", "topic", "real_topic", "retry_topic"])]

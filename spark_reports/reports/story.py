@@ -60,7 +60,7 @@ def result(found: Found) -> ReportResult:
     steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
     told = records.append_column("step", steps).select(list(_SHOWN))
     key = found.shown(found.parameters.text("key"))
-    messages = len({row["unique_key"] for row in rows if row["kind"] != "op"})
+    messages = len({row["member_key"] or row["unique_key"] for row in rows if row["kind"] != "op"})
     return found.result(
         headlines=(
             Headline(len(rows), Unit.COUNT, "records", f"of {found.messages:,} read"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import meant_topic
+from spark_reports.transforms.origin import meant_topic, pop_names, pop_retry_topic
 
 DEAD_COLUMNS = (
     "topic",
     "real_topic",
     "retry_topic",
+    "origin_id",
     "kind",
     "tag",
     "born_host",
@@ -24,7 +25,13 @@ _AGE_LIMITS_MS = (3_600_000, 86_400_000, 7 * 86_400_000, 30 * 86_400_000)
 _OF_THE_SYSTEM = (
     "UNIQ_KEY", "KEYS", "WAIT", "CLUSTER", "ORIGIN_MESSAGE_ID", "RETRY_TOPIC", "REAL_TOPIC", "REAL_QID", "DELAY", "MSG_REGION",
     "TRACE_ON", "TRAN_MSG", "PGROUP", "DLQ_ORIGIN_MESSAGE_ID", "DLQ_ORIGIN_TOPIC", "MAX_RECONSUME_TIMES", "RECONSUME_TIME",
+    "MIN_OFFSET", "MAX_OFFSET", "BUYER_ID", "TRANSFER_FLAG", "CORRECTION_FLAG", "MQ2_FLAG", "CONSUME_START_TIME",
+    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", "INSTANCE_ID", "CORRELATION_ID",
+    "REPLY_TO_CLIENT", "TTL", "ARRIVE_TIME", "PUSH_REPLY_TIME", "MSG_TYPE", "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET",
+    "INNER_NUM", "INNER_BASE", "POP_CK", "POP_CK_OFFSET", "1ST_POP_TIME", "ORIGIN_GROUP", "EXTEND_UNIQ_INFO", "DUP_INFO",
+    "PROPERTY_FORWARD_QUEUE_ID", "REDIRECT", "TRACE_CONTEXT", "BORN_TIMESTAMP",
 )  # fmt: skip
+"""Names that clients and brokers set; those of timers begin with TIMER_, some of 5.x with two underscores."""
 
 
 def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
@@ -33,8 +40,11 @@ def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
     age = F.lit(len(_AGE_LIMITS_MS))
     for index in range(len(_AGE_LIMITS_MS) - 1, -1, -1):
         age = F.when(age_ms < _AGE_LIMITS_MS[index], index).otherwise(age)
-    dead = messages.where("kind = 'dead_letter'").withColumn("group", F.regexp_replace("topic", "^%DLQ%", ""))
-    return dead.withColumn("topic", meant_topic()).withColumn("age", age)
+    dead = messages.where("kind = 'dead_letter'").withColumn("pop", pop_retry_topic())
+    dead = dead.join(F.broadcast(pop_names(messages)), "pop", "left").withColumn(
+        "group", F.regexp_replace("topic", "^%DLQ%", "")
+    )
+    return dead.withColumn("topic", F.coalesce("pop_topic", meant_topic())).withColumn("age", age)
 
 
 def dead_by(dead: DataFrame, *keys: str) -> DataFrame:
@@ -50,5 +60,5 @@ def dead_by(dead: DataFrame, *keys: str) -> DataFrame:
 def causes(dead: DataFrame) -> DataFrame:
     """Values of the application's own properties among dead letters: group, property, cause (the value), dead."""
     pairs = dead.select("group", F.explode("properties").alias("property", "cause"))
-    own = pairs.where(~F.col("property").isin(*_OF_THE_SYSTEM)).where(~F.col("property").startswith("__"))
+    own = pairs.where(~F.col("property").isin(*_OF_THE_SYSTEM)).where(~F.col("property").rlike("^(__|TIMER_)"))
     return own.groupBy("group", "property", "cause").agg(F.count("*").alias("dead"))

@@ -8,10 +8,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, own_key
 
 DUPLICATE_COLUMNS = (
-    "real_topic", "keys", "unique_key", "body_crc", "body_bytes", "store_time", "physical_offset", *ORIGIN_COLUMNS,
+    "store", "real_topic", "keys", "unique_key", "member_key", "body_crc", "body_bytes", "store_time", "physical_offset",
+    *ORIGIN_COLUMNS,
 )  # fmt: skip
 UNIQUE_KEY, BUSINESS_KEY, BODY = "unique key", "business key", "body"
 
@@ -27,17 +28,17 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
         sameness, topic, key (null for bodies), digest (of a body, else null), copies (all records of the case), repeats,
         first_time, last_time, apart_ms (the longest time between a repeat and the record before it).
     """
-    sent = first_stored(messages).withColumnRenamed("real_topic", "topic")
-    same_id = sent.where("unique_key is not null").select(
-        "topic", F.col("unique_key").alias("key"), "store_time", "physical_offset"
+    store = F.xxhash64("store").alias("store")  # two stores may have records at the same offset
+    place = F.struct("store_time", store, "physical_offset")
+    sent = first_stored(messages).withColumnRenamed("real_topic", "topic").withColumns({"place": place, "id": own_key()})
+    same_id = sent.where("id is not null").select("topic", F.col("id").alias("key"), "place")
+    itself = F.concat_ws(" ", "physical_offset", F.xxhash64("store"))
+    once = sent.groupBy("topic", F.coalesce("id", itself).alias("id")).agg(
+        *(F.min_by(name, "place").alias(name) for name in ("keys", "body_crc", "body_bytes")), F.min("place").alias("place")
     )
-    once = sent.groupBy("topic", F.coalesce("unique_key", F.col("physical_offset").cast("string")).alias("id")).agg(
-        *(F.min_by(name, "physical_offset").alias(name) for name in ("keys", "body_crc", "body_bytes", "store_time")),
-        F.min("physical_offset").alias("physical_offset"),
-    )
-    same_key = once.select("topic", F.explode("keys").alias("key"), "store_time", "physical_offset")
+    same_key = once.select("topic", F.explode("keys").alias("key"), "place")
     digest = F.concat_ws(" ", F.format_string("crc %08x,", "body_crc"), "body_bytes", F.lit("bytes"))
-    same_body = once.where("body_bytes > 0").select("topic", digest.alias("digest"), "store_time", "physical_offset")
+    same_body = once.where("body_bytes > 0").select("topic", digest.alias("digest"), "place")
     parts = ((UNIQUE_KEY, "key", same_id), (BUSINESS_KEY, "key", same_key), (BODY, "digest", same_body))
     found = [_repeats(rows, by, within_ms).withColumn("sameness", F.lit(sameness)) for sameness, by, rows in parts]
     together = found[0].unionByName(found[1]).unionByName(found[2], allowMissingColumns=True)
@@ -45,7 +46,8 @@ def cases(messages: DataFrame, within_ms: int) -> DataFrame:
 
 
 def _repeats(rows: DataFrame, by: str, within_ms: int) -> DataFrame:
-    before = F.lag("store_time").over(Window.partitionBy("topic", by).orderBy("store_time", "physical_offset"))
+    rows = rows.withColumn("store_time", F.col("place.store_time"))
+    before = F.lag("store_time").over(Window.partitionBy("topic", by).orderBy("place"))
     apart = rows.withColumn("apart_ms", F.unix_millis("store_time") - F.unix_millis(before))
     repeat = F.when(F.col("apart_ms") <= within_ms, F.col("apart_ms"))
     grouped = apart.groupBy("topic", by).agg(

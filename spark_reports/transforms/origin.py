@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+RETRY_PREFIX = "%RETRY%"
 ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key")
 """What `first_stored` needs."""
 
@@ -18,9 +19,46 @@ def first_stored(messages: DataFrame) -> DataFrame:
     return messages.where(sent | waiting | half)
 
 
+def own_key() -> Column:
+    """The key that a message has of its client; members of a batch have one each. Needs member_key, unique_key."""
+    return F.coalesce(F.col("member_key"), F.col("unique_key"))
+
+
 def meant_topic() -> Column:
     """The topic a message was first sent to: of a retried one that before the retry. Needs retry_topic, real_topic."""
     return F.coalesce(F.col("retry_topic"), F.col("real_topic"))
+
+
+def pop_names(messages: DataFrame) -> DataFrame:
+    """Groups and topics of the retry topics of POP consumers, ``%RETRY%group_topic`` or ``%RETRY%group+topic``.
+
+    Their records have neither a retry topic nor an origin id, and their dead letters name them as the topic they came from. An
+    underscore may be part of both names: of the topics that were seen, the longest that fits.
+
+    Args:
+        messages: With topic, real_topic, retry_topic, origin_id.
+
+    Returns:
+        pop (the retry topic), pop_group, pop_topic (null where no topic fits).
+    """
+    names = messages.select(pop_retry_topic().alias("pop")).where("pop is not null").distinct()
+    topics = messages.select(F.col("real_topic").alias("seen")).where(~F.col("real_topic").startswith("%")).distinct()
+    fits = F.col("pop").endswith(F.concat(F.lit("_"), "seen"))
+    found = names.join(F.broadcast(topics), fits, "left").groupBy("pop").agg(F.max_by("seen", F.length("seen")).alias("seen"))
+    rest = F.regexp_replace("pop", f"^{RETRY_PREFIX}", "")
+    apart = F.split(rest, r"\+")
+    before = F.substring(rest, F.lit(1), F.length(rest) - F.length("seen") - 1)
+    return found.select(
+        "pop",
+        F.when(F.size(apart) == 2, apart[0]).otherwise(F.coalesce(before, rest)).alias("pop_group"),
+        F.when(F.size(apart) == 2, apart[1]).otherwise(F.col("seen")).alias("pop_topic"),
+    )
+
+
+def pop_retry_topic() -> Column:
+    """The retry topic of a POP consumer that a record is in, or died from; else null. Needs what `pop_names` needs."""
+    own = F.col("topic").startswith(RETRY_PREFIX) & F.col("retry_topic").isNull() & F.col("origin_id").isNull()
+    return F.when(own, F.col("topic")).when(F.col("retry_topic").startswith(RETRY_PREFIX), F.col("retry_topic"))
 
 
 def of_topics(messages: DataFrame, topics: tuple[str, ...], topic: str = "topic") -> DataFrame:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, meant_topic
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, meant_topic, own_key
 
-RECONCILE_COLUMNS = ("real_topic", "retry_topic", "keys", "unique_key", "store_time", "physical_offset", *ORIGIN_COLUMNS)
+RECONCILE_COLUMNS = (
+    "store", "real_topic", "retry_topic", "keys", "unique_key", "member_key", "store_time", "physical_offset", *ORIGIN_COLUMNS,
+)  # fmt: skip
 MISSING, ONCE, SEVERAL = "missing", "stored once", "stored several times"
 STATES = (MISSING, ONCE, SEVERAL)
 
@@ -24,13 +26,13 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
         key, list_row (the first one in the list), listed (how often in it), copies (messages as sent), retried, dead, topic (of
         the first), first_time, last_time, state.
     """
-    keyed = messages.withColumn("key", F.explode("keys") if column == "keys" else F.col(column)).where("key is not null")
+    keyed = messages.withColumn("key", F.explode("keys") if column == "keys" else own_key()).where("key is not null")
     sent = (
         first_stored(keyed)
         .groupBy("key")
         .agg(
             F.count("*").alias("copies"),
-            F.min_by(meant_topic(), "physical_offset").alias("topic"),
+            F.min_by(meant_topic(), F.struct("store_time", "store", "physical_offset")).alias("topic"),
             F.min("store_time").alias("first_time"),
             F.max("store_time").alias("last_time"),
         )

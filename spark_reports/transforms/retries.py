@@ -1,8 +1,9 @@
 """Chains of messages that consumers gave back: how far each came.
 
-One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts.
+One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; of POP consumers, whose
+broker makes the copies and sets none, by the unique key.
 
-Source: broker specification §8.1.
+Source: broker specification §8.1, §6.7.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import host_of, meant_topic
+from spark_reports.transforms.origin import RETRY_PREFIX, host_of, meant_topic, pop_names, pop_retry_topic
 
 RETRY_COLUMNS = (
     "store", "topic", "real_topic", "retry_topic", "kind", "origin_id", "unique_key", "reconsume_times", "tag", "store_time",
-    "born_host",
+    "born_host", "physical_offset",
 )  # fmt: skip
 DEAD, WAITING, NOT_SEEN_AGAIN = "dead", "waiting", "not seen again"
 
-_RETRY, _DLQ = "%RETRY%", "%DLQ%"
+_DLQ = "%DLQ%"
 
 
 def chains(messages: DataFrame) -> DataFrame:
@@ -29,14 +30,19 @@ def chains(messages: DataFrame) -> DataFrame:
         first_time, last_time.
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
-    records = messages.withColumn("target", target).where(F.col("target").startswith(_RETRY) | F.col("target").startswith(_DLQ))
-    group = F.regexp_replace("target", f"^({_RETRY}|{_DLQ})", "")
-    records = records.withColumn("group", group).withColumn("chain", F.coalesce("origin_id", "unique_key"))
+    records = messages.withColumns({"target": target, "pop": pop_retry_topic()})
+    records = records.where(F.col("target").startswith(RETRY_PREFIX) | F.col("target").startswith(_DLQ))
+    records = records.join(F.broadcast(pop_names(messages)), "pop", "left")
+    group = F.regexp_replace("target", f"^({RETRY_PREFIX}|{_DLQ})", "")
+    group = F.when(F.col("target").startswith(RETRY_PREFIX), F.coalesce("pop_group", group)).otherwise(group)
+    itself = F.col("physical_offset").cast("string")
+    chain = F.when(F.col("pop").isNull(), F.col("origin_id"))
+    records = records.withColumns({"group": group, "chain": F.coalesce(chain, "unique_key", "origin_id", itself)})
     attempt = F.when(F.col("kind") == "retry", F.col("reconsume_times"))
     waiting = F.when(F.col("kind") == "delay", F.col("reconsume_times"))
     dead = F.max(F.when(F.col("kind") == "dead_letter", 1)).isNotNull()
     lives = records.groupBy("store", "group", "chain").agg(
-        F.min(meant_topic()).alias("topic"),
+        F.min(F.coalesce("pop_topic", meant_topic())).alias("topic"),
         F.min("tag").alias("tag"),
         F.min(host_of("born_host")).alias("host"),
         F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),

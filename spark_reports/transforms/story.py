@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 STORY_COLUMNS = (
     "store", "topic", "real_topic", "retry_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time",
     "born_host", "kind", "keys", "unique_key", "tag", "reconsume_times", "check_times", "deliver_time", "prepared_offset",
-    "decided_offsets", "cancelled_key", "body_bytes",
+    "decided_offsets", "cancelled_key", "body_bytes", "member_key",
 )  # fmt: skip
 
 
@@ -19,11 +19,15 @@ def story(messages: DataFrame, key: str) -> DataFrame:
     op records name it in ways of their own.
     """
     cancelled = F.element_at(F.split("cancelled_key", r"\+"), -1)
-    named = F.array_contains("keys", key) | F.col("unique_key").eqNullSafe(key) | cancelled.eqNullSafe(key)
-    ids = messages.where(named).where("unique_key is not null").select("unique_key").distinct()
+    member = F.col("member_key").eqNullSafe(key)
+    named = F.array_contains("keys", key) | F.col("unique_key").eqNullSafe(key) | member | cancelled.eqNullSafe(key)
+    # The unique key of a member of a batch is that of all members: it names no message.
+    ids = messages.where(named).where("unique_key is not null and member_key is null").select("unique_key").distinct()
     own = messages.where(named).unionByName(messages.where(~named).join(ids, "unique_key", "left_semi"))
     halves = own.where("kind = 'half'").select("store", F.col("queue_offset").cast("string").alias("decided"))
-    ops = messages.where("kind = 'op'").withColumn("decided", F.explode(F.split("decided_offsets", ",")))
-    decisions = ops.join(halves, ["store", "decided"], "left_semi").drop("decided")
+    ops = messages.where("kind = 'op'")
+    decided = ops.select("store", "physical_offset", F.explode(F.split("decided_offsets", ",")).alias("decided"))
+    places = decided.join(halves, ["store", "decided"], "left_semi")
+    decisions = ops.join(places, ["store", "physical_offset"], "left_semi")  # once, however many halves it decides
     rows = own.unionByName(decisions).withColumn("keys", F.concat_ws(" ", "keys"))
     return rows.orderBy("store_time", "store", "physical_offset")

@@ -27,8 +27,22 @@ def test_chosen_records_keep_their_columns_together(tmp_path):
 
 
 def test_keys_are_separated_by_spaces(tmp_path):
-    records = columns_of(tmp_path, ("a", {"KEYS": "one two"}), ("a", {}), ("a", {"KEYS": " three "}))
-    assert column(records, "keys", pa.list_(pa.string())) == [["one", "two"], [], ["three"]]
+    records = columns_of(
+        tmp_path,
+        ("a", {"KEYS": "one two"}),
+        ("a", {}),
+        ("a", {"KEYS": " three "}),
+        ("a", {"KEYS": "a  b"}),
+        ("a", {"KEYS": " "}),
+    )
+    assert column(records, "keys", pa.list_(pa.string())) == [["one", "two"], [], ["three"], ["a", "b"], []]
+
+
+def test_members_of_a_batch_have_a_key_of_their_own_before_that_of_the_batch(tmp_path):
+    both = b"UNIQ_KEY\x01m1\x02WAIT\x01true\x02UNIQ_KEY\x01batch"
+    records = columns_of(tmp_path, ("a", both), ("a", {"UNIQ_KEY": "u"}), ("a", {}), ("a", b"UNIQ_KEY\x01u\x02UNIQ_KEY\x01u"))
+    assert column(records, "unique_key", pa.string()) == ["batch", "u", None, "u"]
+    assert column(records, "member_key", pa.string()) == ["m1", None, None, None]
 
 
 def test_a_delay_that_is_no_number_is_no_level(tmp_path):
