@@ -1,9 +1,13 @@
 """Report ``calendar``: weekday by hour, growth by day, and what retention will hold.
 
-Growth is the slope of a line through the whole days of the range, its first and last day left away because they are cut.
+Growth is the slope of a line through the whole days of the range, its first and last day left away because they are cut. A day
+between others on which nothing was stored counts as such; an hour of the week that the log does not reach is not known.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +22,9 @@ from spark_reports.vocabulary import Unit
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WHOLE_DAYS_MIN = 3
+HOURS_OF_WEEK = 7 * 24
+FORECAST_DAYS = 30
+DAYS_MAX = 3_660
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
@@ -30,20 +37,23 @@ def result(found: Found) -> ReportResult:
     """Heat map, days, growth and forecast."""
     hours = found["hours"]
     grid = ordered(_summed(hours, "weekday", "hour"), "weekday", "hour")
-    days = ordered(_summed(hours, "day"), "day")
-    slope, mean = _growth(days)
+    busy = ordered(_summed(hours, "day"), "day")
+    days = _every_day(busy)
+    growth = _growth(days)
     keep_days = found.parameters.number("retention-hours") / 24
-    kept = mean * keep_days
+    covered = _covered(hours)
     heat = grid.set_column(0, "weekday", [[WEEKDAYS[index] for index in grid["weekday"].to_pylist()]])
     return found.result(
         headlines=(
-            Headline(found.messages, Unit.COUNT, "messages", f"on {number(days.num_rows, 'day')}"),
-            Headline(mean, Unit.BYTES, "stored a day", "mean of the whole days"),
-            Headline(slope, Unit.BYTES, "more each day", "slope over the whole days"),
-            Headline(kept, Unit.BYTES, "kept by retention", f"{keep_days:g} days at the mean rate"),
+            Headline(found.messages, Unit.COUNT, "messages", f"on {number(busy.num_rows, 'day')}"),
+            Headline(
+                growth.mean, Unit.BYTES, "stored a day", "mean of the whole days" if growth.is_whole else "no day is whole"
+            ),
+            Headline(growth.slope, Unit.BYTES, "more each day", "slope over the whole days"),
+            Headline(growth.mean * keep_days, Unit.BYTES, "kept by retention", f"{keep_days:g} days at the mean rate"),
         ),
-        findings=_findings(found, grid, days, slope, kept),
-        charts=(_heat(grid), _days(days)),
+        findings=_findings(found, grid, covered, days, growth),
+        charts=(_heat(grid, covered), _days(days)),
         tables=(
             table("by_weekday_hour", "By weekday and hour", heat, totals=("messages", "store_bytes")),
             table("by_day", "By day", days, totals=("messages", "store_bytes")),
@@ -60,53 +70,105 @@ def _summed(hours: pa.Table, *keys: str) -> pa.Table:
     return grouped.rename_columns([name.removesuffix("_sum") for name in grouped.column_names])
 
 
-def _growth(days: pa.Table) -> tuple[float, float]:
-    """Slope and mean in bytes a day over the whole days; the slope is NaN with too few of them."""
-    stored = np.array(days["store_bytes"].to_pylist()[1:-1] or days["store_bytes"].to_pylist(), dtype=float)
-    if len(stored) < WHOLE_DAYS_MIN:
-        return float("nan"), float(stored.mean()) if len(stored) else float("nan")
-    return float(np.polyfit(np.arange(len(stored)), stored, 1)[0]), float(stored.mean())
+def _every_day(days: pa.Table) -> pa.Table:
+    """The days with those between them on which nothing was stored."""
+    known = {date.fromisoformat(row["day"]): row for row in rows_of(days)}
+    if not known:
+        return days
+    first = min(known)
+    if (max(known) - first).days > DAYS_MAX:  # a clock of the broker was wrong once
+        return days
+    every = [first + timedelta(days=place) for place in range((max(known) - first).days + 1)]
+    rows = [known.get(day, {"day": day.isoformat(), "messages": 0, "store_bytes": 0}) for day in every]
+    return pa.Table.from_pylist(rows, days.schema)
 
 
-def _findings(found: Found, grid: pa.Table, days: pa.Table, slope: float, kept: float) -> list[str]:
+def _covered(hours: pa.Table) -> frozenset[tuple[int, int]]:
+    """Weekday and hour of all hours from the first with a message to the last."""
+    marks = sorted((date.fromisoformat(row["day"]), row["hour"]) for row in rows_of(hours))
+    if not marks:
+        return frozenset()
+    (first_day, first_hour), (last_day, last_hour) = marks[0], marks[-1]
+    count = min(HOURS_OF_WEEK, (last_day - first_day).days * 24 + last_hour - first_hour + 1)
+    begin = first_day.weekday() * 24 + first_hour
+    return frozenset(divmod((begin + place) % HOURS_OF_WEEK, 24) for place in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """Bytes a day: their mean over the days, and the slope of a line through them, NaN with too few whole ones."""
+
+    mean: float
+    slope: float
+    days: int
+    is_whole: bool
+
+    def kept(self, keep_days: float, ahead_days: int) -> float:
+        """Bytes that retention holds so many days behind the end of the range, if the line goes on."""
+        middle = self.days - 1 + ahead_days - (keep_days - 1) / 2
+        return max(0.0, self.mean + self.slope * (middle - (self.days - 1) / 2)) * keep_days
+
+
+def _growth(days: pa.Table) -> _Growth:
+    whole = days["store_bytes"].to_pylist()[1:-1]
+    stored = np.array(whole or days["store_bytes"].to_pylist(), dtype=float)
+    mean = float(stored.mean()) if len(stored) else float("nan")
+    slope = float(np.polyfit(np.arange(len(stored)), stored, 1)[0]) if len(whole) >= WHOLE_DAYS_MIN else float("nan")
+    return _Growth(mean, slope, len(stored), bool(whole))
+
+
+def _findings(found: Found, grid: pa.Table, covered: frozenset[tuple[int, int]], days: pa.Table, growth: _Growth) -> list[str]:
     if not found.messages:
         return []
     rows = rows_of(grid)
     top, low = max(rows, key=lambda row: row["messages"]), min(rows, key=lambda row: row["messages"])
-    silent = 7 * 24 - len(rows)
+    silent = len(covered) - len(rows)
+    retention_hours = found.parameters.number("retention-hours")
     sentences = [
         (
             f"{part(top['messages'], found.messages)} messages are stored on {WEEKDAYS[top['weekday']]} "
             f"from {top['hour']:02d}:00 to {top['hour'] + 1:02d}:00, the busiest hour of the week."
         ),
-        f"{silent} of 168 hours of the week have no message."
+        f"{silent} of {len(covered)} hours of the week have no message."
         if silent
         else f"The quietest hour is {WEEKDAYS[low['weekday']]} {low['hour']:02d}:00 with {number(low['messages'], 'message')}.",
         (
-            f"At the mean rate the log holds {kept:,.0f} bytes after "
-            f"{duration_text(found.parameters.number('retention-hours') * 3.6e6)}"
+            f"At the mean rate the log holds {growth.mean * retention_hours / 24:,.0f} bytes after "
+            f"{duration_text(retention_hours * 3.6e6)}"
             f" of retention; the log of this range has {total(days, 'store_bytes'):,} bytes."
         ),
     ]
-    if not np.isnan(slope):
-        sentences.append(f"Stored bytes {'grow' if slope >= 0 else 'shrink'} by {abs(slope):,.0f} bytes a day each day.")
+    if not np.isnan(growth.slope):
+        sentences += [
+            f"Stored bytes {'grow' if growth.slope >= 0 else 'shrink'} by {abs(growth.slope):,.0f} bytes a day each day.",
+            (
+                f"If that goes on, retention holds {growth.kept(retention_hours / 24, FORECAST_DAYS):,.0f} bytes "
+                f"{FORECAST_DAYS} days behind the end of the range."
+            ),
+        ]
     return sentences
 
 
-def _heat(grid: pa.Table) -> Chart:
-    cells = {(row["weekday"], row["hour"]): float(row["messages"]) for row in rows_of(grid)}
+def _heat(grid: pa.Table, covered: frozenset[tuple[int, int]]) -> Chart:
+    cells = dict.fromkeys(covered, 0.0) | {(row["weekday"], row["hour"]): float(row["messages"]) for row in rows_of(grid)}
     series = tuple(
-        Series(name, list(range(24)), [cells.get((index, hour), 0.0) for hour in range(24)])
+        Series(name, list(range(24)), [cells.get((index, hour), np.nan) for hour in range(24)])
         for index, name in enumerate(WEEKDAYS)
     )
-    return Chart("week", "Messages by weekday and hour", "heat", Unit.COUNT, series)
+    note = (
+        ""
+        if len(covered) == HOURS_OF_WEEK
+        else f"The range has {len(covered)} of the 168 hours of a week; the others are empty."
+    )
+    return Chart("week", "Messages by weekday and hour", "heat", Unit.COUNT, series, note)
 
 
 def _days(days: pa.Table) -> Chart:
     values = [float(value) for value in days["store_bytes"].to_pylist()]
     return Chart(
-        "days", "Stored bytes by day", "stack", Unit.BYTES, (Series("stored", _noons(days), values),), "One bar is one day."
-    )
+        "days", "Stored bytes by day", "stack", Unit.BYTES, (Series("stored", _noons(days), values),), "One bar is one day.",
+        words=True,
+    )  # fmt: skip
 
 
 def _noons(days: pa.Table) -> list[object]:

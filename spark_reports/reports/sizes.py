@@ -24,7 +24,7 @@ TRIAL = "trial"
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is asked for."""
     source = read(reading, *SIZE_COLUMNS)
-    largest = source.messages.orderBy(F.desc("body_bytes"), "physical_offset").limit(LARGEST_MAX)
+    largest = source.messages.orderBy(F.desc("body_bytes"), "store", "physical_offset").limit(LARGEST_MAX)
     made = {
         ACCOUNTING: source.accounting,
         "topics": size_rows(source.messages, "topic", "tag"),

@@ -27,11 +27,14 @@ from spark_reports.vocabulary import Unit
 MASKS_MESSAGES = True
 """What rules hide, the query does not see."""
 VIEW = "messages"
-_QUERY = re.compile(r"\s*(with|select|values|from)\b", re.IGNORECASE)
+_QUERY = re.compile(r"[\s(]*(with|select|values|from)\b", re.IGNORECASE)
 _CHANGE = re.compile(
     r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE
 )
-_TEXT = re.compile(r"'(?:[^'\\]|\\.|'')*'")
+_ASIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""Texts, quoted names and comments: in them words are no words of SQL."""
+_STAR = re.compile(r"(select(\s+(all|distinct))?|,|\.)\s*\*|^[\s(]*from\b", re.IGNORECASE)
+"""All columns: a star that counts nothing, or a query that begins with its table."""
 
 
 def check(parameters: ReportParameters) -> None:
@@ -41,7 +44,7 @@ def check(parameters: ReportParameters) -> None:
         UsageError: There is none or two, it would change something, or it asks for a query that is not saved.
     """
     text = query_of(parameters)
-    query = _TEXT.sub("''", text)
+    query = _without_asides(text)
     if not _QUERY.match(query) or _CHANGE.search(query):
         raise UsageError("only queries run here: begin with SELECT or WITH, and change nothing.", query=text)
 
@@ -61,9 +64,13 @@ def query_of(parameters: ReportParameters) -> str:
 def wanted_columns(query: str) -> list[str]:
     """Columns of the data source that a query can refer to: those it names, or all but the body with a star."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
-    starred = re.search(r"(select|,|\.)\s*\*", query, re.IGNORECASE) or "distinct *" in query.lower()
+    starred = _STAR.search(_without_asides(query))
     named = [name for name in ALL_COLUMNS.names if name in words and name not in SKIPPED_COLUMNS]
     return list(dict.fromkeys([*(MESSAGES.names if starred else ()), *named, "topic"]))
+
+
+def _without_asides(query: str) -> str:
+    return _ASIDE.sub(lambda found: " " if found[0][:2] in ("--", "/*") else "''", query)
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:

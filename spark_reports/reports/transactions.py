@@ -27,13 +27,13 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     """Transactions by group and topic, by host, by checks, and the open ones."""
     source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
-    unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).drop("store", "decided_ms")
+    unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).orderBy("first_time", "store", "group", "unique_key")
     return {
         ACCOUNTING: source.accounting,
         "groups": outcomes_by(lives, "group", "topic"),
         "hosts": outcomes_by(lives, "host"),
         "checks": lives.groupBy("checks").count().withColumnRenamed("count", "transactions"),
-        "unfinished": unfinished.orderBy("first_time", "unique_key").limit(OPEN_MAX),
+        "unfinished": unfinished.limit(OPEN_MAX).drop("store", "decided_ms"),
     }
 
 

@@ -23,7 +23,7 @@ def by_topic(messages: DataFrame, from_ms: int) -> DataFrame:
     """Messages of each topic in the window and before it.
 
     Returns:
-        topic, kind (of internal topics and those of groups, else null), messages, messages_before, store_bytes.
+        topic, messages, messages_before, store_bytes (of the window).
     """
     now = in_window(from_ms)
     return messages.groupBy("topic").agg(

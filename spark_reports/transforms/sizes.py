@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 SIZE_COLUMNS = (
+    "store",
     "topic",
     "tag",
     "queue_id",

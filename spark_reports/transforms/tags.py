@@ -1,24 +1,59 @@
-"""Tags and properties in use."""
+"""Tags and properties in use, and who subscribed the tags."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-TAG_COLUMNS = ("topic", "tag", "store_time", "properties")
+TAG_COLUMNS = ("topic", "tag", "kind", "store_time", "properties")
+FOR_CONSUMERS = ("normal", "fifo", "delivered", "committed")
+"""Kinds of messages that lie where consumers of users read them."""
+BY_TAG = ("TAG", "")
+"""Types of expressions that name tags; where the type is not known it is taken for one of them."""
 
 
 def tag_rows(messages: DataFrame) -> DataFrame:
     """One row for each topic and tag.
 
     Returns:
-        topic, tag (null: none), messages, first_time, last_time, silent_ms (how much longer the topic went on).
+        topic, tag (null: none), messages, first_time, last_time, silent_ms (how much longer the topic went on), for_consumers
+        (whether consumers of users read there).
     """
     rows = messages.groupBy("topic", "tag").agg(
-        F.count("*").alias("messages"), F.min("store_time").alias("first_time"), F.max("store_time").alias("last_time")
+        F.count("*").alias("messages"),
+        F.min("store_time").alias("first_time"),
+        F.max("store_time").alias("last_time"),
+        F.max(F.col("kind").isin(*FOR_CONSUMERS)).alias("for_consumers"),
     )
     end = F.max("last_time").over(Window.partitionBy("topic"))
     return rows.withColumn("silent_ms", F.unix_millis(end) - F.unix_millis("last_time"))
+
+
+def with_subscribers(tags: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """Tag rows with the groups that wanted them at any time in which subscriptions were recorded.
+
+    Args:
+        tags: Of `tag_rows`.
+        subscriptions: Rows of the table ``subscriptions`` of the samples.
+
+    Returns:
+        The columns of ``tags``, subscribers (groups whose tags take them), filters (groups with a filter on the topic that does
+        not go by tags alone).
+    """
+    wants = subscriptions.where("group is not null")
+    is_tag = F.col("expression_type").isin(*BY_TAG)
+    all_of_topic = F.coalesce(F.trim("expression"), F.lit("")).isin("", "*")
+    words = F.when(all_of_topic, F.array(F.lit("*"))).otherwise(F.split("expression", r"\s*\|\|\s*"))
+    wanted = F.when(is_tag, F.transform(words, lambda word: F.struct("group", F.trim(word).alias("tag"))))
+    by_topic = wants.groupBy("topic").agg(
+        F.flatten(F.collect_list(wanted)).alias("wanted"),
+        F.count_distinct(F.when(~is_tag, F.col("group"))).alias("filters"),
+    )
+    rows = tags.join(F.broadcast(by_topic), "topic", "left")
+    takes = F.filter("wanted", lambda one: (one["tag"] == "*") | (one["tag"] == F.col("tag")))
+    groups = F.size(F.array_distinct(F.transform(takes, lambda one: one["group"])))
+    found = F.when(F.col("wanted").isNull(), 0).otherwise(groups)
+    return rows.withColumns({"subscribers": found, "filters": F.coalesce("filters", F.lit(0))}).drop("wanted")
 
 
 def property_rows(messages: DataFrame) -> DataFrame:

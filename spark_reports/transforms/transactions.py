@@ -68,7 +68,9 @@ def outcomes_by(lives: DataFrame, *keys: str) -> DataFrame:
 
 
 def _identity() -> Column:
-    return F.coalesce(F.concat_ws(" ", "producer_group", "unique_key"), F.col("physical_offset").cast("string"))
+    """Group and unique key; a half message without a unique key is a transaction of its own."""
+    named = F.when(F.col("unique_key").isNotNull(), F.concat_ws(" ", "producer_group", "unique_key"))
+    return F.coalesce(named, F.col("physical_offset").cast("string"))
 
 
 def _decisions(messages: DataFrame) -> DataFrame:
