@@ -27,8 +27,9 @@ _GAP = re.compile(r"\{\w+\}")
 _SHAPES = {"share": r"(?:[\d,]+ of [\d,]+ \([^)]*\)|[^ ]+(?: %)?)", "rows": r"[\d,]+ rows?"}
 """What stands at gaps of some names: with any text there one sentence would be taken for another."""
 _SENTENCES = ("first", "last")
+_OWN_WORDS = re.compile(r"(?:^|(?<= ))\((?:no tag|other topics|same unique key|same business key|same body)\)$")
 _NAME = re.compile(r"\\\{(\w+)\\\}")
-_UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "days": "天"}
+UNIT_WORDS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "days": "天"}
 _WORDS = {"unknown": "未知", "Monday": "星期一", "Tuesday": "星期二", "Wednesday": "星期三", "Thursday": "星期四",
           "Friday": "星期五", "Saturday": "星期六", "Sunday": "星期日", "unique key": "唯一 Key", "business key": "业务 Key",
           "body": "消息体", "timer": "定时"}  # fmt: skip
@@ -55,6 +56,21 @@ def _titles() -> dict[str, str]:
     for path in (*sorted(TITLES.glob("*.json")), WORDS):
         texts |= json.loads(path.read_text(encoding="utf-8"))
     return texts
+
+
+def label_in_chinese(text: str, words: bool) -> str:
+    """What stands beside a bar or names a line.
+
+    Args:
+        text: The label.
+        words: It is the report's own; else a name, behind which the report may have put something in brackets.
+    """
+    return word_in_chinese(text) if words else _OWN_WORDS.sub(lambda found: word_in_chinese(found[0]), text)
+
+
+def figure_in_chinese(text: str) -> str:
+    """A duration as it stands in a cell."""
+    return _fragment(text)
 
 
 def all_in_chinese(sentences: Sequence[str]) -> list[str]:
@@ -90,7 +106,7 @@ def _fragment(text: str) -> str:
     if found := _SHARE.fullmatch(text):
         return f"{found[1]}/{found[2]}（{found[3]}）"
     if found := _DURATION.fullmatch(text):
-        return f"{found[1]} {_UNITS[found[2]]}"
+        return f"{found[1]} {UNIT_WORDS[found[2]]}"
     if found := _COUNT.fullmatch(text):
         return found[1]
     return _WORDS.get(text, text)

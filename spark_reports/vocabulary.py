@@ -84,6 +84,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
     "cancelled": ("Cancelled", Unit.COUNT),
     "early": ("Early", Unit.COUNT),
     "late": ("Late", Unit.COUNT),
+    "subscribers": ("Subscribed by", Unit.COUNT),
     "transactions": ("Transactions", Unit.COUNT),
     "committed": ("Committed", Unit.COUNT),
     "rolled_back": ("Rolled back", Unit.COUNT),
@@ -146,7 +147,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
 """Column → heading and unit."""
 
 
-_WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step"))
+_WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step", "level"))
 _FREE = "sql"
 """The report whose columns may hold anything."""
 

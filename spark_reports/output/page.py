@@ -17,7 +17,7 @@ import jinja2
 import plotly.offline
 from markupsafe import Markup
 
-from spark_reports.chinese import word_in_chinese
+from spark_reports.chinese import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
 from spark_reports.reports.result import Chart, ReportResult, Table
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import Unit, word_columns
@@ -36,12 +36,13 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
         question: The question the report answers.
         language: ``en`` or ``zh``; names, keys and texts of messages stay as they are.
     """
-    translate = word_in_chinese if language == "zh" else str
+    is_chinese = language == "zh"
+    translate = word_in_chinese if is_chinese else str
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["value"] = format_value
+    environment.filters["value"] = _value_in_chinese if is_chinese else format_value
     environment.filters["exact"] = exact_value
     environment.filters["tr"] = translate
     environment.globals["word_columns"] = word_columns(str(manifest["report"]))
@@ -52,7 +53,8 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
         question=question,
         result=result,
         tables=[_shown(table) for table in result.tables],
-        charts_json=_script_json([_drawn(chart, translate) for chart in result.charts]),
+        charts_json=_script_json([_drawn(chart, label_in_chinese if is_chinese else None) for chart in result.charts]),
+        unit_words=_script_json(UNIT_WORDS if is_chinese else {}),
         plotly=Markup(plotly.offline.get_plotlyjs()),  # noqa: S704  the library's own text, no input of ours
     )
 
@@ -66,19 +68,28 @@ def _shown(table: Table) -> dict[str, object]:
 
 def charts_text(result: ReportResult) -> str:
     """The charts of a result as JSON, for programs that draw them themselves; null is not known."""
-    return json.dumps({"charts": [_drawn(chart, str) for chart in result.charts]}, ensure_ascii=False)
+    return json.dumps({"charts": [_drawn(chart) for chart in result.charts]}, ensure_ascii=False)
 
 
-def _drawn(chart: Chart, translate: Callable[[str], str]) -> dict[str, object]:
-    """A chart as JSON has it; what is not known is null, which is drawn as nothing."""
+def _drawn(chart: Chart, label: Callable[[str, bool], str] | None = None) -> dict[str, object]:
+    """A chart as JSON has it; what is not known is null, which is drawn as nothing.
+
+    Args:
+        chart: The chart.
+        label: Translates a label, told whether it is of the report's own words.
+    """
     drawn = asdict(chart)
     for one in drawn["series"]:
-        if chart.words and chart.kind == "bars":
-            one["x"] = [translate(str(label)) for label in one["x"]]
         one["y"] = [y if math.isfinite(y) else None for y in one["y"]]
-        if chart.kind == "heat" or (chart.words and chart.kind == "lines"):
-            one["name"] = translate(one["name"])  # weekdays are no names of anything; those of topics and hosts stay
+        if label is not None:
+            one["name"] = label(one["name"], chart.words or chart.kind == "heat")
+            one["x"] = [label(at, chart.words) if isinstance(at, str) else at for at in one["x"]]
     return drawn
+
+
+def _value_in_chinese(value: object, unit: Unit) -> str:
+    text = format_value(value, unit)
+    return figure_in_chinese(text) if unit is Unit.DURATION else text
 
 
 def format_value(value: object, unit: Unit) -> str:

@@ -66,7 +66,14 @@ def result(found: Found) -> ReportResult:
             ),
         ),
         charts=(
-            bars("late", "99 % of lateness by level", levels["level"].to_pylist(), _known(levels["p99_ms"]), Unit.DURATION),
+            bars(
+                "late",
+                "99 % of lateness by level",
+                levels["level"].to_pylist(),
+                _known(levels["p99_ms"]),
+                Unit.DURATION,
+                words=True,
+            ),
         ),
         tables=(
             table("by_level", "By level", levels, totals=_SUMS),

@@ -39,7 +39,7 @@ def result(found: Found) -> ReportResult:
             bars(
                 "repeats",
                 "Repeats",
-                [f"{row['topic']} · {row['sameness']}" for row in rows_of(sums)],
+                [f"{row['topic']} · (same {row['sameness']})" for row in rows_of(sums)],
                 sums["repeats"].to_pylist(),
             ),
         ),

@@ -78,7 +78,9 @@ def _sampled(reading: Reading, begin_ms: int, from_ms: int) -> dict[str, DataFra
             F.unix_millis("time").alias("bucket_ms"),
             F.col("overdue_ms_max").alias("max_ms"),
         ),
-        "changes": changes(reading.samples("ownership")).orderBy("change_time").limit(ROWS_MAX),
+        "changes": changes(reading.samples("ownership"))
+        .orderBy("change_time", "group", "topic", "queue_id", "store")
+        .limit(ROWS_MAX),
         "events": reading.samples("events"),
     }
 
@@ -177,7 +179,7 @@ def _sampled_charts(found: Found) -> list[Chart]:
               unit=Unit.COUNT),
     ]  # fmt: skip
     if overdue.num_rows:
-        made.append(lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=Unit.DURATION))
+        made.append(lines("overdue", "Overdue by level", overdue, by="level", value="max_ms", unit=Unit.DURATION, words=True))
     return made
 
 

@@ -93,7 +93,7 @@ def _over_time(hours: pa.Table) -> Chart:
     rows = rows_of(ordered(hours.filter(pc.equal(hours["skew"], PLAUSIBLE)), "hour_time"))
     at: list[object] = [_ms(row["hour_time"]) for row in rows]
     series = tuple(Series(title, at, [float(row[key]) for row in rows]) for key, title in _PERCENTILES)
-    return Chart("hours", "Latency over time", "lines", Unit.DURATION, series, "One point is one hour.")
+    return Chart("hours", "Latency over time", "lines", Unit.DURATION, series, "One point is one hour.", words=True)
 
 
 def _ms(moment: datetime) -> int:

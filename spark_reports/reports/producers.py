@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
@@ -59,6 +60,7 @@ def result(found: Found) -> ReportResult:
                 totals=("messages", "store_bytes"),
             ),
             table("by_day", "By host and day", ordered(found["days"], "host", "day"), totals=("messages", "store_bytes")),
+            table("over_time", "The busiest hosts over time", _timed(found["times"]), totals=("messages",)),
         ),
         notes=(
             "A host is the address the broker saw: behind address translation many hosts are one.",
@@ -71,6 +73,13 @@ def result(found: Found) -> ReportResult:
 def _width_ms(parameters: ReportParameters) -> int:
     """Width of the bars over time: hours, finer where a range was asked for."""
     return HOUR_MS if parameters.from_ms is None else bucket_ms(parameters)
+
+
+def _timed(times: pa.Table) -> pa.Table:
+    """The figures of the chart over time as a table."""
+    rows = ordered(times, "host", "bucket_ms")
+    at = pc.multiply(rows["bucket_ms"], 1_000).cast(pa.timestamp("us", tz="UTC"))
+    return pa.table({"host": rows["host"], "time": at, "messages": rows["messages"]})
 
 
 def _over_time(times: pa.Table, width_ms: int) -> Chart:

@@ -1,6 +1,9 @@
-"""Report ``tags``: tags and properties in use, and tags gone silent."""
+"""Report ``tags``: tags and properties in use, tags gone silent, and dead ones, which nobody subscribes."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,35 +12,45 @@ from pyspark.sql import DataFrame
 from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
-from spark_reports.reports.wording import clock, number, part
-from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows
+from spark_reports.reports.wording import clock, duration_text, number, part, say
+from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
 from spark_reports.vocabulary import Unit
 
 DAY_MS = 86_400_000
 NO_TAG = "(no tag)"
 EXAMPLE_CHARACTERS = 60
+SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dead", "not known"
 
 
 def queries(reading: Reading) -> dict[str, DataFrame]:
-    """Rows by tag and by property."""
+    """Rows by tag and by property, and the times in which subscriptions were recorded."""
     source = read(reading, *TAG_COLUMNS)
-    return {ACCOUNTING: source.accounting, "tags": tag_rows(source.messages), "properties": property_rows(source.messages)}
+    tags = tag_rows(source.messages)
+    made = {ACCOUNTING: source.accounting, "properties": property_rows(source.messages)}
+    if not reading.has_history:
+        return made | {"tags": tags}
+    subscriptions = reading.samples("subscriptions")
+    recorded = subscriptions.where("group is null").select("store", "from_time", "to_time")
+    return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded}
 
 
 def result(found: Found) -> ReportResult:
     """The catalogue."""
-    tags = ordered(found["tags"], "-messages", "topic", "tag")
+    recorded_ms = _recorded_ms(found.tables.get("recorded"))
+    tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
     properties = _cut(ordered(found["properties"], "topic", "property"))
     days = found.parameters.number("silent-days")
-    gone = tags.filter(pc.and_(pc.is_valid(tags["tag"]), pc.greater_equal(tags["silent_ms"], days * DAY_MS)))
     named = tags.filter(pc.is_valid(tags["tag"]))
+    gone = named.filter(pc.greater_equal(named["silent_ms"], days * DAY_MS))
+    dead = named.filter(pc.equal(named["state"], DEAD))
     return found.result(
         headlines=(
             Headline(named.num_rows, Unit.COUNT, "tags", f"of {number(len(set(tags['topic'].to_pylist())), 'topic')}"),
             Headline(gone.num_rows, Unit.COUNT, "gone silent", f"{days} days or more before their topic"),
+            Headline(dead.num_rows if recorded_ms else math.nan, Unit.COUNT, "dead tags", "sent, and subscribed by nobody"),
             Headline(len(set(properties["property"].to_pylist())), Unit.COUNT, "properties"),
         ),
-        findings=_findings(found.messages, named, gone),
+        findings=[*_findings(found.messages, named, gone), *_dead_findings(dead, recorded_ms)],
         charts=(
             bars(
                 "tags",
@@ -49,13 +62,69 @@ def result(found: Found) -> ReportResult:
         tables=(
             table("by_tag", "By topic and tag", tags, totals=("messages",)),
             table("gone", "Tags gone silent", gone, totals=("messages",)),
+            table("dead", "Dead tags", dead.drop_columns("state"), totals=("messages",)),
             table("properties", "Properties by topic", properties),
         ),
         notes=(
-            "Which tags somebody subscribes to is not in the log: a tag gone silent is one nobody sends any more.",
+            "A tag gone silent is one that nobody sends any more; a dead one is sent, and nobody subscribes it.",
+            *(_RECORDED if recorded_ms else _NOT_RECORDED),
             "Properties are those on disk, the system's among them.",
         ),
     )
+
+
+_RECORDED = (
+    (
+        "Who subscribes is not in the log, but was recorded while Orbit ran the broker or watched it: a group that was there "
+        "at other times only is not known."
+    ),
+    "A filter by SQL92 or a class cannot be told from the tag: such tags may be subscribed.",
+)
+_NOT_RECORDED = (
+    (
+        "Who subscribes is not in the log, and was not recorded here in this range: which tags are dead is not known. Orbit "
+        "records it while it runs the broker or watches it."
+    ),
+)
+
+
+def _recorded_ms(recorded: pa.Table | None) -> int:
+    """How long subscriptions were recorded, of several stores where that was the shortest; 0: they are not known."""
+    by_store: dict[str, float] = {}
+    for row in rows_of(recorded) if recorded is not None else []:
+        by_store[row["store"]] = by_store.get(row["store"], 0.0) + (row["to_time"] - row["from_time"]).total_seconds()
+    return round(min(by_store.values(), default=0.0) * 1000)
+
+
+def _judged(tags: pa.Table, *, is_known: bool) -> pa.Table:
+    """Tags with ``state``; null where no consumers of users read."""
+    if not is_known:
+        states = [UNKNOWN if row["for_consumers"] else None for row in rows_of(tags)]
+    else:
+        states = [_state(row) for row in rows_of(tags)]
+    kept = [name for name in tags.column_names if name not in ("for_consumers", "filters")]
+    return tags.select(kept).append_column("state", pa.array(states, pa.string()))
+
+
+def _state(row: dict[str, Any]) -> str | None:
+    if not row["for_consumers"]:
+        return None
+    return SUBSCRIBED if row["subscribers"] else FILTERED if row["filters"] else DEAD
+
+
+def _dead_findings(dead: pa.Table, recorded_ms: int) -> list[str]:
+    if not recorded_ms:
+        return []
+    recorded = duration_text(recorded_ms)
+    if not dead.num_rows:
+        return [say("0 tags are dead: somebody subscribed each in the {time} for which that was recorded.", time=recorded)]
+    first = rows_of(dead)[0]
+    return [
+        say("{tags} dead: nobody subscribed in the {time} for which that was recorded. The most used is {tag} of {topic} with "
+            "{n}.",
+            tags=f"{number(dead.num_rows, 'tag')} {'is' if dead.num_rows == 1 else 'are'}", time=recorded, tag=first["tag"],
+            topic=first["topic"], n=number(first["messages"], "message"))
+    ]  # fmt: skip
 
 
 def _cut(properties: pa.Table) -> pa.Table:

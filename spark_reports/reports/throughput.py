@@ -29,7 +29,7 @@ TRAFFIC = "traffic"
 CHART_TOPICS_MAX = 5
 CHART_BARS_MAX = 15
 CHART_BUCKETS_MAX = 400
-OTHER = "other"
+OTHER = "(other topics)"
 NO_TAG = "(no tag)"
 
 _BUCKETS = (
@@ -82,6 +82,14 @@ def result(found: Found) -> ReportResult:
         findings=_findings(by_topic, by_topic_tag, by_minute) if messages else ("No message is stored in this range.",),
         charts=_charts(traffic, by_topic, by_topic_tag) if messages else (),
         tables=tables,
+        notes=(
+            (
+                "Counted by the broker's time, as stored: a message that waits, or a half message, is one record in an "
+                "internal topic and another one where it is delivered or committed, and a retried or dead one is a copy."
+            ),
+            "Sizes are those on disk: of a body that its client compressed, the compressed one.",
+            "Who sends is in report producers; what retention has cleaned away is not in the log.",
+        ),
     )
 
 

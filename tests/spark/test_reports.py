@@ -1,6 +1,7 @@
 """Every report over a store whose totals are known by construction; over real stores; and whatever the partitioning."""
 
 import json
+import math
 import shutil
 import subprocess
 from collections import Counter
@@ -218,6 +219,7 @@ def test_producers(spark, store):
     assert {one.name: sum(one.y) for one in result.charts[0].series} == {
         row["host"]: row["messages"] for row in rows(result, "by_host")
     }
+    assert sum(row["messages"] for row in rows(result, "over_time")) == known.ORDERS
     bank = only(run(spark, store.root, "producers"), "by_topic", topic="payments")
     assert (bank["group"], bank["messages"]) == ("bank", known.TRANSACTIONS)  # once each, whatever became of them
 
@@ -226,8 +228,23 @@ def test_tags(spark, store):
     result = whole(run(spark, store.root, "tags"), store)
     gone = only(result, "gone")
     assert (gone["topic"], gone["tag"], gone["messages"]) == ("orders", "trial", known.ORDERS_BY_DAY)
+    states = {(row["topic"], row["tag"]): (row["subscribers"], row["state"]) for row in rows(result, "by_tag")}
+    assert [states["orders", tag] for tag in ("trial", "paid", None)] == [(0, "dead"), (1, "subscribed"), (0, "dead")]
+    assert states["lanes", None] == (0, "perhaps, by a filter")
+    assert states["invoices", "urgent"] == (1, "subscribed")
+    assert states["%RETRY%billing", "urgent"] == (0, None)
+    assert {(row["topic"], row["tag"]) for row in rows(result, "dead")} == {("orders", "trial"), ("blobs", "blob")}
+    assert result.findings[-1].startswith("2 tags are dead: nobody subscribed in the 109.9 min for which that was recorded.")
     keys = only(result, "properties", topic="orders", property="KEYS")
     assert (keys["messages"], keys["distinct_values"]) == (known.ORDERS, known.ORDERS)
+
+
+def test_tags_of_a_store_without_a_history_may_be_dead_or_not(spark, store, tmp_path):
+    shutil.copytree(store.root / "commitlog", tmp_path / "commitlog")
+    result = run(spark, tmp_path, "tags", topics=("orders",))
+    assert {row["state"] for row in rows(result, "by_tag")} == {"not known"}
+    assert (rows(result, "dead"), math.isnan(result.headlines[2].value)) == ([], True)
+    assert "which tags are dead is not known" in result.notes[1]
 
 
 def test_compare(spark, store):

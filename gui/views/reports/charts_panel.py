@@ -14,7 +14,7 @@ from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import figure_text
-from gui.views.reports.words import report_text
+from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import label
 from gui.widgets.inputs import SegmentedControl
@@ -105,11 +105,11 @@ class ChartsPanel(QScrollArea):
             rows = [report_text(one.name) for one in chart.series]
             return CategoryGrid(self._theme, rows, columns, values, value_text=lambda value: figure_text(value, unit))
         first = chart.series[0]
-        labels = [report_text(str(at)) if chart.words else str(at) for at in first.x]
+        labels = [report_label(str(at), words=chart.words) for at in first.x]
         return CategoryBars(self._theme, labels, first.y, lambda value: figure_text(value, unit))
 
     def _over_time(self, chart: ResultChart) -> TimeChart:
-        names = [report_text(one.name) if chart.words else one.name for one in chart.series]
+        names = [report_label(one.name, words=chart.words) for one in chart.series]
         series = [ChartSeries(str(place), name, fill=chart.kind == "stack") for place, name in enumerate(names)]
         unit = chart.unit
         made = TimeChart(

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gui.text import shown_language
-from spark_reports.chinese import word_in_chinese
+from spark_reports.chinese import label_in_chinese, word_in_chinese
 
 
 def report_text(text: str) -> str:
     """A finding, a heading, a reason or a note of a report."""
     return word_in_chinese(text) if shown_language() == "zh" else text
+
+
+def report_label(text: str, *, words: bool) -> str:
+    """What stands beside a bar or names a line; ``words``: it is the report's own."""
+    return label_in_chinese(text, words) if shown_language() == "zh" else text
 
 
 def report_texts(texts: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from spark_reports.chinese import CATALOGUE, in_chinese
+from spark_reports.chinese import CATALOGUE, in_chinese, label_in_chinese
 from spark_reports.reports.wording import duration_text, number, part, say
 
 
@@ -45,3 +45,17 @@ def test_the_catalogue_uses_the_names_it_has():
 
 def names(text):
     return set(re.findall(r"\{(\w+)\}", text))
+
+
+@pytest.mark.parametrize(
+    ("label", "words", "chinese"),
+    [
+        ("orders · (no tag)", False, "orders · （无 Tag）"), ("(other topics)", False, "（其他主题）"),
+        ("orders · (same body)", False, "orders · （相同消息体）"), ("median", True, "中位数"), ("level 3", True, "级别 3"),
+        ("timer", True, "定时"), ("1 (1s)", True, "1 (1s)"), ("messages · body", False, "messages · body"),
+        ("dead", False, "dead"),
+        ("orders · (mine)", False, "orders · (mine)"),
+    ],
+)  # fmt: skip
+def test_labels_keep_the_names_in_them(label, words, chinese):
+    assert label_in_chinese(label, words) == chinese

@@ -43,7 +43,9 @@ def result_with(rows=3):
 def page_of(result, language="en"):
     source = Source(["/store"], ReadPlan(files=("/store/commitlog/0",)), "local[*]", "21")
     facts = manifest(find("throughput"), ReportParameters(), source, result, now=datetime(2026, 3, 1, tzinfo=UTC))
-    facts = with_times(with_files(facts, result, {"by_topic": []}), [StageTime("read", "Read", 1.5, 3)], 2.0)
+    facts = with_times(
+        with_files(facts, result, {table.name: [] for table in result.tables}), [StageTime("read", "Read", 1.5, 3)], 2.0
+    )
     return facts, render_page(result, facts, "Who?", language)
 
 
@@ -73,6 +75,20 @@ def test_a_page_in_chinese_keeps_names_and_figures():
     for words in ("吞吐随时间变化", "每条代表一分钟。", "在时间范围之外", "按主题", "= 3 在本报表中 + 4 略去"):
         assert words in page
     assert Links(page).found == Links(page_of(result_with())[1]).found
+
+
+def test_figures_and_labels_of_a_chinese_page_have_chinese_words():
+    table = pa.table({"late_ms": [86_400_000 * 3]})
+    late = Table("late", "Late", table, {"late_ms": Unit.DURATION}, {"late_ms": "Late for"})
+    charts = (
+        Chart("a", "A", "bars", Unit.COUNT, (Series("A", ["orders · (no tag)", "dead"], [1.0, 2.0]),)),
+        Chart("b", "B", "lines", Unit.DURATION, (Series("median", [1], [2.0]),), words=True),
+    )
+    result = replace(result_with(), charts=charts, tables=(late,))
+    english, chinese = (page_of(result, language)[1] for language in ("en", "zh"))
+    for page, words in ((english, ("3.0 days", '"orders · (no tag)", "dead"', '"median"')),
+                        (chinese, ("3.0 天", '"orders · （无 Tag）", "dead"', '"中位数"', '"days": "天"'))):  # fmt: skip
+        assert [word for word in words if word not in page] == []
 
 
 def test_charts_are_told_with_what_is_not_known():
