@@ -163,10 +163,13 @@ def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
     """
     filed = _filed(arguments)
     topics = filed.get("topic", [])
+    named = topics if isinstance(topics, list) else [topics]
+    if not all(isinstance(one, str) for one in named):
+        raise UsageError(f'“topic” in {arguments.params} takes names, such as ["orders"].', path=str(arguments.params))
     return read_parameters(
         arguments.from_time or _text_or_none(filed.get("from")),
         arguments.to_time or _text_or_none(filed.get("to")),
-        arguments.topic or ([str(one) for one in topics] if isinstance(topics, list) else [str(topics)]),
+        arguments.topic or named,
         now_ms=time.time_ns() // 1_000_000,
     )
 
@@ -189,11 +192,18 @@ def spark_options(arguments: argparse.Namespace) -> SparkOptions:
     """How to run Spark.
 
     Raises:
-        UsageError: A setting is not written as one.
+        UsageError: A setting is not written as one, or the heap is too small for Spark.
     """
+    from spark_reports.java import HEAP_BYTES_MIN  # noqa: PLC0415  as in _run
     from spark_reports.session import SparkOptions  # noqa: PLC0415  as in _run
 
     heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
+    if heap_bytes is not None and heap_bytes < HEAP_BYTES_MIN:
+        raise UsageError(
+            f"Spark needs a heap of {HEAP_BYTES_MIN >> 20} MiB at least, not {arguments.memory_mib:,}. Give --memory-mib more, "
+            "or leave it out.",
+            mebibytes=arguments.memory_mib,
+        )
     return SparkOptions(
         arguments.master, heap_bytes, arguments.java_home, cache_folder(), conf=_settings(arguments.spark_conf),
         driver_host=arguments.driver_host,

@@ -50,6 +50,8 @@ def test_help_is_there(capsys):
         (["throughput", "--store", "STORE", "--out", "/proc/none/out"], 7, "takes no new folder"),
         (["throughput", "--store", "STORE", "--out", "OUT", "--java-home", "OUT"], 8, "there is no Java"),
         (["throughput", "--store", "OUT", "--out", "OUT"], 3, "the directory does not exist"),
+        (["keys", "--store", "STORE", "--out", "OUT", "--memory-mib", "0"], 2, "needs a heap of 512 MiB at least, not 0"),
+        (["keys", "--store", "STORE", "--out", "OUT", "--memory-mib", "-5"], 2, "Give --memory-mib more, or leave it out"),
     ],
 )
 def test_bad_input_is_refused_with_what_to_do(capsys, store, words, code, said):
@@ -77,6 +79,22 @@ def test_parameters_come_from_a_file_and_options_win(tmp_path):
     parameters = with_file(program._parser().parse_args(words), spec)
     assert (parameters.from_ms, parameters.topics) == (1_700_000_000_000, ("orders",))
     assert parameters.values == {"late-ms": 70, "levels": "1s 2s"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"topic": ["orders", 7]}', "“topic” in"), ('{"topic": {"orders": 1}}', "takes names, such as"),
+        ('["orders"]', "holds no JSON object"), ("{", "is no JSON"), ('{"tops": 1}', "has no parameter tops"),
+        ('{"from": "soon"}', "“soon” is not a time"),
+    ],
+)  # fmt: skip
+def test_a_file_of_parameters_that_says_something_else_is_refused(capsys, store, tmp_path, text, said):
+    file = tmp_path / "parameters.json"
+    file.write_text(text)
+    code, _, err = run(capsys, "throughput", "--store", store, "--out", f"{store}-out", "--params", str(file))
+    assert code == 2
+    assert said in err
 
 
 def test_a_parameter_of_another_report_is_refused(capsys, store):
