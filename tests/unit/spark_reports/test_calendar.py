@@ -1,0 +1,71 @@
+"""Days without messages, hours that a range does not reach, and what retention will hold; without Spark."""
+
+import math
+from datetime import date, timedelta
+
+import pyarrow as pa
+import pytest
+
+from spark_reports.parameters import ReportParameters
+from spark_reports.reports import calendar
+from spark_reports.reports.common import ACCOUNTING, Found
+
+MONDAY = date(2026, 3, 2)
+SCHEMA = pa.schema(
+    [("day", pa.string()), ("weekday", pa.int32()), ("hour", pa.int32()), ("messages", pa.int64()), ("store_bytes", pa.int64())]
+)
+
+
+def result_of(*hours, retention_hours=72):
+    """From days behind the Monday, hour and bytes."""
+    made = []
+    for day, hour, stored in hours:
+        at = MONDAY + timedelta(days=day)
+        made.append({"day": at.isoformat(), "weekday": at.weekday(), "hour": hour, "messages": 1, "store_bytes": stored})
+    totals = {"skipped_reason": [None], "messages": [len(made)], "first_time": [None], "last_time": [None]}
+    accounting = pa.table(totals).append_column("skipped_store", pa.nulls(1, pa.string()))
+    values = {"zone": "UTC", "retention-hours": retention_hours}
+    tables = {ACCOUNTING: accounting, "hours": pa.Table.from_pylist(made, SCHEMA)}
+    return calendar.result(Found(tables, ReportParameters(values=values)))
+
+
+def days_of(result):
+    return {
+        row["day"]: row["store_bytes"] for row in next(one for one in result.tables if one.name == "by_day").data.to_pylist()
+    }
+
+
+def test_a_day_without_a_message_between_others_counts_as_one():
+    result = result_of((0, 5, 90), (1, 5, 100), (3, 5, 200), (4, 5, 70))
+    assert days_of(result) == {"2026-03-02": 90, "2026-03-03": 100, "2026-03-04": 0, "2026-03-05": 200, "2026-03-06": 70}
+    assert (result.headlines[0].note, result.headlines[1].value) == ("on 4 days", 100)
+
+
+def test_hours_that_the_range_does_not_reach_are_not_known():
+    result = result_of((0, 22, 1), (1, 1, 1))
+    heat = result.charts[0]
+    known = {(row.name, hour): y for row in heat.series for hour, y in zip(row.x, row.y, strict=True) if not math.isnan(y)}
+    assert known == {("Monday", 22): 1.0, ("Monday", 23): 0.0, ("Tuesday", 0): 0.0, ("Tuesday", 1): 1.0}
+    assert result.findings[1] == "2 of 4 hours of the week have no message."
+    assert heat.note.startswith("The range has 4 of the 168 hours")
+    assert (result.headlines[1].note, math.isnan(result.headlines[2].value)) == ("no day is whole", True)
+    week = result_of((0, 0, 1), (8, 0, 1)).charts[0]
+    assert (week.note, sum(math.isnan(y) for one in week.series for y in one.y)) == ("", 0)
+
+
+def test_growth_says_what_retention_will_hold():
+    result = result_of(*((day, 0, 1_000 + 10 * day) for day in range(12)), retention_hours=48)
+    assert result.headlines[2].value == pytest.approx(10)
+    held = (1_000 + 10 * (10 + 30)) + (
+        1_000 + 10 * (10 + 29)
+    )  # the line, on the last two of the days; the tenth is the last whole one
+    assert result.findings[-1] == f"If that goes on, retention holds {held:,.0f} bytes 30 days behind the end of the range."
+    assert (
+        result_of(*((day, 0, 1_000 - 90 * day) for day in range(12)))
+        .findings[-1]
+        .startswith("If that goes on, retention holds 0 bytes")
+    )
+
+
+def test_a_clock_that_was_wrong_once_does_not_fill_a_century():
+    assert len(days_of(result_of((0, 0, 1), (40_000, 0, 1)))) == 2
