@@ -1,5 +1,6 @@
 """The history as the worker uses it: a thread, snapshots in, answers out."""
 
+import contextlib
 import dataclasses
 import sqlite3
 
@@ -66,6 +67,19 @@ def test_starts_ends_and_events_are_written_down(start, keepers):
     page = again.answer(ReadEvents(0, BEGIN_MS + 1))
     assert page.kind == ["broker_started", "broker_stopped", "broker_started", "topic_created"]
     assert page.text[0] == page.text[2] == "The broker started"
+
+
+def test_what_groups_subscribe_is_written_when_it_changes_and_at_each_start(start, tmp_path):
+    wanted = {"billing": {"orders": ("TAG", "*")}}
+    for _ in range(2):
+        keeper = start()
+        keeper.take(dataclasses.replace(sample(0, catalog=CATALOG), subscriptions={}))
+        for second in (1, 2):
+            keeper.take(dataclasses.replace(sample(second), subscriptions=wanted))
+        keeper.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "orbit" / FILE_NAME)) as database:
+        rows = database.execute("SELECT (at_ms - ?) / 1000, grp FROM subscriptions ORDER BY id", (BEGIN_MS,)).fetchall()
+    assert rows == [(0, ""), (1, "billing")] * 2
 
 
 def test_an_unexpected_end_is_told_at_the_next_start(start, tmp_path):
