@@ -19,7 +19,7 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, table
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.reports.wording import number, say
-from spark_reports.samples.tables import JOURNAL, TABLES
+from spark_reports.samples.tables import JOURNAL, SUBSCRIPTIONS, TABLES
 from spark_reports.saved_queries import load, save
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
 from spark_reports.vocabulary import Unit
@@ -80,7 +80,10 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     words = {word.lower() for word in re.findall(r"\w+", query)}
     for table_name in TABLES:
         if table_name in words and (reading.has_history or table_name == JOURNAL):
-            reading.samples(table_name).createOrReplaceTempView(table_name)
+            samples = reading.samples(table_name)
+            if reading.mask and table_name == SUBSCRIPTIONS:
+                samples = samples.drop("expression")  # tags stand in it, or what a filter looks for in properties
+            samples.createOrReplaceTempView(table_name)
     wanted = wanted_columns(query)
     names = list(dict.fromkeys((*wanted, *ACCOUNTED)))
     rows = messages_of(reading.records(list(dict.fromkeys((*names, *(ORIGINS if reading.mask else ()))))))

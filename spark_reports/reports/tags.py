@@ -13,6 +13,7 @@ from spark_reports.reading import Reading
 from spark_reports.reports.common import ACCOUNTING, Found, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import Headline, ReportResult
 from spark_reports.reports.wording import clock, duration_text, number, part, say
+from spark_reports.samples.tables import SUBSCRIPTIONS
 from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
 from spark_reports.vocabulary import Unit
 
@@ -29,7 +30,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     made = {ACCOUNTING: source.accounting, "properties": property_rows(source.messages)}
     if not reading.has_history:
         return made | {"tags": tags}
-    subscriptions = reading.samples("subscriptions")
+    subscriptions = reading.samples(SUBSCRIPTIONS)
     recorded = subscriptions.where("group is null").select("store", "from_time", "to_time")
     return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded}
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from monitoring.history.tiers import GAP_MS
 from monitoring.series import Floats, Ints
 from spark_reports.samples.database import Series, SeriesReader, figures_of, reading, runs, subscription_changes
-from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SampleTable
+from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SUBSCRIPTIONS, SampleTable
 
 JOURNAL_FILES = ("orbitActions.log.1", "orbitActions.log")
 UNREADABLE = "(a line that cannot be read)"
@@ -227,7 +227,7 @@ def _pieces(from_ms: int, to_ms: int | None, sampled: list[tuple[int, int]]) -> 
     return [(begin, end) for begin, end in cut if begin < end]
 
 
-_PLAIN: dict[str, Callable[[Connection, Wanted], Columns]] = {"events": _events, "runs": _runs, "subscriptions": _subscriptions}
+_PLAIN: dict[str, Callable[[Connection, Wanted], Columns]] = {"events": _events, "runs": _runs, SUBSCRIPTIONS: _subscriptions}
 
 
 def actions(wanted: Wanted) -> Columns:

@@ -36,6 +36,8 @@ from pyspark.sql.types import BooleanType, DataType, DoubleType, IntegerType, Lo
 from pyspark.sql.types import TimestampType as Timestamp
 
 SAMPLES_FORMAT = "orbit-samples"
+SUBSCRIPTIONS = "subscriptions"
+"""The table of what groups wanted of topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ _OTHER_TABLES: dict[str, tuple[tuple[str, DataType], ...]] = {
     ),
     "events": (("time", Timestamp()), ("kind", _TEXT), ("subject", _TEXT), ("text", _TEXT)),
     "runs": (("from_time", Timestamp()), ("to_time", Timestamp())),
-    "subscriptions": (
+    SUBSCRIPTIONS: (
         ("group", _TEXT), ("topic", _TEXT), ("expression_type", _TEXT), ("expression", _TEXT), ("from_time", Timestamp()),
         ("to_time", Timestamp()),
     ),
