@@ -114,7 +114,7 @@ COLUMNS: dict[str, tuple[str, Unit]] = {
     "saved_share": ("Would shrink by", Unit.SHARE),
     "gini": ("Gini", Unit.RATIO),
     "body_bytes": ("Bodies", Unit.BYTES),
-    "store_bytes": ("Stored", Unit.BYTES),
+    "store_bytes": ("Stored size", Unit.BYTES),
     "store_bytes_before": ("Stored before", Unit.BYTES),
     "body_bytes_avg": ("Body, average", Unit.BYTES),
     "body_bytes_p50": ("Body, median", Unit.BYTES),

@@ -9,7 +9,7 @@ import pytest
 import spark_reports.reports
 from spark_reports.catalog import reports
 from spark_reports.chinese import WORDS, word_in_chinese
-from spark_reports.vocabulary import COLUMNS
+from spark_reports.vocabulary import COLUMNS, Unit
 
 REPORTS = Path(next(iter(spark_reports.reports.__path__)))
 NOTED = {"Headline": 2, "table": 1, "bars": 1, "lines": 1, "Chart": 1}
@@ -51,6 +51,11 @@ def test_titles_and_columns_are_known():
     titles = [spec.title for spec in reports()] + [spec.question for spec in reports()]
     titles += [title for title, _ in COLUMNS.values() if LATIN.search(title)]
     assert {one for one in titles if word_in_chinese(one) == one} == {"Spark SQL", "Tag", "Key"}
+
+
+def test_a_size_is_not_called_a_time():
+    sizes = [title for title, unit in COLUMNS.values() if unit in (Unit.BYTES, Unit.COUNT)]
+    assert [title for title in sizes if "时间" in word_in_chinese(title)] == []
 
 
 @pytest.mark.parametrize(
