@@ -163,8 +163,9 @@ def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
     """
     filed = _filed(arguments)
     topics = filed.get("topic", [])
-    named = topics if isinstance(topics, list) else [topics]
-    if not all(isinstance(one, str) for one in named):
+    asked = topics if isinstance(topics, list) else [topics]
+    named = [one for one in asked if isinstance(one, str)]
+    if named != asked:
         raise UsageError(f'“topic” in {arguments.params} takes names, such as ["orders"].', path=str(arguments.params))
     return read_parameters(
         arguments.from_time or _text_or_none(filed.get("from")),
