@@ -13,7 +13,8 @@ import sqlite3
 from broker_core.api import Subscriptions
 from monitoring.history.database import set_meta, transaction
 
-ROWS_MAX = 100_000
+ROWS_MAX = 20_000
+"""Two members of a group that want different things replace each other's with each heartbeat; that is three days of it."""
 SINCE = "subscriptions_from"
 """Name in ``meta``: ms since the epoch, from when on no row was deleted."""
 

@@ -20,7 +20,8 @@ from spark_reports.samples.tables import FIGURE_TABLES, JOURNAL, SUBSCRIPTIONS, 
 JOURNAL_FILES = ("orbitActions.log.1", "orbitActions.log")
 UNREADABLE = "(a line that cannot be read)"
 _SHOWN_CHARACTERS = 80
-_FOREVER_MS = 253_402_300_799_999
+FOREVER_MS = 253_402_300_799_999
+"""The end of year 9999, the last that dates can show."""
 Columns = dict[str, Any]
 
 
@@ -211,7 +212,7 @@ def _subscriptions(connection: Connection, wanted: Wanted) -> Columns:
     if changes:
         rows += [(None, None, None, None, *piece) for piece in _pieces(changes[0][0], None, sampled)]
     begun: dict[str, tuple[int, dict[str, list[str]]]] = {}
-    for at_ms, group, topics in [*changes, (_FOREVER_MS, "", {})]:
+    for at_ms, group, topics in [*changes, (FOREVER_MS, "", {})]:
         for ended in [group] if group else list(begun):
             since_ms, former = begun.pop(ended, (0, {}))
             pieces = _pieces(since_ms, at_ms, sampled)

@@ -26,13 +26,12 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.filters import comparison_of, times_of
 from spark_reports.datasource.options import number_of, range_of, roots_of
 from spark_reports.samples.database import extent, reading, subjects
-from spark_reports.samples.rows import Wanted, batches
+from spark_reports.samples.rows import FOREVER_MS, Wanted, batches
 from spark_reports.samples.tables import SAMPLES_FORMAT, TABLES, kind_of, table_schema
 
 STEP_MS = 60_000
 OWNERSHIP_STEP_MS = 1_000
 SUBJECTS_IN_TASK = 50
-_FOREVER_MS = 253_402_300_799_999  # the end of year 9999, the last that dates can show
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class SamplesReader(DataSourceReader):
 
     def _wanted(self, root: str) -> Iterator[Wanted]:
         from_ms = 0 if self._from_ms is None else self._from_ms
-        to_ms = _FOREVER_MS if self._to_ms is None else self._to_ms
+        to_ms = FOREVER_MS if self._to_ms is None else self._to_ms
         kind = kind_of(self._table)
         if kind is None:
             yield Wanted(root, self._table, from_ms, to_ms, self._step_ms)

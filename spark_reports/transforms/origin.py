@@ -50,8 +50,8 @@ def pop_names(messages: DataFrame) -> DataFrame:
     before = F.substring(rest, F.lit(1), F.length(rest) - F.length("seen") - 1)
     return found.select(
         "pop",
-        F.when(F.size(apart) == 2, apart[0]).otherwise(F.coalesce(before, rest)).alias("pop_group"),
-        F.when(F.size(apart) == 2, apart[1]).otherwise(F.col("seen")).alias("pop_topic"),
+        F.when(F.size(apart) == 2, F.get(apart, 0)).otherwise(F.coalesce(before, rest)).alias("pop_group"),
+        F.coalesce(F.get(apart, 1), "seen").alias("pop_topic"),
     )
 
 
