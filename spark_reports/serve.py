@@ -14,6 +14,7 @@ an order that was not taken any more gives it to the next process. It never runs
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -159,19 +160,20 @@ class ReportServer:
         self._practised += 1
 
     def _carry_out(self, line: str) -> None:
-        try:
-            arguments, details = self._read(line)
-            spec = spec_of(arguments)
-        except OrbitError as error:
-            self._say({"stage": "failed", "error": type(error).__name__, "message": str(error)})
-            return
-        try:
-            with reached(arguments, self._find_saved, details):
+        with contextlib.ExitStack() as held:
+            try:
+                arguments, details = self._read(line)
+                spec = spec_of(arguments)
+                held.enter_context(reached(arguments, self._find_saved, details))
+            except OrbitError as error:
+                self._say({"stage": "failed", "error": type(error).__name__, "message": str(error)})
+                return
+            try:
                 carry_out(arguments, spec, self._cancellation, self._session)
-        except CancelledByUserError as error:
-            raise Interrupt from error
-        except OrbitError as error:
-            sys.stderr.write(f"orbit: {error.message}\n")  # the window was told by the last line of progress
+            except CancelledByUserError as error:
+                raise Interrupt from error
+            except OrbitError as error:
+                sys.stderr.write(f"orbit: {error.message}\n")  # the window was told by the last line of progress
 
     def _read(self, line: str) -> tuple[argparse.Namespace, str]:
         """The order of a line, and the details of a connection that came with it.

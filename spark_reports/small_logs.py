@@ -7,7 +7,9 @@ says how Spark is to run gets Spark, whatever the size.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -80,8 +82,12 @@ def _by_task(
         return
     from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
 
-    for task in plan.tasks:
-        yield list(read_sums(task, selection, keys, schema))
+    # numpy and Arrow let other threads work while they do.
+    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="log-sums") as threads:
+        try:
+            yield from threads.map(lambda task: list(read_sums(task, selection, keys, schema)), plan.tasks)
+        finally:
+            threads.shutdown(cancel_futures=True)
 
 
 def _added_up(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:

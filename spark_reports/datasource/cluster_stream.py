@@ -29,7 +29,7 @@ from spark_reports.datasource.cluster_options import amount_of, cluster_options_
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import tasks_of, wanted_of
 from spark_reports.datasource.cluster_source import ClusterPartition, partitions_of, read_partition
-from spark_reports.datasource.options import selection_of, sums_by_of
+from spark_reports.datasource.options import selection_of
 from spark_reports.datasource.source import check_columns
 from spark_reports.datasource.stream import BEGINNINGS
 
@@ -49,7 +49,7 @@ class ClusterStreamReader(DataSourceStreamReader):
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         unfit = next((name for name in ("sums_by", "plan", "offsets") if name in options), None)
-        if unfit is not None or sums_by_of(options) is not None:
+        if unfit is not None:
             raise UsageError(f"a stream takes no option {unfit}: it gives records, as they come")
         check_columns(schema)
         self._begin = options.get("begin", BEGINNINGS[0])

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker_core.store.layout import RecordHeads
-from spark_reports.datasource.properties import PropertyColumns, cut, parts_of, text_array
+from spark_reports.datasource.properties import PropertyColumns, parts_of
+from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
 
 _TRANSACTION_BITS = 0xC
 _TRANSACTION_COMMIT = 0x8
@@ -51,7 +52,7 @@ class RecordColumns:
     def __init__(self, buffer: Any, heads: RecordHeads, store: str) -> None:  # noqa: ANN401  mmap has no buffer type
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
         self._heads = heads
-        self._store = store
+        self.store = store
         self._chosen: npt.NDArray[Any] = np.arange(len(heads))
 
     def __len__(self) -> int:
@@ -60,17 +61,17 @@ class RecordColumns:
     @property
     def store_bytes(self) -> int:
         """Bytes of all chosen records."""
-        return int(self._head("size").sum())
+        return int(self.head("size").sum())
 
     def choose(self, wanted: npt.NDArray[np.bool_]) -> RecordColumns:
         """The same columns for those of the chosen records for which ``wanted`` is true."""
-        chosen = RecordColumns(self._bytes, self._heads, self._store)
+        chosen = RecordColumns(self._bytes, self._heads, self.store)
         chosen._chosen = self._chosen[wanted]
         return chosen
 
     def stored_between(self, from_ms: int | None, to_ms: int | None) -> npt.NDArray[np.bool_]:
         """For each record whether it was stored at or after ``from_ms`` and before ``to_ms``."""
-        stored = self._head("store_ms")
+        stored = self.head("store_ms")
         wanted = np.ones(len(stored), dtype=bool)
         if from_ms is not None:
             wanted &= stored >= from_ms
@@ -101,18 +102,29 @@ class RecordColumns:
         made = make(self)
         return made if made.type == field.type else made.cast(field.type)
 
-    def _head(self, name: str) -> npt.NDArray[Any]:
+    def head(self, name: str) -> npt.NDArray[Any]:
+        """A column of the heads, see `RecordHeads`."""
         column: npt.NDArray[Any] = getattr(self._heads, name)
         return column if len(self._chosen) == len(self._heads) else column[self._chosen]
 
     def _cut(self, position: str, length: str) -> pa.Array:
-        starts = self._head(position)
-        return cut(self._bytes, starts, starts + self._head(length))
+        starts = self.head(position)
+        return cut(self._bytes, starts, starts + self.head(length))
+
+    @cached_property
+    def topics(self) -> Numbered:
+        """Topics by numbers."""
+        found = numbered(self._bytes, self.head("topic_position"), self.head("topic_bytes"))
+        return Numbered(found.numbers, text_array(found.values))
+
+    @property
+    def tags(self) -> Numbered:
+        """Tags by numbers."""
+        return self._properties.numbered("TAGS")
 
     @cached_property
     def _topic(self) -> pa.Array:
-        coded = self._cut("topic_position", "topic_bytes").dictionary_encode()
-        return text_array(coded.dictionary).take(coded.indices)
+        return self.topics.rows()
 
     @cached_property
     def _properties(self) -> PropertyColumns:
@@ -147,15 +159,15 @@ class RecordColumns:
 
     def _decided_offsets(self) -> pa.Array:
         decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
-        starts = self._head("body_position")[decisions]
-        bodies = text_array(cut(self._bytes, starts, starts + self._head("body_bytes")[decisions]))
+        starts = self.head("body_position")[decisions]
+        bodies = text_array(cut(self._bytes, starts, starts + self.head("body_bytes")[decisions]))
         where = np.cumsum(decisions) - 1
         return bodies.take(pa.array(where, mask=~decisions))
 
     def _kind(self) -> pa.Array:
         coded = self._topic.dictionary_encode()
         by_topic = pa.array([_kind_of(topic) for topic in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
-        committed = pa.array((self._head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT)
+        committed = pa.array((self.head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT)
         ordered = self._properties.column("__SHARDINGKEY").is_valid()
         delivered = self._properties.column("REAL_TOPIC").is_valid()
         plain = pc.if_else(ordered, "fifo", "normal")
@@ -163,14 +175,14 @@ class RecordColumns:
         return pc.coalesce(by_topic, plain)
 
     def _born_host(self) -> pa.Array:
-        return self._hosts(self._head("position") + _BORN_HOST_POSITION, _BORN_HOST_V6)
+        return self._hosts(self.head("position") + _BORN_HOST_POSITION, _BORN_HOST_V6)
 
     def _store_host(self) -> pa.Array:
-        extra = np.where(self._head("sys_flag") & _BORN_HOST_V6, _V6_EXTRA_BYTES, 0)
-        return self._hosts(self._head("position") + _STORE_HOST_POSITION_V4 + extra, _STORE_HOST_V6)
+        extra = np.where(self.head("sys_flag") & _BORN_HOST_V6, _V6_EXTRA_BYTES, 0)
+        return self._hosts(self.head("position") + _STORE_HOST_POSITION_V4 + extra, _STORE_HOST_V6)
 
     def _hosts(self, positions: npt.NDArray[np.int64], v6_flag: int) -> pa.Array:
-        wide = (self._head("sys_flag") & v6_flag) != 0
+        wide = (self.head("sys_flag") & v6_flag) != 0
         codes = np.zeros(len(positions), dtype=np.int64)
         names: list[str] = []
         for family, ip_bytes in ((~wide, 4), (wide, 16)):
@@ -183,31 +195,31 @@ class RecordColumns:
         return pa.array(names, pa.string()).take(pa.array(codes))
 
     def _store_name(self) -> pa.Array:
-        return pa.repeat(self._store, len(self))
+        return pa.repeat(self.store, len(self))
 
     _MAKERS: ClassVar[dict[str, Callable[[RecordColumns], pa.Array]]] = {
         "store": _store_name,
         "topic": lambda self: self._topic,
         "real_topic": _real_topic,
-        "queue_id": lambda self: pa.array(self._head("queue_id")),
-        "queue_offset": lambda self: pa.array(self._head("queue_offset")),
-        "physical_offset": lambda self: pa.array(self._head("physical_offset")),
-        "store_time": lambda self: _times(self._head("store_ms")),
-        "born_time": lambda self: _times(self._head("born_ms")),
+        "queue_id": lambda self: pa.array(self.head("queue_id")),
+        "queue_offset": lambda self: pa.array(self.head("queue_offset")),
+        "physical_offset": lambda self: pa.array(self.head("physical_offset")),
+        "store_time": lambda self: times_of(self.head("store_ms")),
+        "born_time": lambda self: times_of(self.head("born_ms")),
         "born_host": _born_host,
         "store_host": _store_host,
-        "body_bytes": lambda self: pa.array(self._head("body_bytes")),
-        "store_bytes": lambda self: pa.array(self._head("size")),
-        "body_crc": lambda self: pa.array(self._head("body_crc")),
+        "body_bytes": lambda self: pa.array(self.head("body_bytes")),
+        "store_bytes": lambda self: pa.array(self.head("size")),
+        "body_crc": lambda self: pa.array(self.head("body_crc")),
         "keys": _keys,
         "tag": lambda self: self._properties.column("TAGS"),
         "unique_key": lambda self: self._properties.column("UNIQ_KEY"),
         "properties": lambda self: self._properties.maps(),
-        "sys_flag": lambda self: pa.array(self._head("sys_flag")),
-        "flag": lambda self: pa.array(self._head("flag")),
+        "sys_flag": lambda self: pa.array(self.head("sys_flag")),
+        "flag": lambda self: pa.array(self.head("flag")),
         "delay_level": _delay_level,
-        "reconsume_times": lambda self: pa.array(self._head("reconsume")),
-        "prepared_offset": lambda self: pa.array(self._head("prepared_offset")),
+        "reconsume_times": lambda self: pa.array(self.head("reconsume")),
+        "prepared_offset": lambda self: pa.array(self.head("prepared_offset")),
         "kind": _kind,
         "retry_topic": lambda self: self._properties.column("RETRY_TOPIC"),
         "origin_id": lambda self: self._properties.column("ORIGIN_MESSAGE_ID"),
@@ -223,7 +235,8 @@ class RecordColumns:
     }
 
 
-def _times(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
+def times_of(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
+    """A column of times from epoch milliseconds."""
     return pa.array(milliseconds * 1000).cast(pa.timestamp("us", tz="UTC"))
 
 

@@ -48,7 +48,7 @@ so that messages + skipped rows add up to what the log holds. Without that colum
 
 A read by sums (option ``sums_by``, a JSON list of ``minute`` and some columns of the above) gives one row for each value of
 those that a task met: Spark gets some hundred rows of a task and not some hundred thousand. A value comes once a task, so:
-add them up.
+add them up. A schema of fewer of these columns makes no others.
 
     minute            timestamp (UTC)      store_time, its seconds cut
     messages          bigint               how many; null in accounting rows, as all the others
@@ -61,6 +61,8 @@ Source: store specification §2.1, §2.4, §2.7.
 
 from __future__ import annotations
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -130,6 +132,9 @@ ALL_COLUMNS = StructType(
         StructField(SKIPPED_BYTES, LongType()),
     ]
 )
+
+ALL_ARROW: pa.Schema = to_arrow_schema(ALL_COLUMNS, timezone="UTC")
+"""The same as Arrow has them."""
 
 
 def columns(*names: str) -> StructType:

@@ -41,13 +41,11 @@ from spark_reports.datasource.log_files import directories_of, mapped
 from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
-from spark_reports.datasource.schema import ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
+from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
 from spark_reports.datasource.sums import TaskSums, check_sums
 
-SCAN_BYTES = 16 << 20
+SCAN_BYTES = 8 << 20
 """Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
-
-_ARROW: pa.Schema = to_arrow_schema(ALL_COLUMNS, timezone="UTC")
 
 OUTSIDE_RANGE = "outside the time range"
 OTHER_TOPIC = "of another topic"
@@ -233,7 +231,7 @@ def sums_of_batches(
     wanted: Iterable[RecordColumns], skipped: Skipped, keys: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """One Arrow batch with the sums of some records, then the accounting rows if ``schema`` asks for them."""
-    sums = TaskSums(keys)
+    sums = TaskSums(keys, schema.names)
     for records in wanted:
         sums.add(records)
     for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
@@ -262,7 +260,7 @@ def select_records(records: RecordColumns, selection: Selection, skipped: Skippe
     for comparison in selection.comparisons:
         if not len(records):
             break
-        records = records.choose(comparison.holds(records.named(_ARROW.field(comparison.column))))
+        records = records.choose(comparison.holds(records.named(ALL_ARROW.field(comparison.column))))
     return records
 
 

@@ -22,7 +22,7 @@ def test_chosen_records_keep_their_columns_together(tmp_path):
     records = columns_of(tmp_path, ("a", {"TAGS": "x"}), ("b", {"TAGS": "y"}), ("a", {"TAGS": "z"}))
     chosen = records.choose(records.topic_among(["a"]))
     assert (column(chosen, "topic", pa.string()), column(chosen, "tag", pa.string())) == (["a", "a"], ["x", "z"])
-    twice = chosen.choose(chosen._head("queue_offset") == 1)
+    twice = chosen.choose(chosen.head("queue_offset") == 1)
     assert column(twice, "tag", pa.string()) == ["z"]
 
 

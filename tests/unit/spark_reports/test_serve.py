@@ -131,6 +131,7 @@ def test_it_practises_in_pauses_and_then_keeps_its_workers(world, monkeypatch):
         (["--no-such-option"], "no command line of a report"),
         (["nothing", "--store", "/s", "--out", "/o"], "there is no report “nothing”"),
         (["throughput"], "needs --store DIR"),
+        (["throughput", "--connection", "home", "--out", "/o"], "home"),
     ],
 )
 def test_what_is_no_order_fails_alone(world, order, said):

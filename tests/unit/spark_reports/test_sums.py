@@ -4,7 +4,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
-from spark_reports.datasource import source
+from spark_reports.datasource import groups, source
+from spark_reports.datasource import sums as task_sums
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
 from spark_reports.datasource.source import Selection, StoreReader, read_ranges, read_sums
@@ -83,6 +84,35 @@ def test_what_is_left_out_is_not_summed(tmp_path, monkeypatch):
     assert [row["skipped_rows"] for row in found[1]] != []
     assert {moment.second for (moment,) in found[0]} == {0}
     assert sum(values[0] for values in found[0].values()) == 50
+
+
+def test_groups_come_out_the_same_however_few_places_and_rows_are_kept(tmp_path, monkeypatch):
+    writer = StoreWriter(tmp_path)
+    for index in range(120):
+        topic = f"topic-{index % 5}" if index % 2 else f"a-topic-with-a-rather-long-name-{index % 7}"
+        tags = {"TAGS": f"tag{index % 11}"} if index % 3 else {}
+        writer.append(topic, b"x" * index, tags, queue_id=index % 4 * 1000, store_ms=index * index * 999)
+    writer.flush()
+    keys = ("minute", "topic", "queue_id", "tag")
+    expected = one_by_one([tmp_path], keys, Selection())
+    same(added_up([tmp_path], keys, Selection()), expected)
+    monkeypatch.setattr(groups, "_PLACES_MIN", 1)
+    monkeypatch.setattr(task_sums, "_PARTS_ROWS_MAX", 1)
+    monkeypatch.setattr(source, "SCAN_BYTES", 4_000)
+    same(added_up([tmp_path], keys, Selection()), expected)
+
+
+def test_only_the_sums_that_are_asked_for_are_made(tmp_path):
+    writer = StoreWriter(tmp_path)
+    for index in range(6):
+        writer.append("orders", b"x" * index, queue_id=index % 2)
+    writer.flush()
+    schema = to_arrow_schema(columns("queue_id").add(SUMS["body_bytes"]).add(SUMS["messages"]), timezone="UTC")
+    (batch,) = read_sums(plan_read([tmp_path]).tasks[0], Selection(), ("topic", "queue_id"), schema)
+    assert batch.to_pylist() == [
+        {"queue_id": 0, "body_bytes": 6, "messages": 3},
+        {"queue_id": 1, "body_bytes": 9, "messages": 3},
+    ]
 
 
 def test_nothing_found_is_no_row(tmp_path):
