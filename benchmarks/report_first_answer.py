@@ -4,7 +4,7 @@
 
 The answer is messages and bytes by queue and minute. Ways, each in a process of its own, from its start to the answer:
 
-    in-process   Orbit's reader and Arrow, without Spark
+    in-process   Orbit without Spark: what a report does with a log that is not large
     spark        Orbit's reader in a Spark session
     duckdb       the log taken apart record by record in Python and written as Parquet (what a script does that has no reader),
                  then DuckDB; without DuckDB the conversion alone is measured
@@ -50,18 +50,14 @@ def batches(store: Path) -> Iterator[pa.RecordBatch]:
 
 
 def in_process(store: Path) -> int:
-    """Groups by Arrow, batch by batch, so that memory stays flat."""
-    import pyarrow.compute as pc
+    """Groups by Orbit's own sums, in this process."""
+    from spark_reports.datasource.plan import plan_read
+    from spark_reports.parameters import ReportParameters
+    from spark_reports.small_logs import sums_of
 
-    keys, sums = ["topic", "queue_id", "minute"], [("messages", "sum"), ("bytes", "sum")]
-    parts = []
-    for batch in batches(store):
-        minute = pc.floor_temporal(batch.column("store_time"), unit="minute")
-        table = pa.table({"topic": batch.column("topic"), "queue_id": batch.column("queue_id"), "minute": minute,
-                          "body_bytes": batch.column("body_bytes")})  # fmt: skip
-        found = table.group_by(keys).aggregate([("body_bytes", "count"), ("body_bytes", "sum")])
-        parts.append(found.rename_columns([*keys, "messages", "bytes"]))
-    return int(pa.concat_tables(parts).group_by(keys).aggregate(sums).num_rows)
+    plan = plan_read([store], cores=os.cpu_count(), whole_files=True)
+    keys = ("topic", "queue_id", "minute")
+    return int(sums_of(plan, ReportParameters(), keys, lambda _done, _messages: None).num_rows)
 
 
 def spark(store: Path) -> int:

@@ -260,7 +260,10 @@ def _plan(run: ReportRun) -> ReadPlan:
             require_store(Path(store))
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
-    return plan_read(run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms)
+    return plan_read(
+        run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms,
+        whole_files=run.spec.name in SUMMED,
+    )  # fmt: skip
 
 
 def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Progress) -> PreparedFolder:

@@ -1,4 +1,4 @@
-"""Reports on small logs without Spark: to start it takes longer than to read them.
+"""Reports on logs that are not large without Spark: to start it takes longer than to read them.
 
 A report that only needs sums by some columns (`KEYS` in its module) gets those of the reader added up by Arrow, in this
 process: the same reader, the same sums, the same rows as from Spark, and the same function that makes the result of them. Who
@@ -8,6 +8,7 @@ says how Spark is to run gets Spark, whatever the size.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -23,8 +24,10 @@ from spark_reports.parameters import ReportParameters
 if TYPE_CHECKING:
     from spark_reports.session import SparkOptions
 
-BYTES_MAX = 256 << 20
-"""About 800,000 messages of 330 bytes: a second of one core."""
+BYTES_MAX = 4 << 30
+"""About 13 million messages of 330 bytes: some seconds of one core, and less than Spark takes to start where there are two."""
+THREADS_MAX = 4
+"""More would wait for each other: some of the work is Python's own."""
 MESSAGES_MAX = 500_000
 """The same of a cluster, which tells no sizes."""
 WITHOUT_SPARK = "this process, without Spark"
@@ -82,11 +85,15 @@ def _by_task(
         return
     from spark_reports.datasource.source import read_sums  # noqa: PLC0415  as above
 
+    is_over = threading.Event()
     # numpy and Arrow let other threads work while they do.
-    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="log-sums") as threads:
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="log-sums") as threads:
         try:
-            yield from threads.map(lambda task: list(read_sums(task, selection, keys, schema)), plan.tasks)
+            yield from threads.map(
+                lambda task: list(read_sums(task, selection, keys, schema, lambda: not is_over.is_set())), plan.tasks
+            )
         finally:
+            is_over.set()  # a cancelled report does not wait for the rest of a log file
             threads.shutdown(cancel_futures=True)
 
 

@@ -29,6 +29,8 @@ _RECORD_BYTES_MIN = 91
 _LINK = struct.Struct(">ii20xq")
 assert _LINK.size == 36
 LINK_BYTES = _LINK.size
+_LINKS = np.dtype([("size", ">i4"), ("magic", ">i4"), ("between", "V20"), ("own_offset", ">i8")])
+assert _LINKS.itemsize == LINK_BYTES
 _SIZE_AND_MAGIC = struct.Struct(">ii")
 
 
@@ -63,10 +65,11 @@ def _in_a_row(buffer: mmap.mmap, base_offset: int, start: int, limit: int) -> In
     if limit - start < _PIECE_BYTES:
         return np.empty(0, dtype=np.int64)
     starts = proposed_starts(data, base_offset, start, start + _PIECE_BYTES)
-    sizes = at_every_byte(data, ">i4")[starts]
-    magic = at_every_byte(data, ">i4")[starts + 4]
+    # As bytes without meaning: a field at a time takes three times as long.
+    links = at_every_byte(data, np.dtype((np.void, _LINKS.itemsize)))[starts].view(_LINKS)
+    sizes, magic = links["size"].astype(np.int64), links["magic"]
     whole = (magic == _MAGICS[0]) | (magic == _MAGICS[1])
-    whole &= (at_every_byte(data, ">i8")[starts + 28] == starts + base_offset) & (sizes >= _RECORD_BYTES_MIN)
+    whole &= (links["own_offset"] == starts + base_offset) & (sizes >= _RECORD_BYTES_MIN)
     whole[1:] &= starts[1:] == starts[:-1] + sizes[:-1]
     return starts if whole.all() else starts[: int(whole.argmin())]
 
@@ -76,6 +79,8 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
     position = max((border for border in borders if border < end), default=None)
     if position is None:
         return None
+    while len(starts := _in_a_row(buffer, _own_offset(buffer, position) - position, position, end)) > 1:
+        position = int(starts[-1])
     while True:
         (size,) = struct.unpack_from(">i", buffer, position)
         if position + size >= end:
@@ -83,12 +88,17 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
         position += size
 
 
+def _own_offset(buffer: mmap.mmap, start: int) -> int:
+    offset: int = _LINK.unpack_from(buffer, start)[2]
+    return offset
+
+
 def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:
     """``end``, or the start of the last record if its parts or its body are not whole (yet)."""
     start = _last_start(buffer, borders, end)
     if start is None:
         return end
-    base_offset = struct.unpack_from(">q", buffer, start + 28)[0] - start
+    base_offset = _own_offset(buffer, start) - start
     heads = scan_records(buffer, base_offset, start, end)
     if len(heads) != 1:
         return start

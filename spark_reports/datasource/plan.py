@@ -105,6 +105,7 @@ def plan_read(
     cores: int | None = None,
     from_ms: int | None = None,
     to_ms: int | None = None,
+    whole_files: bool = False,
 ) -> ReadPlan:
     """Plan a read of one or several stores as they are now.
 
@@ -115,6 +116,7 @@ def plan_read(
         cores: So many read; tasks of large logs are larger for it. None: not known.
         from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
         to_ms: So are those that begin at or after this one.
+        whole_files: Completed files are not split, for who reads one as fast as it is followed to be split.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -133,7 +135,7 @@ def plan_read(
     for root, found in by_root.items():
         passed_over += sorted(left_out[root])
         files += [str(file.path) for file in read[root]]
-        walk_all = byte_counts[root] <= WALKED_BYTES_MAX
+        walk_all = byte_counts[root] <= WALKED_BYTES_MAX and not whole_files
         ranges += _ranges_of(root, found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out[root])
     return ReadPlan(tuple(grouped(ranges, split_bytes)), tuple(files), tuple(passed_over))
 

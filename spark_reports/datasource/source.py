@@ -21,9 +21,10 @@ Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`;
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -211,11 +212,24 @@ def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Sc
 
 
 def read_sums(
-    ranges: Sequence[FileRange], selection: Selection, keys: Sequence[str], schema: pa.Schema
+    ranges: Sequence[FileRange],
+    selection: Selection,
+    keys: Sequence[str],
+    schema: pa.Schema,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[pa.RecordBatch]:
-    """One Arrow batch with the sums of the wanted records of some file ranges, then the accounting rows; see `schema.sums`."""
+    """One Arrow batch with the sums of the wanted records of some file ranges, then the accounting rows; see `schema.sums`.
+
+    Args:
+        ranges: What is read.
+        selection: What of it counts.
+        keys: What is summed by.
+        schema: Columns.
+        is_wanted: Asked every `SCAN_BYTES`: whether anybody waits for this any more. If not, the sums are of a part.
+    """
     skipped = Skipped()
-    yield from sums_of_batches(_wanted(ranges, selection, skipped), skipped, keys, schema)
+    wanted = itertools.takewhile(lambda _: is_wanted(), _wanted(ranges, selection, skipped))
+    yield from sums_of_batches(wanted, skipped, keys, schema)
 
 
 def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

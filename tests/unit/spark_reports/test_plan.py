@@ -36,6 +36,15 @@ def test_large_files_are_cut_at_record_borders(tmp_path):
     assert [part.end for part in parts] == [*(part.start for part in parts[1:]), writer.position]
 
 
+def test_completed_files_can_be_left_whole(tmp_path):
+    writer, _ = write(tmp_path, 122, file_bytes=4096)
+    parts = ranges(plan_read([tmp_path], split_bytes=1_000, whole_files=True))
+    last = parts[-1].path
+    split = [part for part in parts if part.path == last]
+    assert [(part.start, part.end) for part in parts if part.path != last] == [(0, 4096)] * (len(parts) - len(split))
+    assert (split[0].start, split[-1].base_offset + split[-1].end, len(split) > 1) == (0, writer.position, True)
+
+
 @pytest.mark.parametrize("broken", [None, 700, 1_499])
 def test_records_followed_many_at_a_time_are_those_followed_one_by_one(tmp_path, monkeypatch, broken):
     writer = StoreWriter(tmp_path, file_bytes=16 << 20)

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
-from spark_reports import catalog, run, small_logs
+from spark_reports import catalog, run
 from spark_reports.__main__ import main
+from spark_reports.datasource import source
+from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
+from spark_reports.datasource.schema import sums
 from spark_reports.parameters import ReportParameters
 from spark_reports.session import SparkOptions
 from spark_reports.small_logs import SUMMED, is_left_to_orbit, sums_of
@@ -95,4 +99,16 @@ def test_sums_are_told_as_they_are_read(tmp_path):
 def test_the_reports_that_are_made_of_sums_are_known():
     modules = {spec.name: importlib.import_module(f"spark_reports.reports.{spec.module}") for spec in catalog.reports()}
     assert {name for name, module in modules.items() if hasattr(module, "KEYS")} == SUMMED
-    assert small_logs.BYTES_MAX < 1 << 30
+
+
+def test_who_gives_up_waits_for_no_log_file(tmp_path, monkeypatch):
+    writer = StoreWriter(tmp_path)
+    for _ in range(60):
+        writer.append("orders", b"x" * 50)
+    writer.flush()
+    monkeypatch.setattr(source, "SCAN_BYTES", 500)
+    (task,) = plan_read([tmp_path]).tasks
+    asked = iter((True, True, False))
+    schema = to_arrow_schema(sums("topic"), timezone="UTC")
+    (batch,) = source.read_sums(task, Selection(), ("topic",), schema, lambda: next(asked))
+    assert 0 < batch["messages"][0].as_py() < 30
