@@ -55,7 +55,7 @@ def in_process(store: Path) -> int:
     from spark_reports.parameters import ReportParameters
     from spark_reports.small_logs import sums_of
 
-    plan = plan_read([store], cores=os.cpu_count(), whole_files=True)
+    plan = plan_read([store], cores=os.cpu_count(), for_sums=True)
     keys = ("topic", "queue_id", "minute")
     return int(sums_of(plan, ReportParameters(), keys, lambda _done, _messages: None).num_rows)
 

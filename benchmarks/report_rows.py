@@ -135,7 +135,7 @@ def main() -> None:
 
         def summed() -> DataFrame:
             reader = spark.read.format(FORMAT).option(SUMS_BY, json.dumps(SUMMED_BY)).schema(WANTED)
-            return reader.option("plan", plan_read([store], cores=os.cpu_count(), whole_files=True).to_json()).load()
+            return reader.option("plan", plan_read([store], cores=os.cpu_count(), for_sums=True).to_json()).load()
 
         # As many row groups as the store has tasks: Spark reads a group in one task.
         pq.write_table(read.load().toArrow(), parquet, row_group_size=-(-messages // len(plan.tasks)))

@@ -262,7 +262,7 @@ def _plan(run: ReportRun) -> ReadPlan:
     cores = os.cpu_count() if is_local(run.spark.master) else None
     return plan_read(
         run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms,
-        whole_files=run.spec.name in SUMMED,
+        for_sums=run.spec.name in SUMMED,
     )  # fmt: skip
 
 

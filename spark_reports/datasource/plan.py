@@ -33,6 +33,8 @@ SPLIT_BYTES = 32 << 20
 SPLIT_BYTES_MAX = 256 << 20
 TASKS_PER_CORE = 8
 """As many tasks keep the cores busy to the end; each costs Spark and Python 0.09 s of processor time, so no more are made."""
+SUM_TASKS_PER_CORE = 2
+"""The same of tasks that give some hundred rows each: for them that is half of the work."""
 WALKED_BYTES_MAX = 4 << 30
 """Larger logs are split at file borders only: following the chain costs the driver about 0.3 s for a million records."""
 INCOMPLETE = "incomplete record at the end of the log"
@@ -105,7 +107,7 @@ def plan_read(
     cores: int | None = None,
     from_ms: int | None = None,
     to_ms: int | None = None,
-    whole_files: bool = False,
+    for_sums: bool = False,
 ) -> ReadPlan:
     """Plan a read of one or several stores as they are now.
 
@@ -116,7 +118,8 @@ def plan_read(
         cores: So many read; tasks of large logs are larger for it. None: not known.
         from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
         to_ms: So are those that begin at or after this one.
-        whole_files: Completed files are not split, for who reads one as fast as it is followed to be split.
+        for_sums: The reader makes sums, which takes no longer than to follow a log for its borders: completed files are not
+            split, and tasks are few.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -131,18 +134,18 @@ def plan_read(
     read = {root: [file for file in found if str(file.path) not in left_out[root]] for root, found in by_root.items()}
     byte_counts = {root: sum(file.size for file in some) for root, some in read.items()}
     if cores is not None:
-        split_bytes = split_for(sum(byte_counts.values()), cores)
+        split_bytes = split_for(sum(byte_counts.values()), cores, SUM_TASKS_PER_CORE if for_sums else TASKS_PER_CORE)
     for root, found in by_root.items():
         passed_over += sorted(left_out[root])
         files += [str(file.path) for file in read[root]]
-        walk_all = byte_counts[root] <= WALKED_BYTES_MAX and not whole_files
+        walk_all = byte_counts[root] <= WALKED_BYTES_MAX and not for_sums
         ranges += _ranges_of(root, found, walk_all=walk_all, split_bytes=split_bytes, left_out=left_out[root])
     return ReadPlan(tuple(grouped(ranges, split_bytes)), tuple(files), tuple(passed_over))
 
 
-def split_for(byte_count: int, cores: int) -> int:
+def split_for(byte_count: int, cores: int, tasks_per_core: int = TASKS_PER_CORE) -> int:
     """Bytes of one task of a log of so many bytes that is read by so many cores."""
-    return max(SPLIT_BYTES, min(SPLIT_BYTES_MAX, byte_count // (cores * TASKS_PER_CORE)))
+    return max(SPLIT_BYTES, min(SPLIT_BYTES_MAX, byte_count // (cores * tasks_per_core)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def test_large_files_are_cut_at_record_borders(tmp_path):
 
 def test_completed_files_can_be_left_whole(tmp_path):
     writer, _ = write(tmp_path, 122, file_bytes=4096)
-    parts = ranges(plan_read([tmp_path], split_bytes=1_000, whole_files=True))
+    parts = ranges(plan_read([tmp_path], split_bytes=1_000, for_sums=True))
     last = parts[-1].path
     split = [part for part in parts if part.path == last]
     assert [(part.start, part.end) for part in parts if part.path != last] == [(0, 4096)] * (len(parts) - len(split))
