@@ -60,16 +60,19 @@ class TaskSums:
         self._keys = list(keys)
         self._measures = [name for name in _OF_SUMS if name in wanted]
         self._parts: list[pa.Table] = []
-        self._waiting = 0
+        self._rows = 0
+        self._rows_max = _PARTS_ROWS_MAX
 
     def add(self, records: RecordColumns) -> None:
         """Add records of one batch."""
         groups = grouped_by(records, self._keys)
         measures = [_MEASURES[name](records, groups) for name in self._measures]
         self._parts.append(pa.table([*groups.keys, *measures], names=[*self._keys, *self._measures]))
-        self._waiting += self._parts[-1].num_rows
-        if self._waiting > _PARTS_ROWS_MAX:
-            self._parts, self._waiting = [self._added_up()], 0
+        self._rows += self._parts[-1].num_rows
+        if self._rows > self._rows_max:
+            self._parts = [self._added_up()]
+            self._rows = self._parts[0].num_rows
+            self._rows_max = max(_PARTS_ROWS_MAX, 2 * self._rows)
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
         """The sums in the columns of a schema; None if there is nothing. Accounting columns are null."""
