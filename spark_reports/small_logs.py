@@ -7,9 +7,10 @@ says how Spark is to run gets Spark, whatever the size.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -67,16 +68,17 @@ def sums_of(
     selection = Selection(parameters.from_ms, parameters.to_ms, parameters.topics)
     batches: list[pa.RecordBatch] = []
     messages = 0
-    for done, found in enumerate(_by_task(plan, selection, keys, schema), start=1):
-        batches += found
-        messages += sum(int(pc.sum(batch.column("messages")).as_py() or 0) for batch in found)
-        read(done, messages)
+    with contextlib.closing(_by_task(plan, selection, keys, schema)) as tasks:  # a cancelled report leaves no thread at work
+        for done, found in enumerate(tasks, start=1):
+            batches += found
+            messages += sum(int(pc.sum(batch.column("messages")).as_py() or 0) for batch in found)
+            read(done, messages)
     return _added_up(pa.Table.from_batches(batches, schema), keys)
 
 
 def _by_task(
     plan: ReadPlan | ClusterPlan, selection: Selection, keys: tuple[str, ...], schema: pa.Schema
-) -> Iterator[list[pa.RecordBatch]]:
+) -> Generator[list[pa.RecordBatch], None, None]:
     if isinstance(plan, ClusterPlan):
         from spark_reports.datasource.cluster_source import partitions_of, read_partition_sums  # noqa: PLC0415  as above
 

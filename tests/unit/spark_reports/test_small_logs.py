@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import threading
 from dataclasses import replace
 
 import pyarrow.parquet
@@ -11,6 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from broker_core.errors import UsageError
 from spark_reports import catalog, run
 from spark_reports.__main__ import main
+from spark_reports.cancel import Interrupt
 from spark_reports.datasource import source
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
@@ -94,6 +96,21 @@ def test_sums_are_told_as_they_are_read(tmp_path):
     sums_of(plan, ReportParameters(), ("topic",), lambda *step: told.append(step))
     assert [done for done, _ in told] == list(range(1, len(plan.tasks) + 1))
     assert told[-1][1] == 90
+
+
+def test_a_report_that_ends_early_leaves_no_thread(tmp_path):
+    writer = StoreWriter(tmp_path)
+    for _ in range(90):
+        writer.append("orders", b"x" * 50)
+    writer.flush()
+
+    def give_up(*_):
+        raise Interrupt
+
+    with pytest.raises(Interrupt) as raised:
+        sums_of(plan_read([tmp_path], split_bytes=3_000), ReportParameters(), ("topic",), give_up)
+    assert raised.tb  # which holds all that was at work
+    assert not [one.name for one in threading.enumerate() if one.name.startswith("log-sums")]
 
 
 def test_the_reports_that_are_made_of_sums_are_known():
