@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_reports.datasource import texts
@@ -21,6 +21,7 @@ def values_of(found):
     return [found.values.to_pylist()[number] for number in found.numbers.tolist()]
 
 
+@settings(deadline=None)  # the first example pays for imports
 @given(TEXTS, st.sampled_from([b"", b"12345", b"x" * 88]))
 def test_each_text_has_the_number_of_those_that_are_equal(items, before):
     found = numbered(*laid_out(items, before))
