@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -21,33 +21,29 @@ _STATE_GLYPHS = {
 
 
 class Placeholder(QWidget):
-    """One sentence and one action in the middle of an otherwise empty place."""
+    """One sentence and one action in the middle of an otherwise empty place.
+
+    Every table has one, and most never say more than a sentence: what else there may be is made when it is wanted.
+    """
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._glyph = IconLabel(theme, "warning-octagon", "critical", 22)
-        self._text = label(role="strong", wrap=True)
-        self._detail = label(role="caption", wrap=True, selectable=True)
-        self._action = QPushButton()
-        self._copy = QPushButton()
+        self._theme = theme
+        self._text = _centred("strong")
+        self._detail: QLabel | None = None
+        self._glyph: IconLabel | None = None
+        self._action: QPushButton | None = None
+        self._copy: QPushButton | None = None
         self._on_action: Callable[[], None] | None = None
-        self._action.clicked.connect(self._act)
-        self._copy.clicked.connect(self._copy_details)
-        for text in (self._text, self._detail):
-            text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        lines = QVBoxLayout(self)
-        lines.setSpacing(8)
-        lines.addStretch(1)
-        lines.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignHCenter)
-        lines.addWidget(self._text)
-        lines.addWidget(self._detail)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._action)
-        buttons.addWidget(self._copy)
-        buttons.addStretch(1)
-        lines.addLayout(buttons)
-        lines.addStretch(1)
+        self._lines = QVBoxLayout(self)
+        self._lines.setSpacing(8)
+        self._lines.addStretch(1)
+        self._lines.addWidget(self._text)
+        self._buttons = QHBoxLayout()
+        self._buttons.addStretch(1)
+        self._buttons.addStretch(1)
+        self._lines.addLayout(self._buttons)
+        self._lines.addStretch(1)
 
     @property
     def text(self) -> str:
@@ -62,22 +58,48 @@ class Placeholder(QWidget):
         self._show(text, detail, action, on_action, error=True)
 
     def _show(self, text: str, detail: str, action: str, on_action: Callable[[], None] | None, *, error: bool) -> None:
-        self._glyph.setVisible(error)
         self._text.setText(text)
+        self._on_action = on_action
+        if self._glyph is None and error:
+            self._glyph = IconLabel(self._theme, "warning-octagon", "critical", 22)
+            self._lines.insertWidget(1, self._glyph, 0, Qt.AlignmentFlag.AlignHCenter)
+        if self._glyph is not None:
+            self._glyph.setVisible(error)
+        self._show_detail(detail, error=error)
+        if self._action is None and action:
+            self._action = QPushButton()
+            self._action.clicked.connect(self._act)
+            self._buttons.insertWidget(1, self._action)
+        if self._action is not None:
+            self._action.setText(action)
+            self._action.setVisible(bool(action))
+
+    def _show_detail(self, detail: str, *, error: bool) -> None:
+        if self._detail is None or self._copy is None:
+            if not detail:
+                return
+            self._detail, self._copy = _centred("caption", selectable=True), QPushButton()
+            self._copy.clicked.connect(self._copy_details)
+            self._lines.insertWidget(self._lines.indexOf(self._text) + 1, self._detail)
+            self._buttons.insertWidget(self._buttons.count() - 1, self._copy)
         self._detail.setText(detail)
         self._detail.setVisible(bool(detail))
-        self._action.setText(action)
-        self._action.setVisible(bool(action))
         self._copy.setText(tr("Copy details"))
         self._copy.setVisible(error and bool(detail))
-        self._on_action = on_action
 
     def _act(self) -> None:
         if self._on_action is not None:
             self._on_action()
 
     def _copy_details(self) -> None:
+        assert self._detail is not None
         QGuiApplication.clipboard().setText(f"{self._text.text()}\n{self._detail.text()}")
+
+
+def _centred(role: str, *, selectable: bool = False) -> QLabel:
+    made = label(role=role, wrap=True, selectable=selectable)
+    made.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    return made
 
 
 class Notice(QFrame):
