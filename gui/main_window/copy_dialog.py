@@ -144,6 +144,7 @@ class CopyDialog(QDialog):
         if self.job.is_running:
             self.job.cancel()
         else:
+            self._waits_for_keys = False
             super().reject()
 
     def _begin(self, run: Callable[[CopyEnd, CopyEnd], None]) -> None:
@@ -154,14 +155,14 @@ class CopyDialog(QDialog):
         self._waits_for_keys, self._fault = True, ""
         self._show()
 
+        # A dialog that was closed while a key store asked its user wants no copy.
         def failed(fault: str) -> None:
-            if isValid(self):
+            if isValid(self) and self._waits_for_keys:
                 self._waits_for_keys, self._fault = False, fault
                 self._show()
 
         def have_both(first: CopyEnd, second: CopyEnd) -> None:
-            # A dialog that was closed while a key store asked its user wants no copy.
-            if isValid(self):
+            if isValid(self) and self._waits_for_keys:
                 self._waits_for_keys = False
                 run(first, second)
 

@@ -176,13 +176,16 @@ def test_keys_go_by_the_input_and_a_fault_of_theirs_is_said(opened, child):
 
 
 @pytest.mark.parametrize("answer", [0, 1], ids=["the keys", "a fault"])
-def test_what_comes_after_the_dialog_was_closed_starts_nothing(opened, child, answer):
+@pytest.mark.parametrize("end", ["closed", "gone"])
+def test_what_comes_after_the_dialog_was_closed_starts_nothing(opened, child, answer, end):
     asked = []
     dialog = opened(AWAY, HOME, details=lambda _cluster, *answers: asked.append(answers), goes=True)
     dialog.preview()
-    dialog.reject()
+    if end == "closed":
+        dialog.reject()
     dialog.deleteLater()
-    QCoreApplication.sendPostedEvents(dialog, QEvent.Type.DeferredDelete)
+    if end == "gone":
+        QCoreApplication.sendPostedEvents(dialog, QEvent.Type.DeferredDelete)
     asked[0][answer]("{}")
     for later in asked[1:]:
         later[answer]("{}")
