@@ -16,7 +16,7 @@ from gui.views.tail import filter_bar
 from gui.views.tail.columns import tail_columns
 from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
-from gui.views.tail.view import TailView
+from gui.views.tail.view import HIDDEN_ROWS_MAX, TailView
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
@@ -279,6 +279,15 @@ def test_a_page_that_is_not_shown_collects_and_shows_it_later(view, source):
     assert view.model.rowCount() == 0
     view.show()
     assert view.model.rowCount() == 6
+
+
+def test_what_a_page_that_is_not_shown_collects_is_not_kept_twice(view, source):
+    view.hide()
+    source.feed_follow(followed(HIDDEN_ROWS_MAX))
+    assert (view.model.rowCount(), len(view.buffer.waiting)) == (HIDDEN_ROWS_MAX, 0)
+    view.pause_button.click()
+    source.feed_follow(followed(HIDDEN_ROWS_MAX, first=HIDDEN_ROWS_MAX))
+    assert (view.model.rowCount(), len(view.buffer.waiting)) == (HIDDEN_ROWS_MAX, HIDDEN_ROWS_MAX)
 
 
 def test_a_notice_says_what_was_left_out_and_goes_again(view, source):

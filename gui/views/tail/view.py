@@ -33,6 +33,8 @@ from monitoring.state import ClusterState
 NOTICE_SECONDS = 10
 """How long the notice stays after messages were left out."""
 BARS_HEIGHT = 84
+HIDDEN_ROWS_MAX = 5_000
+"""So many rows wait while the page is not shown; then they go into the ring, which need not be kept twice."""
 
 
 class TailView(PageView):
@@ -251,7 +253,7 @@ class TailView(PageView):
         self.buffer.take_in(followed, self.rules, self._now_s())
         self.masks.refresh()
         self.bar.names.add_tags(self.masks.plain(followed.topic, followed.tag))
-        if self.isVisible():
+        if self.isVisible() or len(self.buffer.waiting) >= HIDDEN_ROWS_MAX:
             self._show_waiting()
 
     def _show_waiting(self) -> None:
