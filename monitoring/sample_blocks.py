@@ -1,7 +1,7 @@
 """`SampleBlocks`: one row of figures a sample, kept by blocks in which a figure that stood still takes one number.
 
-Most topics and groups of a large cluster stand still, and nearly all figures do over a minute; what is unknown for a moment
-costs that minute, not the whole record. It knows neither names nor times: columns and samples have numbers.
+Most topics and groups of a large cluster stand still, and nearly all figures do over a minute, but for a moment in which they
+are unknown. It knows neither names nor times: columns and samples have numbers.
 """
 
 from __future__ import annotations
@@ -16,18 +16,27 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BLOCK_SAMPLES = 60
-_MOVED_COLUMNS_MAX = np.iinfo(np.int16).max
+ODD_MAX = 10
+"""A column with more samples beside the usual one has moved; one takes 11 bytes, and all samples of a column 480."""
+_COLUMNS_MAX = np.iinfo(np.int16).max
+assert np.iinfo(np.uint8).max >= BLOCK_SAMPLES
 
 
 @dataclass(slots=True)
 class _Block:
-    """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``still`` came later and was unknown."""
+    """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``usual`` came later and was unknown.
+
+    A column that moved has all its samples in ``moved``; one that did so now and then only those that differ.
+    """
 
     first: int
     count: int
-    still: Floats  # [columns]
-    place: NDArray[np.int16]  # [columns], column of ``moved`` or -1: it stood still
+    usual: Floats  # [columns]
+    place: NDArray[np.int16]  # [columns], column of ``moved`` or -1
     moved: Floats  # [count, columns that moved]
+    odd_columns: NDArray[np.int16]  # [n], rising: where a sample is another than the usual one
+    odd_rows: NDArray[np.uint8]  # [n]
+    odd: Floats  # [n], the sample
 
     @property
     def end(self) -> int:
@@ -36,39 +45,57 @@ class _Block:
     @property
     def size(self) -> int:
         """Bytes."""
-        return self.still.nbytes + self.place.nbytes + self.moved.nbytes
+        columns = (self.usual, self.place, self.moved, self.odd_columns, self.odd_rows, self.odd)
+        return sum(column.nbytes for column in columns)
 
     def column(self, column: int) -> Floats | float:
         """All samples of a column: float64 [count], or one number that stands for them all."""
-        if column >= len(self.still):
+        if column >= len(self.usual):
             return float("nan")
         place = int(self.place[column])
-        return self.moved[:, place] if place >= 0 else float(self.still[column])
+        if place >= 0:
+            return self.moved[:, place]
+        low, high = np.searchsorted(self.odd_columns, (column, column + 1))
+        if low == high:
+            return float(self.usual[column])
+        values = np.full(self.count, self.usual[column])
+        values[self.odd_rows[low:high]] = self.odd[low:high]
+        return values
 
     def rows(self) -> Floats:
         """The whole samples, float64 [count, columns]."""
-        rows = np.repeat(self.still[None, :], self.count, axis=0)
+        rows = np.repeat(self.usual[None, :], self.count, axis=0)
         moving = self.place >= 0
         rows[:, moving] = self.moved[:, self.place[moving]]
+        rows[self.odd_rows, self.odd_columns] = self.odd
         return rows
 
     def with_columns(self, kept: Ints) -> _Block:
         """The block without all other columns; ``kept`` rises."""
-        kept = kept[kept < len(self.still)]
+        kept = kept[kept < len(self.usual)]
         place = self.place[kept]
         moving = place >= 0
         moved = self.moved[:, place[moving]]
         place[moving] = np.arange(moved.shape[1])
-        return _Block(self.first, self.count, self.still[kept], place, moved)
+        odd = np.isin(self.odd_columns, kept)
+        columns = np.searchsorted(kept, self.odd_columns[odd]).astype(np.int16)
+        return _Block(self.first, self.count, self.usual[kept], place, moved, columns, self.odd_rows[odd], self.odd[odd])
 
 
 def _closed(first: int, rows: Floats) -> _Block:
     """Rows float64 [count, columns] as a block."""
-    bits = np.ascontiguousarray(rows).view(np.int64)  # an unknown value equals itself
-    moving = np.flatnonzero((bits != bits[0]).any(axis=0))
+    # The newest one, unless it is unknown for a moment.
+    usual = np.where(np.isnan(rows[-1]), rows[0], rows[-1])
+    # Bits, as an unknown value equals itself by them alone.
+    differs = np.ascontiguousarray(rows).view(np.int64) != usual.view(np.int64)
+    times = differs.sum(axis=0)
+    moving = np.flatnonzero(times > ODD_MAX)
     place = np.full(rows.shape[1], -1, np.int16)
     place[moving] = np.arange(len(moving))
-    return _Block(first, len(rows), rows[0].copy(), place, rows[:, moving])
+    differs[:, moving] = False
+    columns, odd_rows = np.nonzero(differs.T)
+    odd = rows[odd_rows, columns]
+    return _Block(first, len(rows), usual, place, rows[:, moving], columns.astype(np.int16), odd_rows.astype(np.uint8), odd)
 
 
 class SampleBlocks:
@@ -93,7 +120,7 @@ class SampleBlocks:
 
     def append(self, number: int, row: Floats) -> None:
         """Add sample ``number``, the one after the newest; ``row`` float64 [columns] has at least the columns of that."""
-        assert len(row) <= _MOVED_COLUMNS_MAX
+        assert len(row) <= _COLUMNS_MAX
         if self._open_count == BLOCK_SAMPLES:
             self._close()
         if not self._open_count:

@@ -70,3 +70,12 @@ def test_columns_that_are_kept_move_up():
     blocks.keep_columns(np.array([2, 3]))
     for new, old in enumerate((2, 3)):
         assert np.array_equal(blocks.column(new, 0, 150), rows[:, old], equal_nan=True)
+
+
+@pytest.mark.parametrize("gap", [0, 1, 30, BLOCK_SAMPLES - 1])
+def test_a_moment_in_which_all_are_unknown_takes_no_room_for_the_others(gap: int):
+    rows = np.tile(np.arange(1_000.0), (BLOCK_SAMPLES + 1, 1))
+    rows[gap] = NAN
+    blocks = filled(rows)
+    assert blocks._bytes < 1_000 * 24
+    assert blocks.column(7, 0, BLOCK_SAMPLES).tolist() == pytest.approx(rows[:BLOCK_SAMPLES, 7].tolist(), nan_ok=True)
