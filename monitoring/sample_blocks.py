@@ -55,9 +55,10 @@ class _Block:
         place = int(self.place[column])
         if place >= 0:
             return self.moved[:, place]
-        low, high = np.searchsorted(self.odd_columns, (column, column + 1))
-        if low == high:
+        low = int(self.odd_columns.searchsorted(column)) if len(self.odd) else 0
+        if low == len(self.odd) or self.odd_columns[low] != column:
             return float(self.usual[column])
+        high = int(self.odd_columns.searchsorted(column, side="right"))
         values = np.full(self.count, self.usual[column])
         values[self.odd_rows[low:high]] = self.odd[low:high]
         return values
