@@ -90,7 +90,7 @@ def open_and_close_all(app, places) -> None:
         page = app.window.navigation.open(place, new_tab=True)
         for _ in range(3):  # built, filled, painted
             QCoreApplication.processEvents()
-        assert page.isVisible()
+        assert page.isVisible(), f"{place}; in front: {app.window.area.current}, window: {app.window.isVisible()}"
         # A tail goes on asking.
         questions = [] if place.page_id == "tail" else page.findChildren(LatestQuery)
         app.until(lambda asked=questions: not any(one.waiting for one in asked), f"{place} is not answered")
