@@ -181,7 +181,9 @@ def _saved_connection(name: str) -> bytes:
     return kept_details(name)
 
 
-def _open_history(store: Path, started_ms: int, *, cluster: str = "", mebibytes: int = 0) -> HistoryKeeper:
+def _open_history(
+    store: Path, started_ms: int, *, cluster: str = "", of_connection: bool = False, mebibytes: int = 0
+) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_history
@@ -189,11 +191,22 @@ def _open_history(store: Path, started_ms: int, *, cluster: str = "", mebibytes:
 
     bytes_max = mebibytes << 20 if mebibytes else BYTES_MAX
     return open_history(
-        store, clock=lambda: time.time_ns() // 1_000_000, started_ms=started_ms, bytes_max=bytes_max, cluster=cluster
+        store,
+        clock=lambda: time.time_ns() // 1_000_000,
+        started_ms=started_ms,
+        bytes_max=bytes_max,
+        cluster=cluster,
+        of_connection=of_connection,
     )
 
 
-def _open_as_guest(store: Path, started_ms: int, *, cluster: str = "") -> HistoryKeeper:  # noqa: ARG001  as `OpenHistory`
+def _open_as_guest(
+    store: Path,
+    started_ms: int,  # noqa: ARG001  as `OpenHistory`
+    *,
+    cluster: str = "",
+    of_connection: bool = False,  # noqa: ARG001  as above
+) -> HistoryKeeper:
     import time
 
     from monitoring.history.keeper import open_as_guest

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, lru_cache
 
@@ -77,12 +77,18 @@ class KnownTexts:
         # When first asked for: the frame is on screen before the worker says anything.
         return [(form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(form)))) for form in self._forms]
 
-    def text(self, text: str) -> str:
-        """The text in the language of the window; one of unknown form as `tr` has it, else as it came."""
+    def text(self, text: str, *, named: Mapping[str, Callable[[str], str]] | None = None) -> str:
+        """The text in the language of the window; one of unknown form as `tr` has it, else as it came.
+
+        Args:
+            text: English.
+            named: How single fields are shown that are words themselves.
+        """
         for form, pattern in self._patterns:
             found = pattern.fullmatch(text)
             if found is not None:
-                return tr(form, **found.groupdict())
+                fields = found.groupdict()
+                return tr(form, **{name: (named or {}).get(name, str)(value) for name, value in fields.items()})
         return tr(text)
 
 

@@ -165,6 +165,15 @@ def split_series(series: str) -> tuple[str, str, str]:
     raise UsageError(f"“{series}” names no series, such as totals.lag_messages or group:*.lag_messages", series=series)
 
 
+_UNITS = (("_ms", "ms"), ("_s", "s"), ("_percent", "%"), ("_byte_rate", "B/s"), ("_rate", "/s"), ("_bytes", "B"))
+"""By the end of a figure's name; all others are counts."""
+
+
+def unit_of(series: str) -> str:
+    """Unit of a series; empty for a count."""
+    return next((unit for ending, unit in _UNITS if series.endswith(ending)), "")
+
+
 def rule_about(rules: Iterable[AlertRule], series: str) -> AlertRule | None:
     """The rule that watches a series and fires first on it: of those that look from below the lowest, else the highest."""
     kind, subject, figure = split_series(series)

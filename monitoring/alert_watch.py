@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import Catalog
-from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of
+from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of, unit_of
 from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState
 
@@ -248,10 +248,15 @@ def number_text(value: float) -> str:
     return "—" if math.isnan(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.4g}"
 
 
+def amount_text(series: str, value: float) -> str:
+    """A value or a threshold of a series, with its unit."""
+    return number_text(value) if math.isnan(value) else f"{number_text(value)} {unit_of(series)}".rstrip()
+
+
 def change_text(change: AlertChange) -> str:
     """As the history of events keeps it."""
-    rule, value = change.rule, number_text(change.value)
+    rule, value = change.rule, amount_text(change.rule.series, change.value)
     name = f"{rule.name}: {change.subject}" if change.subject else rule.name
     if not change.is_firing:
         return f"{name} is over, now {value}"
-    return f"{name}: {value}, {'above' if rule.above else 'below'} {number_text(rule.threshold)}"
+    return f"{name}: {value}, {'above' if rule.above else 'below'} {amount_text(rule.series, rule.threshold)}"

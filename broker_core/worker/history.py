@@ -76,13 +76,14 @@ class HistoryKeeper(Protocol):
 class OpenHistory(Protocol):
     """Opens the history of the store in a directory, and its alerts."""
 
-    def __call__(self, store: Path, started_ms: int, *, cluster: str = "") -> HistoryKeeper:
+    def __call__(self, store: Path, started_ms: int, *, cluster: str = "", of_connection: bool = False) -> HistoryKeeper:
         """Open it.
 
         Args:
             store: The directory.
             started_ms: Since when the broker runs, ms since the epoch.
             cluster: What is recorded, for those that are told of alerts.
+            of_connection: The broker runs elsewhere: what begins and ends here is the recording of a connection to it.
         """
 
 

@@ -29,7 +29,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import duration_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
-from monitoring.alert_watch import AlertChange, AlertState, Finding, number_text, state_of
+from monitoring.alert_watch import AlertChange, AlertState, Finding, amount_text, state_of
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 from monitoring.webhook import WebhookResult
@@ -363,7 +363,8 @@ def post_text(result: WebhookResult) -> str:
 def change_words(change: AlertChange) -> str:
     """What happened, in the language of the window."""
     name = f"{tr(change.rule.name)}: {change.subject}" if change.subject else tr(change.rule.name)
-    value, limit = number_text(change.value), number_text(change.rule.threshold)
+    series = change.rule.series
+    value, limit = amount_text(series, change.value), amount_text(series, change.rule.threshold)
     if not change.is_firing:
         return tr("{alert} is over, now {value}", alert=name, value=value)
     if change.rule.above:

@@ -43,6 +43,9 @@ _GROUPS = {
     "alert": EventGroup.ALERT,
     "action": EventGroup.ACTION,
     "note": EventGroup.NOTE,
+    "recording_began": EventGroup.OTHER,
+    "recording_ended": EventGroup.OTHER,
+    "recording_taken_over": EventGroup.OTHER,
 }
 
 

@@ -44,6 +44,7 @@ from monitoring.history.database import FILE_NAME, meta, open_database, set_meta
 from monitoring.history.guest import HistoryGuest
 from monitoring.history.queries import HistoryQueries
 from monitoring.history.recorder import Recorder
+from monitoring.history.run_words import OF_BROKER, OF_CONNECTION, RunWords
 from monitoring.history.subscriptions import SubscriptionLog
 from monitoring.history.upkeep import BYTES_MAX, Upkeep
 from monitoring.state import ClusterState
@@ -63,7 +64,13 @@ EVENTS_UNWRITTEN_MAX = 1_000
 
 
 def open_history(
-    store: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX, started_ms: int | None = None, cluster: str = ""
+    store: Path,
+    *,
+    clock: Callable[[], int],
+    bytes_max: int = BYTES_MAX,
+    started_ms: int | None = None,
+    cluster: str = "",
+    of_connection: bool = False,
 ) -> HistoryKeeper:
     """The history of the broker on a store; it is kept in ``orbit/history.db`` there, and the alerts in ``orbit/alerts.db``.
 
@@ -73,13 +80,21 @@ def open_history(
         bytes_max: What the history may take on the disk.
         started_ms: Since when the broker runs; None: since now.
         cluster: What is recorded, for those that are told of alerts.
+        of_connection: Whether the broker runs elsewhere, so that only the recording begins and ends here.
     """
     folder = store / FOLDER
 
     def open_alerts() -> AlertKeeper:
         return AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster)
 
-    return HistoryKeeper(folder / FILE_NAME, clock=clock, bytes_max=bytes_max, started_ms=started_ms, open_alerts=open_alerts)
+    return HistoryKeeper(
+        folder / FILE_NAME,
+        clock=clock,
+        bytes_max=bytes_max,
+        started_ms=started_ms,
+        open_alerts=open_alerts,
+        run=OF_CONNECTION if of_connection else OF_BROKER,
+    )
 
 
 def open_as_guest(store: Path, *, clock: Callable[[], int], cluster: str = "") -> HistoryGuest:
@@ -98,6 +113,7 @@ class HistoryKeeper:
         bytes_max: What it may take.
         started_ms: Since when the broker runs; None: since now.
         open_alerts: Opens the alerts, which judge what is recorded.
+        run: What begins and ends with it.
     """
 
     def __init__(
@@ -108,8 +124,10 @@ class HistoryKeeper:
         bytes_max: int = BYTES_MAX,
         started_ms: int | None = None,
         open_alerts: Callable[[], AlertKeeper],
+        run: RunWords = OF_BROKER,
     ) -> None:
         self._path = path
+        self._words = run
         self._clock = clock
         # The database may take a while to open, and what is sampled meanwhile comes after the start.
         self._started_ms = clock() if started_ms is None else started_ms
@@ -215,7 +233,11 @@ class HistoryKeeper:
             connection = open_database(self._path)
             session = None
             try:
-                session = _Session(connection, self._clock, self._bytes_max, self._pacer, alerts=self._alerts, catalog=catalog)
+                upkeep = Upkeep(connection, bytes_max=self._bytes_max, pace=self._pacer)
+                recorder = Recorder(connection, pace=self._pacer)
+                session = _Session(
+                    connection, self._clock, recorder, upkeep, run=self._words, alerts=self._alerts, catalog=catalog
+                )
                 session.begin(self._started_ms)
                 self._queries = HistoryQueries(self._path, session.recorder)
                 self._opened.set()
@@ -251,17 +273,19 @@ class _Session:
         self,
         connection: sqlite3.Connection,
         clock: Callable[[], int],
-        bytes_max: int,
-        pacer: _Pacer,
+        recorder: Recorder,
+        upkeep: Upkeep,
         *,
+        run: RunWords,
         alerts: AlertKeeper | None,
         catalog: Catalog | None,
     ) -> None:
         self._connection = connection
         self._clock = clock
-        self.recorder = Recorder(connection, pace=pacer)
+        self.recorder = recorder
         self.catalog: Catalog | None = None
-        self._upkeep = Upkeep(connection, bytes_max=bytes_max, pace=pacer)
+        self._upkeep = upkeep
+        self._run = run
         self._collector = Collector(None)
         self._subscriptions = SubscriptionLog(connection)
         self._offsets = OffsetWatch()
@@ -272,10 +296,10 @@ class _Session:
             self._follow(catalog)
 
     def begin(self, started_ms: int) -> None:
-        """Write down that the broker started."""
-        unclean = meta(self._connection, "open", 0)
-        text = "The broker started again; it had ended unexpectedly" if unclean else "The broker started"
-        self._write_events([Occurred("broker_started", text, started_ms)], still_open=1)
+        """Write down that the run began."""
+        run = self._run
+        text = run.began_again if meta(self._connection, "open", 0) else run.began
+        self._write_events([Occurred(run.began_kind, text, started_ms)], still_open=1)
 
     def take(self, sample: HistorySample) -> None:
         if sample.catalog is not None:
@@ -316,8 +340,8 @@ class _Session:
         try:
             self.recorder.end_run()
             last = self._alerts.events() if self._alerts is not None else []
-            stopped = Occurred("broker_stopped", "The broker stopped", self._clock())
-            self._write_events([*self._unwritten, *last, stopped], still_open=0)
+            ended = Occurred(self._run.ended_kind, self._run.ended, self._clock())
+            self._write_events([*self._unwritten, *last, ended], still_open=0)
         except sqlite3.OperationalError as error:
             self._tell(str(error))
 

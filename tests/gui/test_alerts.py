@@ -11,11 +11,13 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule, StoreError
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
-from gui.text import load_catalogue
+from gui.text import CatalogueTranslator, load_catalogue
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
-from gui.views.alerts.words import alert_place, alert_texts, known_series, unit_of
+from gui.views.alerts.words import alert_place, alert_texts, known_series
+from gui.views.events.words import text_of
+from monitoring.admin.events import EventRow
 from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertState, Finding
 from monitoring.sources.base import SourceStatus
@@ -98,7 +100,7 @@ def test_an_alert_is_told_once_and_again_when_it_is_over(make_center, quiet, win
     quiet.push_later(1_000)
     put_rate(quiet, 10.0)
     quiet.push_later(1_000)
-    assert window.notices == [("Fast: 1,284, above 1,000", State.WARNING), ("Fast is over, now 10", State.HEALTHY)]
+    assert window.notices == [("Fast: 1,284 /s, above 1,000 /s", State.WARNING), ("Fast is over, now 10 /s", State.HEALTHY)]
 
 
 def test_rules_are_asked_about_once_a_second(make_center, quiet):
@@ -138,7 +140,7 @@ def test_the_one_alert_that_fired_meanwhile_is_told_by_its_name(make_center, qui
     put_rate(quiet, 2_000.0)
     quiet.push_later(60_000)
     make_center(quiet)
-    assert window.notices == [("While no window was open: Fast: 2,000, above 1,000", State.WARNING)]
+    assert window.notices == [("While no window was open: Fast: 2,000 /s, above 1,000 /s", State.WARNING)]
 
 
 def test_many_alerts_at_once_do_not_bury_the_window(make_center, quiet, window):
@@ -154,7 +156,7 @@ def test_a_rule_may_leave_the_desktop_out(make_center, quiet, window):
     with_rules(quiet, replace(RULE, desktop=False))
     make_center(quiet)
     put_rate(quiet, 2_000.0)
-    assert window.notices == [("Fast: 2,000, above 1,000", State.INFO)]
+    assert window.notices == [("Fast: 2,000 /s, above 1,000 /s", State.INFO)]
 
 
 def test_a_muted_rule_tells_nobody_until_the_mute_ends(make_center, quiet, window):
@@ -279,8 +281,8 @@ def test_an_alert_from_below_says_its_rule(qapp):
 
 
 def test_changes_and_results_in_words(qapp):
-    assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "Fast: x is over, now 5"
-    assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5, below 1,000"
+    assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "Fast: x is over, now 5 /s"
+    assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5 /s, below 1,000 /s"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
 
@@ -344,6 +346,43 @@ def test_the_line_on_the_chart_can_be_moved_and_tells_where_it_was_let_go(make_v
     assert told.args == [9_000.0]
     assert view.form.threshold.text() == "9000"
     assert view.form.save.isEnabled()
+
+
+@pytest.fixture
+def chinese(qapp):
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    qapp.installTranslator(translator)
+    yield
+    qapp.removeTranslator(translator)
+
+
+def test_shipped_names_are_shown_in_chinese_and_kept_in_english(make_view, source, chinese):
+    view = make_view(source)
+    assert view.form.name.text() == "消费组堆积"
+    assert not view.form.is_changed
+    view.form.set_threshold(20_000)
+    view.form.save.click()
+    saved = next(rule for rule in view.center.rules if rule.rule_id == "lag")
+    assert (saved.name, saved.threshold) == ("Lag of a group", 20_000)
+
+
+def test_a_name_that_is_being_written_stays_when_the_language_changes(make_view, source, request, qtbot):
+    view = make_view(source)
+    view.form.name.setText("Payments")
+    request.getfixturevalue("chinese")
+    qtbot.waitUntil(lambda: view.header.title == "告警", timeout=TIMEOUT_MS)
+    assert view.form.name.text() == "Payments"
+    view.form.revert.click()
+    assert view.form.name.text() == "消费组堆积"
+
+
+def test_what_was_told_is_told_in_chinese(chinese):
+    told = [
+        ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
+        ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
+        ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警已静音: 消费组堆积: billing (until 12:00)"),
+    ]
+    assert [text_of(EventRow(0, 0, kind, "", text)) for kind, text, _shown in told] == [shown for _, _, shown in told]
 
 
 def test_a_new_rule_is_there_once_it_is_saved(make_view, source):

@@ -40,7 +40,7 @@ def test_it_records_until_it_is_stopped_and_one_at_a_time(tmp_path, name_server)
     with sqlite3.connect(folder / "orbit" / "history.db") as history:
         kinds = [kind for (kind,) in history.execute("SELECT kind FROM events ORDER BY id")]
     history.close()
-    assert (kinds[0], kinds[-1]) == ("broker_started", "broker_stopped")
+    assert (kinds[0], kinds[-1]) == ("recording_began", "recording_ended")
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "nan"])

@@ -97,5 +97,6 @@ def _own(
     except StoreLockedError:
         return None
     started_ms = wall_clock_ms()
-    history = LateHistory(open_history, folder, started_ms=started_ms, cluster=cluster, delay_seconds=delay_seconds)
+    opened = partial(open_history, of_connection=True)
+    history = LateHistory(opened, folder, started_ms=started_ms, cluster=cluster, delay_seconds=delay_seconds)
     return Recording(history, "", ownership)

@@ -21,10 +21,10 @@ from PySide6.QtWidgets import (
 
 from broker_core.api import UsageError
 from gui.text import tr
-from gui.views.alerts.words import SEVERITY_NAMES, unit_of
+from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import UnitField
-from monitoring.alert_rules import AlertRule, Severity, check_rule
+from monitoring.alert_rules import AlertRule, Severity, check_rule, unit_of
 
 ABOVE, BELOW = 0, 1
 
@@ -43,6 +43,8 @@ class RuleForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rule: AlertRule | None = None
+        self._shown_name = ""
+        """Name of the rule in the language of the window."""
         self.name = QLineEdit()
         self.series = QComboBox()
         self.series.setEditable(True)
@@ -124,7 +126,7 @@ class RuleForm(QWidget):
         assert self._rule is not None
         made = replace(
             self._rule,
-            name=self.name.text().strip(),
+            name=self._name(),
             series=self.series.currentText().strip(),
             above=self.side.currentIndex() == ABOVE,
             threshold=_number(self.threshold.text()),
@@ -139,6 +141,7 @@ class RuleForm(QWidget):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
+        self._write_name()
         texts = (tr("Name"), tr("Series"), tr("Fires"), tr("For, seconds"), tr("Severity"))
         for shown, text in zip(self._labels, texts, strict=True):
             shown.setText(text)
@@ -160,6 +163,19 @@ class RuleForm(QWidget):
         self.threshold.setAccessibleName(tr("Threshold"))
 
     # ---- inside --------------------------------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        """The name as it is kept: a shipped one in English, however it is shown, unless the person wrote another."""
+        assert self._rule is not None
+        written = self.name.text().strip()
+        return self._rule.name if written == self._shown_name else written
+
+    def _write_name(self) -> None:
+        """Write the name in another language, unless the person is writing one."""
+        shown = tr(self._rule.name) if self._rule is not None else ""
+        if self.name.text().strip() == self._shown_name != shown:
+            self._shown_name = shown
+            self.name.setText(shown)
 
     def _build(self) -> None:
         form = QFormLayout(self)
@@ -185,7 +201,8 @@ class RuleForm(QWidget):
                   self.webhook)  # fmt: skip
         for field in fields:
             field.blockSignals(True)
-        self.name.setText(rule.name if rule else "")
+        self._shown_name = tr(rule.name) if rule else ""
+        self.name.setText(self._shown_name)
         self.series.setEditText(rule.series if rule else "")
         self.side.setCurrentIndex(ABOVE if rule is None or rule.above else BELOW)
         self.threshold.setText(f"{rule.threshold:.10g}" if rule else "")

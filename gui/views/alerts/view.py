@@ -16,14 +16,14 @@ from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
-from gui.text import count_text, tr
+from gui.text import count_text, short_count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
-from gui.views.alerts.words import condition_text, known_series
+from gui.views.alerts.words import condition_text, known_series, value_text
 from gui.views.chart_tools import brush_time_range
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.saved_menu import menu_text
@@ -33,7 +33,7 @@ from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.admin.events import EventRow, event_rows
-from monitoring.alert_rules import RULES_MAX, AlertRule
+from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -43,6 +43,8 @@ ASK_MS = 2_000
 EVENTS_MAX = 500
 SUBJECTS_MUTED_SINGLY = 12
 """Subjects that the menu of mutes names."""
+UNITS_ON_AXIS = ("ms", "B")
+"""Others would not fit beside the axis: the title says them."""
 LIST_WIDTH = 620
 LOWER_HEIGHT = 210
 
@@ -60,6 +62,8 @@ class AlertsView(PageView):
         self._state: ClusterState | None = None
         self._asked_ms = -1
         self._draft: AlertRule | None = None
+        self._drawn = ""
+        """Which series the chart shows."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._lines = HistoryLines(context.source, context.history, self)
         # Some series only the worker records: they are had from its history alone.
@@ -291,7 +295,8 @@ class AlertsView(PageView):
         self.mute_button.setEnabled(rule is not None and rule is not self._draft)
         self.delete_button.setEnabled(rule is not None)
         subject = drawn_series(chosen, self._state) if chosen is not None and self._state is not None else ""
-        self.chart_panel.set_title(tr(rule.name) if rule is not None else tr("No rule selected"), subject)
+        words = ", ".join(filter(None, (subject, unit_of(subject))))
+        self.chart_panel.set_title(tr(rule.name) if rule is not None else tr("No rule selected"), words)
         self._draw()
 
     def _draw(self) -> None:
@@ -301,6 +306,11 @@ class AlertsView(PageView):
             return
         from_ms, to_ms = self.context.time_range.window_ms(state.taken_ms)
         name = drawn_series(chosen, state)
+        if name != self._drawn:
+            self._drawn = name
+            in_words, unit = partial(value_text, name), unit_of(name)
+            ticks = in_words if unit in UNITS_ON_AXIS else short_count_text
+            self.chart.set_value_text(in_words, ticks, binary=unit == "B")
         source = self._lines if name in self.context.history.names() else self._recorded
         lines = source.lines([name], from_ms, to_ms)
         self.chart.show_points({"value": lines[name]}, from_ms / 1_000, to_ms / 1_000)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from gui.operations.alert_center import OpenAlert
 from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
-from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
-from monitoring.alert_watch import AlertState, number_text
+from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series, unit_of
+from monitoring.alert_watch import AlertState, amount_text
 from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.state import ClusterState
 
@@ -32,14 +32,6 @@ SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Se
 
 
 SECOND_MS = 1_000
-_UNITS = (("_ms", "ms"), ("_s", "s"), ("_percent", "%"), ("_byte_rate", "B/s"), ("_rate", "/s"), ("_bytes", "B"))
-"""By the end of a figure's name; all others are counts."""
-
-
-def unit_of(series: str) -> str:
-    """Unit of a series; empty for a count."""
-    return next((unit for ending, unit in _UNITS if series.endswith(ending)), "")
-
 
 def value_text(series: str, value: float) -> str:
     """A value of a series, with its unit."""
@@ -48,7 +40,7 @@ def value_text(series: str, value: float) -> str:
         return bytes_text(value)
     if unit == "ms" and value >= SECOND_MS:
         return duration_text(value)
-    return f"{number_text(value)} {unit}".rstrip()
+    return amount_text(series, value)
 
 
 def condition_text(rule: AlertRule) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gui.broker_words import broker_text
 from gui.text import KnownTexts, tr
 from gui.theme.tokens import State
@@ -71,6 +73,9 @@ ACTION_NAMES = {
     "timer.move": "Timers moved",
 }
 FAILED = ".failed"
+_OF_A_RULE = "alert."
+_BEHIND_A_RULE = re.compile(r"(?=: | \()")
+"""Subject or detail, as `monitoring.alert_keeper` writes them behind the name of a rule."""
 _ALERTS = KnownTexts("{alert}: {value}, above {limit}", "{alert}: {value}, below {limit}", "{alert} is over, now {value}")
 
 
@@ -79,7 +84,7 @@ def text_of(row: EventRow) -> str:
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
     if row.group is EventGroup.ALERT:
-        return _ALERTS.text(row.text)
+        return _ALERTS.text(row.text, named={"alert": _alert_name})
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
     return broker_text(row.text)
@@ -90,10 +95,17 @@ def is_failure(row: EventRow) -> bool:
     return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
 
 
+def _alert_name(name: str) -> str:
+    """Name of a rule, and behind it what it is about; the names of shipped rules are words."""
+    rule, *rest = _BEHIND_A_RULE.split(name, maxsplit=1)
+    return tr(rule) + "".join(rest)
+
+
 def _action_text(text: str) -> str:
     action, colon, rest = text.partition(": ")
     known = ACTION_NAMES.get(action.removesuffix(FAILED))
     if known is None or not colon:
         return text
     name = tr(known)
+    rest = _alert_name(rest) if action.startswith(_OF_A_RULE) else rest
     return f"{tr('Not done: {action}', action=name) if action.endswith(FAILED) else name}: {rest}"

@@ -148,9 +148,9 @@ def test_acts_of_people_are_events(start):
 def test_an_alert_is_an_event_and_waits_for_a_window(start):
     keeper = start()
     only(keeper, RULE)
-    assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+    assert texts(keeper, at(0)) == ["Fast: 1,284 /s, above 1,000 /s"]
     assert texts(keeper, at(1_000)) == []
-    assert texts(keeper, at(2_000, put_rate=10.0)) == ["Fast is over, now 10"]
+    assert texts(keeper, at(2_000, put_rate=10.0)) == ["Fast is over, now 10 /s"]
     shown = page(keeper)
     assert (shown.change_firing, shown.change_at_ms) == ([True, False], [TAKEN_MS, TAKEN_MS + 2_000])
     assert (shown.found_rule, shown.resolved_rule, shown.resolved_ms) == ([], ["fast"], [TAKEN_MS + 2_000])
@@ -185,8 +185,8 @@ def test_a_killed_process_loses_neither_rule_nor_state(start, tmp_path):
     again = AlertKeeper(tmp_path / FILE_NAME, clock=lambda: TAKEN_MS, send=unreachable)
     assert rules(again) == [RULE, SLOW]
     assert page(again).found_since_ms == [TAKEN_MS, TAKEN_MS]
-    assert texts(again, at(3_000)) == ["Fast for long: 1,284, above 1,000"]
-    assert texts(again, at(4_000, put_rate=0.0)) == ["Fast is over, now 0", "Fast for long is over, now 0"]
+    assert texts(again, at(3_000)) == ["Fast for long: 1,284 /s, above 1,000 /s"]
+    assert texts(again, at(4_000, put_rate=0.0)) == ["Fast is over, now 0 /s", "Fast for long is over, now 0 /s"]
     again.close()
 
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_written_is_written_later(start, monkeypatch, caplog):
 
     with monkeypatch.context() as patched:
         patched.setattr("monitoring.alert_store.AlertStore.save", full)
-        assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+        assert texts(keeper, at(0)) == ["Fast: 1,284 /s, above 1,000 /s"]
         assert texts(keeper, at(1_000)) == []
     assert caplog.text.count("cannot be written now") == 1
     keeper.look(at(2_000))
@@ -225,7 +225,7 @@ def test_rules_that_cannot_be_read_now_are_no_end_of_judging(start, monkeypatch,
         raise sqlite3.OperationalError("database is locked")
 
     monkeypatch.setattr("monitoring.alert_store.AlertStore.was_changed", locked)
-    assert texts(keeper, at(0)) == ["Fast: 1,284, above 1,000"]
+    assert texts(keeper, at(0)) == ["Fast: 1,284 /s, above 1,000 /s"]
     assert "those that are known go on" in caplog.text
 
 

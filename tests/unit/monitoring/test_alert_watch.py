@@ -229,8 +229,8 @@ def test_an_alert_that_is_over_says_so_for_a_while():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (AlertChange(PUT_RATE, "", 1_284.4, True, 0), "Fast: 1,284, above 1,000"),
-        (AlertChange(replace(PUT_RATE, above=False), "x", 0.25, True, 0), "Fast: x: 0.25, below 1,000"),
+        (AlertChange(PUT_RATE, "", 1_284.4, True, 0), "Fast: 1,284 /s, above 1,000 /s"),
+        (AlertChange(replace(PUT_RATE, above=False), "x", 0.25, True, 0), "Fast: x: 0.25 /s, below 1,000 /s"),
         (AlertChange(PUT_RATE, "", math.nan, False, 0), "Fast is over, now —"),
     ],
 )

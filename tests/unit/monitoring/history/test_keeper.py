@@ -91,6 +91,15 @@ def test_an_unexpected_end_is_told_at_the_next_start(start, tmp_path):
     assert "ended unexpectedly" in start().answer(ReadEvents(0, BEGIN_MS + 1, kinds=["broker_started"])).text[0]
 
 
+def test_of_a_connection_the_recording_begins_and_ends_and_no_broker(tmp_path, keepers):
+    for _run in range(2):
+        keepers.append(open_history(tmp_path, clock=lambda: BEGIN_MS, of_connection=True))
+        page = keepers[-1].answer(ReadEvents(0, BEGIN_MS + 1))
+        keepers[-1].close()
+    assert page.kind == ["recording_began", "recording_ended", "recording_began"]
+    assert page.text[0] == "The recording of this connection began"
+
+
 def test_a_damaged_file_is_kept_aside_and_a_new_history_begins(start, tmp_path):
     folder = tmp_path / "orbit"
     folder.mkdir()

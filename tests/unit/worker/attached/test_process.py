@@ -58,7 +58,7 @@ def test_it_shows_answers_records_and_ends(tmp_path, engine):
         worker.wait(lambda: put_messages(worker) == 9)
         with pytest.raises(UsageError, match="attached cluster"):
             worker.ask(ListTimers(0, -1, 10))
-        assert worker.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+        assert worker.ask(ReadEvents(0, 1 << 62, kinds=["recording_began"])).total == 1
         worker.ask(Shutdown())
         assert worker.process.wait(DEADLINE_S) == 0
 
@@ -75,10 +75,10 @@ def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, 
     line = ["--connect", engine.wait_ready().name_server]
     with WorkerDriver(tmp_path / "attached", line) as first:
         assert first.wait_ready().notice == ""
-        assert first.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+        assert first.ask(ReadEvents(0, 1 << 62, kinds=["recording_began"])).total == 1
         with WorkerDriver(tmp_path / "attached", [*line, "--read-only"]) as second:
             assert "Another Orbit process records" in second.wait_ready().notice
-            assert second.ask(ReadEvents(0, 1 << 62, kinds=["broker_started"])).total == 1
+            assert second.ask(ReadEvents(0, 1 << 62, kinds=["recording_began"])).total == 1
             second.ask(MuteAlert("lag", -1))
             rules = {rule.rule_id: rule for rule in rules_from_json(first.ask(ReadAlerts()).rules)}
             assert rules["lag"].muted_until_ms == -1

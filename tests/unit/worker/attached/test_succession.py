@@ -124,8 +124,8 @@ def test_one_process_records_at_a_time_and_the_lock_decides(folder):
     opened: list[str] = []
 
     def opener(name: str):
-        def open_history(_store, _started_ms, *, cluster=""):
-            opened.append(f"{name} {cluster}")
+        def open_history(_store, _started_ms, *, cluster="", of_connection=False):
+            opened.append(f"{name} {cluster} {of_connection}")
             return Keeper(name)
 
         return open_history
@@ -135,7 +135,7 @@ def test_one_process_records_at_a_time_and_the_lock_decides(folder):
     recording = open_recording(folder, opener("owner"), cluster="ns", open_as_guest=opener("guest"), taken_over=taken_over.set)
     assert "Another Orbit process records" in recording.notice
     assert recording.history.answer(ReadAlerts()) == "guest"
-    assert opened == ["guest ns"]
+    assert opened == ["guest ns False"]
     other.release()
     assert taken_over.wait(60)
     assert recording.history.answer(ReadAlerts()) == "owner"
@@ -144,12 +144,12 @@ def test_one_process_records_at_a_time_and_the_lock_decides(folder):
     second.close()
     recording.close()
     StoreOwnership(StorePaths(folder)).release()
-    assert opened == ["guest ns", "owner ns", "guest "]
+    assert opened == ["guest ns False", "owner ns True", "guest  False"]
 
 
 def test_whoever_waits_for_nothing_goes_without(folder):
     other = StoreOwnership(StorePaths(folder))
-    recording = open_recording(folder, lambda *_: Keeper())
+    recording = open_recording(folder, lambda *_, **_named: Keeper())
     assert recording.history is None
     assert "already" in recording.notice
     other.release()
