@@ -29,7 +29,7 @@ from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_cluste
 from gui.garbage import GarbageTurns
 from gui.language import LanguageSwitch, system_language
 from gui.main_window.clusters import Clusters
-from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
+from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
 from gui.main_window.secret_file import FILE_NAME, SecretFile
 from gui.main_window.services import text_list, whole_number
 from gui.main_window.window import Backend, MainWindow, WindowServices
@@ -39,7 +39,7 @@ from gui.text import LANGUAGES, TimeZoneChoice, tr
 from gui.theme.icons import application_icon
 from gui.theme.manager import STYLE, STYLED, ThemeManager, ThemeMode
 from gui.theme.style import FocusMarker
-from gui.theme.tokens import State
+from gui.theme.tokens import Density, State
 
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
@@ -137,6 +137,7 @@ class Console(QObject):
         self._options = replace(options, worker=_with_kept(options))
         self.settings = QSettings(str(options.settings_file), QSettings.Format.IniFormat, self)
         self.theme = ThemeManager(application, self._theme_mode(options), self)
+        self.theme.set_density(self._density())
         self.language = LanguageSwitch(application, self._first_language(options))
         application.setWindowIcon(application_icon())
         FocusMarker(application, self)
@@ -196,6 +197,10 @@ class Console(QObject):
     def _theme_mode(self, options: WindowOptions) -> ThemeMode:
         name = options.theme or str(self.settings.value("theme", ThemeMode.SYSTEM.value))
         return ThemeMode(name) if name in [mode.value for mode in ThemeMode] else ThemeMode.SYSTEM
+
+    def _density(self) -> Density:
+        name = str(self.settings.value(DENSITY_KEY, "")).upper()
+        return Density[name] if name in Density.__members__ else Density.NORMAL
 
     def _first_language(self, options: WindowOptions) -> str:
         name = options.language or str(self.settings.value("language", "")) or system_language()

@@ -180,6 +180,8 @@ class BrokerWatch(QObject):
             alerts_firing=0 if alerts is None else alerts.firing,
             lag_is_over=alerts is not None and alerts.lag_limits.is_over(state),
         )
+        if alerts is not None:
+            window.side_bar.pinned.show_state(state, alerts.lag_limits)
         self._show_age()
         for page in window.navigation.visible_pages:
             page.state_changed(state)

@@ -16,11 +16,13 @@ from gui.main_window.services import is_on, whole_number
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.text import tr
 from gui.theme.manager import ThemeMode
+from gui.theme.tokens import Density
 from gui.views.page import PageView
 
 if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
 
+DENSITY_KEY = "density"
 SCALE_KEY = "scale_percent"
 SCALES_PERCENT = (100, 125, 150, 175, 200)
 TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.close_others", "window.reopen_tab")
@@ -137,6 +139,12 @@ class FrameCommands:
         services.theme.set_mode(mode)
         services.settings.setValue("theme", mode.value)
         self._window.tool_bar.write()
+
+    def set_density(self, density: Density) -> None:
+        """Change how high the rows of tables are, and remember it."""
+        services = self._window.services
+        services.theme.set_density(density)
+        services.settings.setValue(DENSITY_KEY, density.name.lower())
 
     def step_scale(self, by: int) -> None:
         """Show everything larger or smaller; Qt takes it at the start of the program only."""

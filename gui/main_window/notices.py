@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QProcess, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
+from gui.main_window.quiet_hours import read_quiet_hours
 from gui.main_window.services import is_on
 from gui.main_window.tool_bar import ToolBar
 from gui.operations.tasks import Task, TaskState
@@ -35,6 +37,7 @@ class Notices(QObject):
         settings: Whether the system tells too.
         tell_tray: Shows (title, text) by the tray; returns whether there is one.
         tell_system: Shows (title, text) by the desktop; given by tests.
+        local_time: Time of the day here; given by tests.
     """
 
     def __init__(
@@ -47,12 +50,14 @@ class Notices(QObject):
         beside: QWidget | None = None,
         tell_tray: Callable[[str, str], bool] = lambda _title, _text: False,
         tell_system: Callable[[str, str], None] | None = None,
+        local_time: Callable[[], dt.time] = lambda: dt.datetime.now().time(),  # noqa: DTZ005  as the clock on the wall
     ) -> None:
         super().__init__(window)
         self.toasts = ToastStack(theme, window, beside)
         self._bar = bar
         self._settings = settings
         self._window = window
+        self._local_time = local_time
         self._tell_system = tell_system or partial(_tell_desktop, tell_tray)
         self._began: dict[Task, float] = {}
         bar.notices_seen.connect(self._seen)
@@ -88,7 +93,9 @@ class Notices(QObject):
 
     def _maybe_tell_system(self, text: str) -> None:
         looked_at = QApplication.applicationState() == Qt.ApplicationState.ApplicationActive
-        if not (looked_at and self._window.isVisible()) and is_on(self._settings, SYSTEM_KEY, default=True):
+        if (looked_at and self._window.isVisible()) or read_quiet_hours(self._settings).covers(self._local_time()):
+            return
+        if is_on(self._settings, SYSTEM_KEY, default=True):
             self._tell_system("Orbit", text)
 
     def _changed(self) -> None:

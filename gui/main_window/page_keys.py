@@ -35,7 +35,11 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     ("Live tail", (("Pause or go on", "Space"),)),
-    ("Consumers", (("Undo the newest reset…", "Ctrl+Z"),)),
+    ("Consumers", (("Favourite, or no longer", "Ctrl+D"), ("Undo the newest reset…", "Ctrl+Z"))),
+    (
+        "Favourites in the side bar",
+        (("Move up", "Alt+Up"), ("Move down", "Alt+Down"), ("Remove from favourites", "Del")),
+    ),
     ("Delay", (("Deliver now…", "D"), ("Move…", "T"), ("Cancel…", "Del"))),
     ("Transactions", (("Commit…", "C"), ("Roll back…", "B"), ("Check now…", "K"), ("Resume…", "R"))),
 )

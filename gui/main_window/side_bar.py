@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.main_window.matching import match
+from gui.main_window.pinned_part import PinnedPart
+from gui.main_window.side_bar_item import SideBarItem
+from gui.models.favourites import Pins
 from gui.text import short_count_text, tr
-from gui.theme.fonts import text_font
-from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
-from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import label, row
@@ -23,116 +22,11 @@ from gui.widgets.inputs import SearchField
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
-
-class SideBarItem(QAbstractButton):
-    """One page: glyph, name, count.
-
-    Signals:
-        new_tab_asked: Middle click or Ctrl+click.
-    """
-
-    new_tab_asked = Signal()
-
-    def __init__(self, theme: ThemeManager, entry: PageEntry) -> None:
-        super().__init__()
-        self._theme = theme
-        self.entry = entry
-        self.count = ""
-        self.count_state: State | None = None
-        self.collapsed = False
-        self._hovered = False
-        self.setCheckable(True)
-        self.setFixedHeight(28)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.retranslate()
-        theme.changed.connect(self.update)
-
-    def retranslate(self) -> None:
-        name = tr(self.entry.title)
-        self.setAccessibleName(name)
-        self.setText(name)
-        self.setToolTip(name if self.collapsed else "")
-
-    def set_count(self, count: str, state: State | None = None) -> None:
-        """Show a count after the name; ``state`` colours it."""
-        if (count, state) != (self.count, self.count_state):
-            self.count, self.count_state = count, state
-            self.update()
-
-    def set_collapsed(self, collapsed: bool) -> None:
-        self.collapsed = collapsed
-        self.retranslate()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(Size.SIDE_BAR - 16, 28)
-
-    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: ARG002  Qt's signature
-        self._hovered = True
-        self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:  # noqa: ARG002  Qt's signature
-        self._hovered = False
-        self.update()
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        with_control = event.modifiers() & Qt.KeyboardModifier.ControlModifier
-        if event.button() == Qt.MouseButton.MiddleButton or with_control:
-            self.setDown(False)
-            self.new_tab_asked.emit()
-            return
-        super().mouseReleaseEvent(event)
-
-    def nextCheckState(self) -> None:
-        """The window says which page is shown; a click alone does not."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens = self._theme.tokens
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRectF(self.rect())
-        active = self.isChecked()
-        if active or self._hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(tokens.selected if active else tokens.hover))
-            painter.drawRoundedRect(box, Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
-        if self.property(FOCUS_PROPERTY):
-            painter.setPen(QPen(QColor(tokens.accent), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
-        left = (self.width() - Size.ICON_SIDE_BAR) // 2 if self.collapsed else 10
-        colour = tokens.accent if active else tokens.text_2
-        glyph = icon_pixmap(self.entry.icon, colour, Size.ICON_SIDE_BAR, self.devicePixelRatioF(), filled=active)
-        painter.drawPixmap(left, (self.height() - Size.ICON_SIDE_BAR) // 2, glyph)
-        if self.collapsed:
-            self._paint_count_dot(painter, left)
-        else:
-            self._paint_words(painter)
-        painter.end()
-
-    def _paint_words(self, painter: QPainter) -> None:
-        tokens = self._theme.tokens
-        count_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold if self.count_state else QFont.Weight.Normal)
-        count_width = QFontMetrics(count_font).horizontalAdvance(self.count)
-        box = QRectF(36, 0, self.width() - 36 - 10, self.height())
-        painter.setFont(count_font)
-        painter.setPen(QColor(tokens.state(self.count_state) if self.count_state else tokens.text_3))
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.count)
-        painter.setFont(text_font(Size.BODY, QFont.Weight.Medium))
-        painter.setPen(QColor(tokens.text_1 if self.isChecked() else tokens.text_2))
-        room = int(box.width()) - count_width - 8
-        name = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, name)
-
-    def _paint_count_dot(self, painter: QPainter, left: int) -> None:
-        if self.count_state is not None:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(self._theme.tokens.state(self.count_state)))
-            painter.drawEllipse(QRectF(left + Size.ICON_SIDE_BAR - 2, 4, 6, 6))
+LAST_SECTION = "Orbit"
 
 
 class SideBar(QFrame):
-    """All registered pages.
+    """All registered pages, and the favourites before the last section.
 
     Signals:
         page_asked: A page was chosen; carries its id and whether a new tab is wanted.
@@ -142,12 +36,13 @@ class SideBar(QFrame):
     page_asked = Signal(str, bool)
     more_asked = Signal(str)
 
-    def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], pins: Pins, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sideBar")
         self.items: dict[str, SideBarItem] = {}
         self._headings: list[tuple[str, QLabel]] = []
         self._collapsed = False
+        self.pinned = PinnedPart(theme, pins)
         self.search = SearchField(theme, tr("Find a page"))
         self.search.textChanged.connect(self._find)
         self.search.returnPressed.connect(self._take_found)
@@ -161,6 +56,8 @@ class SideBar(QFrame):
                 continue
             if entry.section != section:
                 section = entry.section
+                if section == LAST_SECTION:
+                    lines.addWidget(self.pinned)
                 lines.addWidget(self._heading(section))
             lines.addWidget(self._item(theme, entry))
         lines.addStretch(1)
@@ -212,6 +109,7 @@ class SideBar(QFrame):
             heading.setVisible(not collapsed)
         for item in self.items.values():
             item.set_collapsed(collapsed)
+        self.pinned.set_collapsed(collapsed)
         self.setFixedWidth(Size.SIDE_BAR_COLLAPSED if collapsed else Size.SIDE_BAR)
 
     @property
@@ -222,6 +120,7 @@ class SideBar(QFrame):
     def _find(self, text: str) -> None:
         for item in self.items.values():
             item.setVisible(match(text, item.text()) is not None)
+        self.pinned.find(text)
         for section, heading in self._headings:
             members = [item for item in self.items.values() if item.entry.section == section]
             heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
@@ -255,6 +154,7 @@ class SideBar(QFrame):
                 heading.setText(tr(section))
             for item in self.items.values():
                 item.retranslate()
+            self.pinned.retranslate()
 
 
 def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: int, lag_is_over: bool) -> None:

@@ -27,6 +27,7 @@ from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
 from gui.main_window.tray import Tray
 from gui.main_window.window_actions import backend_actions, window_actions
+from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
 from gui.text import tr
@@ -78,7 +79,8 @@ class MainWindow(QMainWindow):
         self.keys = KeyBindings(self.actions_known, self)
         self.time_range = TimeRangeChoice(whole_number(settings, "time_range_ms", DEFAULT_RANGE_MS), self)
         self.tool_bar = ToolBar(theme, self.live, self.time_range, services.times, services.clusters.title)
-        self.side_bar = SideBar(theme, services.pages)
+        self.pins = Pins(settings, self)
+        self.side_bar = SideBar(theme, services.pages, self.pins)
         self.area = PageArea(theme)
         self.navigation = Navigation(self.area, services.pages, theme, plain_key=self.keys.plain_key, parent=self)
         self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
@@ -170,6 +172,7 @@ class MainWindow(QMainWindow):
             set_language=services.set_language,
             alerts=alerts,
             decoders=self.decoders(),
+            pins=self.pins,
         )
 
     def _connect(self) -> None:
@@ -183,6 +186,7 @@ class MainWindow(QMainWindow):
         bar.theme_asked.connect(self.commands.set_theme_mode)
         self.side_bar.page_asked.connect(self._side_bar_asked)
         self.side_bar.more_asked.connect(self.show_palette)
+        self.side_bar.pinned.asked.connect(self._pinned_asked)
         self.area.new_tab_asked.connect(self.show_palette)
         self.area.tear_off_asked.connect(navigation.detach)
         self.area.menu_asked.connect(self.commands.popup_tab_menu)
@@ -262,6 +266,10 @@ class MainWindow(QMainWindow):
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
         self.navigation.open(Place(page_id), new_tab=new_tab)
+
+    def _pinned_asked(self, page_id: str, name: str, new_tab: bool) -> None:
+        arguments = {"group" if page_id == "consumers" else "topic": name}
+        self.navigation.open(self.navigation.known(Place(page_id, arguments)), new_tab=new_tab)
 
     def _write_travel(self) -> None:
         places = self.navigation.places

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gui.operations.actions import Action
 from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
+from gui.theme.tokens import Density
 
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
     from gui.operations.reports import ReportRunner
 
+DENSITY_TITLES = {
+    Density.COMPACT: "Rows: compact",
+    Density.NORMAL: "Rows: normal",
+    Density.ROOMY: "Rows: roomy",
+}
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
 """English menu names in their order; one without actions is not shown."""
 
@@ -83,6 +89,10 @@ def _look(commands: FrameCommands) -> list[Action]:
         *(
             Action(f"view.theme.{mode.value}", title, partial(commands.set_theme_mode, mode), "View", glyph)
             for mode, title, glyph in themes
+        ),
+        *(
+            Action(f"view.density.{density.name.lower()}", title, partial(commands.set_density, density), "View", "")
+            for density, title in DENSITY_TITLES.items()
         ),
         *(
             Action(f"view.language.{code}", f"Language: {name}", partial(commands.ask_language, code), "View", "translate")

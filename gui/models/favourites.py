@@ -1,19 +1,23 @@
-"""`Favourites`: names that the user keeps at hand, remembered in the settings of the window."""
+"""`Favourites`: names that the user keeps at hand, remembered in the settings of the window; `Pins`: those of each kind."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
 NAMES_MAX = 500
+FAVOURITES = "Favourites"
+"""English heading of the section in which lists and the side bar show them."""
+TOPICS_KEY, GROUPS_KEY = "topics/favourites", "groups/favourites"
 
 
 class Favourites(QObject):
-    """A set of names under one key of the settings.
+    """A set of names under one key of the settings, in the order that the user gave them.
 
     Signals:
-        changed: A name came or went.
+        changed: A name came, went or moved.
     """
 
     changed = Signal()
@@ -30,17 +34,48 @@ class Favourites(QObject):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._names))
+
     def toggle(self, name: str) -> None:
         """Keep a name, or let it go."""
-        # Another page may have changed them meanwhile.
+        # Another window may have changed them meanwhile.
         self._names = _read(self._settings, self._key)
         if name in self._names:
             del self._names[name]
         else:
             self._names[name] = None
-        self._names = dict.fromkeys(list(self._names)[-NAMES_MAX:])
-        self._settings.setValue(self._key, json.dumps(list(self._names)))
+        self._keep(list(self._names)[-NAMES_MAX:])
+
+    def swap(self, name: str, other: str) -> None:
+        """Let two kept names change their places."""
+        names = list(_read(self._settings, self._key))
+        if name in names and other in names:
+            here, there = names.index(name), names.index(other)
+            names[here], names[there] = other, name
+            self._keep(names)
+
+    def _keep(self, names: list[str]) -> None:
+        self._names = dict.fromkeys(names)
+        self._settings.setValue(self._key, json.dumps(names))
         self.changed.emit()
+
+
+class Pins(QObject):
+    """Topics and groups that the user keeps at hand: one for a window, its side bar and all its pages.
+
+    Signals:
+        changed: Some came, went or moved.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.topics = Favourites(settings, TOPICS_KEY, self)
+        self.groups = Favourites(settings, GROUPS_KEY, self)
+        for names in (self.topics, self.groups):
+            names.changed.connect(self.changed)
 
 
 def _read(settings: QSettings, key: str) -> dict[str, None]:

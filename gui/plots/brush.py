@@ -40,7 +40,7 @@ class Brush(QObject):
         self._plot.viewport().installEventFilter(self)
         self._plot.installEventFilter(self)
         # Whoever drags has clicked: the keys that go back reach the chart then.
-        self._plot.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._plot.setFocusPolicy(self._plot.focusPolicy() | Qt.FocusPolicy.ClickFocus)
         theme.changed.connect(self._restyle)
         self._restyle(theme.tokens)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
@@ -31,7 +32,7 @@ class Chart(Protocol):
 
 
 class ChartLegend(QWidget):
-    """Names and values of the lines; a click hides a line. Stands in the title line of a panel."""
+    """Names and values of the lines; a click hides a line, a double click all others. Stands in the title line of a panel."""
 
     def __init__(self, theme: ThemeManager, chart: Chart) -> None:
         super().__init__()
@@ -41,7 +42,7 @@ class ChartLegend(QWidget):
         self._lines = QGridLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(14)
-        self._entries = [_LegendEntry(theme, chart, one) for one in chart.series]
+        self._entries = [_LegendEntry(theme, chart, one, self.isolate) for one in chart.series]
         for place, entry in enumerate(self._entries):
             self._lines.addWidget(entry, 0, place)
 
@@ -56,6 +57,15 @@ class ChartLegend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.update_values()
 
+    def isolate(self, key: str) -> None:
+        """Show one line alone; the only one that is shown: all again. A click, which hid or showed it, came before."""
+        before = {entry.key for entry in self._entries if entry.is_dimmed} ^ {key}
+        alone = {entry.key for entry in self._entries} - {key}
+        wanted = set() if before == alone else alone
+        for entry in self._entries:
+            if entry.is_dimmed != (entry.key in wanted):
+                entry.toggle()
+
     def update_values(self) -> None:
         """Write the values anew."""
         for entry in self._entries:
@@ -68,12 +78,13 @@ class ChartLegend(QWidget):
 
 
 class _LegendEntry(QWidget):
-    def __init__(self, theme: ThemeManager, chart: Chart, series: ChartSeries) -> None:
+    def __init__(self, theme: ThemeManager, chart: Chart, series: ChartSeries, isolate: Callable[[str], None]) -> None:
         super().__init__()
+        self._isolate = isolate
         self._theme = theme
         self._chart = chart
         self._one = series
-        self._dimmed = False
+        self.is_dimmed = False
         self.may_be_cut = False
         self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
@@ -90,16 +101,29 @@ class _LegendEntry(QWidget):
         self._name.setMinimumWidth(0 if self.may_be_cut else self._name.sizeHint().width())
         self._value.setText(self._chart.shown_value(self._one.key))
 
-    def mousePressEvent(self, event: Any) -> None:  # noqa: ANN401, ARG002  Qt's QMouseEvent
-        self._dimmed = not self._dimmed
-        self._value.setEnabled(not self._dimmed)
-        self._name.setEnabled(not self._dimmed)
-        self._chart.toggle_series(self._one.key)
+    @property
+    def key(self) -> str:
+        """Of the line."""
+        return self._one.key
+
+    def toggle(self) -> None:
+        """Hide or show the line."""
+        self.is_dimmed = not self.is_dimmed
+        self._value.setEnabled(not self.is_dimmed)
+        self._name.setEnabled(not self.is_dimmed)
+        self._chart.toggle_series(self.key)
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: ARG002  Qt's signature
+        self.toggle()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: ARG002  Qt's signature
+        self._isolate(self.key)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens = self._theme.tokens
         painter = QPainter(self)
-        colour = tokens.text_3 if self._dimmed else self._chart.colour(self._one.key, tokens)
+        colour = tokens.text_3 if self.is_dimmed else self._chart.colour(self._one.key, tokens)
         painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
         middle = self.height() / 2
         painter.drawLine(QPointF(2, middle), QPointF(9, middle))

@@ -42,7 +42,7 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         self.setCentralItem(whole)
         self.setFrameShape(self.Shape.NoFrame)
         self.viewport().setAutoFillBackground(False)
-        # No key does anything here by itself; what a chart says stands in its legend and in the tables beside it.
+        # No key does anything here by itself; who adds keys, as `gui.views.chart_tools` does, lets it take the focus.
         for part in (self, self.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 

@@ -185,20 +185,36 @@ class TimeChart(QWidget):
         """The value that a place of the plot's viewport stands for; never below 0."""
         return max(0.0, float(self._plot.getViewBox().mapSceneToView(self._plot.mapToScene(at.toPoint())).y()))
 
+    def shown_points(self) -> dict[str, tuple[Floats, Floats]]:
+        """Of the lines that are not hidden, in their order, the points within the shown time."""
+        left, right = self._plot.getViewBox().viewRange()[0]
+        found = {}
+        for one in self._series:
+            if one.key not in self._hidden:
+                x, y = self._data.get(one.key, (np.empty(0), np.empty(0)))
+                inside = (x >= left) & (x <= right)
+                found[one.key] = x[inside], y[inside]
+        return found
+
     def csv_text(self) -> str:
         """The shown lines within the shown time: ``series,time,value``, a gap without a value."""
-        left, right = self._plot.getViewBox().viewRange()[0]
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\n")
         writer.writerow(["series", "time", "value"])
-        for one in self._series:
-            x, y = self._data.get(one.key, (np.empty(0), np.empty(0)))
-            if one.key not in self._hidden:
-                for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
-                    if left <= at_s <= right:
-                        moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
-                        writer.writerow([tr(one.title), moment, "" if math.isnan(value) else f"{value:.10g}"])
+        titles = {one.key: one.title for one in self._series}
+        for key, (x, y) in self.shown_points().items():
+            for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
+                moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
+                writer.writerow([tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"])
         return made.getvalue()
+
+    def in_words(self, value: float) -> str:
+        """A known value as legend and tip write it."""
+        return self._value_text(value)
+
+    def described(self) -> str:
+        """What the lines say now, for a screen reader."""
+        return "; ".join(f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self._series if one.key not in self._hidden)
 
     def is_at_threshold(self, at: QPointF) -> bool:
         """Whether a place of the plot's viewport is so near to the threshold that a drag moves it."""

@@ -12,7 +12,7 @@ from shiboken6 import isValid
 from gui.theme.fonts import load_fonts, text_font
 from gui.theme.resources import resource_directory
 from gui.theme.style import palette, style_sheet
-from gui.theme.tokens import DARK, LIGHT, Tokens
+from gui.theme.tokens import DARK, LIGHT, Density, Tokens
 
 LARGE_PART = 100
 """A part of so many widgets is restyled in two turns."""
@@ -38,14 +38,17 @@ class ThemeManager(QObject):
 
     Signals:
         changed: Another theme is in use; carries its `Tokens`.
+        density_changed: Rows of tables have another height.
     """
 
     changed = Signal(object)
+    density_changed = Signal()
 
     def __init__(self, application: QApplication, mode: ThemeMode = ThemeMode.SYSTEM, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._application = application
         self._mode = mode
+        self._density = Density.NORMAL
         self._tokens = self._wanted()
         self._sheet = ""
         self._parts: list[QWidget] = []
@@ -74,6 +77,17 @@ class ThemeManager(QObject):
     @property
     def mode(self) -> ThemeMode:
         return self._mode
+
+    @property
+    def density(self) -> Density:
+        """How high rows of tables are."""
+        return self._density
+
+    def set_density(self, density: Density) -> None:
+        """Make rows of tables higher or lower."""
+        if density is not self._density:
+            self._density = density
+            self.density_changed.emit()
 
     @property
     def is_applied(self) -> bool:

@@ -163,6 +163,14 @@ LIGHT = Tokens(
 )
 
 
+class Density(Enum):
+    """How high the rows of tables are, in px at 100 % scale."""
+
+    COMPACT = 24
+    NORMAL = 28
+    ROOMY = 34
+
+
 class Size:
     """Sizes in px at 100 % scale."""
 
@@ -178,7 +186,7 @@ class Size:
     SIDE_BAR_COLLAPSED = 52
     TAB_STRIP = 33
     STATUS_BAR = 26
-    ROW = 28
+    ROW = Density.NORMAL.value
     HEADER = 30
     CONTROL = 28
     CONTROL_SMALL = 24

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu
 
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.plots.brush import Brush
 from gui.plots.time_chart import TimeChart
 from gui.text import tr
+from gui.views.chart_table import ChartTable
 from gui.views.page import PageContext
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
@@ -19,11 +20,50 @@ FAR_ABOVE = 4.0
 
 
 def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
-    """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back."""
+    """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back.
+
+    The chart can be read by keys, too: see `ChartReading`.
+    """
+    ChartReading(chart, context)
     brush = Brush(chart, context.theme)
     brush.chosen.connect(lambda from_s, to_s: context.time_range.zoom(int(from_s * 1_000), int(to_s * 1_000)))
     brush.cleared.connect(context.time_range.zoom_out)
     return brush
+
+
+def show_table(chart: TimeChart, context: PageContext) -> ChartTable:
+    """Open the figures of a chart as a table."""
+    table = ChartTable(chart, context.theme, context.times, chart.window())
+    table.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    table.show()
+    return table
+
+
+class ChartReading(QObject):
+    """Makes a chart a stop of the keyboard, says to a screen reader what it shows, and opens its table on T."""
+
+    def __init__(self, chart: TimeChart, context: PageContext) -> None:
+        super().__init__(chart)
+        self._chart = chart
+        self._context = context
+        chart.plot.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        chart.plot.installEventFilter(self)
+        self._name()
+
+    def _name(self) -> None:
+        lines = ", ".join(tr(one.title) for one in self._chart.series)
+        self._chart.plot.setAccessibleName(tr("Chart: {lines}", lines=lines))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusIn:
+            # Only then: told at each new figure, it would never be silent.
+            self._chart.plot.setAccessibleDescription(self._chart.described())
+        elif event.type() == QEvent.Type.LanguageChange:
+            self._name()
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_T:
+            show_table(self._chart, self._context)
+            return True
+        return super().eventFilter(watched, event)
 
 
 class RuleLine(QObject):
@@ -76,6 +116,7 @@ class RuleLine(QObject):
         back = menu.addAction(tr("Time range before"), self._context.time_range.zoom_out)
         back.setEnabled(self._context.time_range.is_zoomed)
         menu.addSeparator()
+        menu.addAction(tr("Show as table"), lambda: show_table(self._chart, self._context))
         menu.addAction(tr("Copy picture"), lambda: QGuiApplication.clipboard().setPixmap(self._chart.grab()))
         menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(self._chart.csv_text()))
         return menu

@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, QSettings, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
 from gui.text import TimeZoneChoice, tr
@@ -71,6 +72,7 @@ class PageContext:
     set_language: Callable[[str], None]
     alerts: AlertCenter
     decoders: DecoderBook
+    pins: Pins
 
 
 class PageView(QWidget):

@@ -183,11 +183,19 @@ class DataGrid(QWidget, Generic[R]):
         model: ColumnTableModel[R],
         theme: ThemeManager,
         *,
-        row_height: int = Size.ROW,
+        row_height: int | None = None,
         several: bool = False,
         parent: QWidget | None = None,
     ) -> None:
-        """Show ``model``; ``several`` allows more than one selected row."""
+        """Create the table.
+
+        Args:
+            model: What it shows.
+            theme: Colours, and how high rows are.
+            row_height: In px, of a table whose room is made for so many rows; None: as the user wants rows to be.
+            several: Whether more than one row can be selected.
+            parent: Qt's owner.
+        """
         super().__init__(parent)
         self.model = model
         self._selected_key: Hashable | None = None
@@ -196,7 +204,12 @@ class DataGrid(QWidget, Generic[R]):
         self.view.setModel(model)
         mode = QAbstractItemView.SelectionMode
         self.view.setSelectionMode(mode.ExtendedSelection if several else mode.SingleSelection)
-        self.view.verticalHeader().setDefaultSectionSize(row_height)
+        self._theme = theme
+        if row_height is None:
+            self._take_density()
+            theme.density_changed.connect(self._take_density)
+        else:
+            self.view.verticalHeader().setDefaultSectionSize(row_height)
         self.placeholder = Placeholder(theme)
         self.progress = ProgressLine(theme)
         self.progress.hide()
@@ -214,6 +227,9 @@ class DataGrid(QWidget, Generic[R]):
         self._connect()
         self._size_columns()
         self._name_view()
+
+    def _take_density(self) -> None:
+        self.view.verticalHeader().setDefaultSectionSize(self._theme.density.value)
 
     def _name_view(self) -> None:
         """Say to a screen reader what the table lists."""

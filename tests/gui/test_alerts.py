@@ -18,7 +18,7 @@ from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, known_series
 from gui.views.events.words import text_of
 from monitoring.admin.events import EventRow
-from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json
+from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json, unit_of
 from monitoring.alert_watch import AlertChange, AlertState, Finding
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
@@ -380,7 +380,7 @@ def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
-        ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警已静音: 消费组堆积: billing (until 12:00)"),
+        ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警静音: 消费组堆积: billing (until 12:00)"),
     ]
     assert [text_of(EventRow(0, 0, kind, "", text)) for kind, text, _shown in told] == [shown for _, _, shown in told]
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSettings, QThreadPool
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.demo import DemoController
+from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
 from gui.text import TimeZoneChoice
@@ -107,4 +108,5 @@ def fake_context(
         set_language=window.languages.append,
         alerts=alerts,
         decoders=read_book(settings),
+        pins=Pins(settings, application),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
 from gui.models.table import ColumnTableModel
@@ -31,6 +31,7 @@ from gui.widgets.basic import IconButton, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.admin.events import EventRow, event_rows
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
@@ -226,13 +227,7 @@ class AlertsView(PageView):
         self.chart_panel.add_action(self.delete_button)
         self.chart_panel.content.addWidget(self.chart, 1)
         self.chart_panel.content.addWidget(self.form)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(self.chart_panel)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(1, 1)
-        split.setSizes([LIST_WIDTH, 1_200 - LIST_WIDTH])
+        split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
         self.told_panel.content.addWidget(self.told_grid)
         below = QHBoxLayout()
         below.setSpacing(Size.GAP)

@@ -33,6 +33,7 @@ SEVERITY_NAMES = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Se
 
 SECOND_MS = 1_000
 
+
 def value_text(series: str, value: float) -> str:
     """A value of a series, with its unit."""
     unit = unit_of(series)

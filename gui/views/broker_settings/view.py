@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, OrbitError
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -22,6 +22,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
 from monitoring.sources.base import SourceStatus
@@ -226,17 +227,10 @@ class BrokerSettingsView(PageView):
         left.content.setSpacing(0)
         left.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
         left.content.addWidget(self.grid, 1)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
         self.staged_panel.content.addWidget(self.staged_facts)
         right = QWidget()
         right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))
-        split.addWidget(right)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 1)
-        split.setSizes([1_200 - DETAIL_WIDTH, DETAIL_WIDTH])
-        self.content.addWidget(split, 1)
+        self.content.addWidget(PaneSplitter((left, right), (1_200 - DETAIL_WIDTH, DETAIL_WIDTH), grows=0), 1)
 
     def _take(self, answer: BrokerAnswer) -> None:
         try:

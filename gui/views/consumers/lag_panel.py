@@ -19,7 +19,7 @@ from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN, count_text, duration_text, rate_number, rate_text, tr
 from gui.theme.style import repolish
 from gui.theme.tokens import State
-from gui.views.chart_tools import RuleLine
+from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, Line, label
@@ -91,6 +91,7 @@ class LagPanel(Panel):
         )
         self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
         self.chart.legend.hide()
+        ChartReading(self.chart, context)
         self.brush = Brush(self.chart, context.theme)
         self._rule = RuleLine(self.chart, context)
         self._build()
@@ -228,6 +229,7 @@ class LagPanel(Panel):
     def _choose(self, key: str) -> None:
         titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
         self._chart_title.setText(tr(titles[key]))
+        self.chart.setAccessibleName(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
         self.chart.setVisible(not by_queue)

@@ -15,6 +15,7 @@ from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
 from gui.text import short_count_text, tr
+from gui.views.chart_tools import ChartReading
 from gui.views.page import PageContext
 
 LINES_MAX = 5
@@ -103,6 +104,7 @@ class QueueLines(QWidget):
             series.append(ChartSeries(OTHERS, "The others"))
         self.chart = TimeChart(self._context.theme, self._context.times, series, value_text=short_count_text)
         self.chart.setMinimumHeight(110)
+        ChartReading(self.chart, self._context)
         brush = Brush(self.chart, self._context.theme)
         brush.chosen.connect(self.chosen)
         brush.cleared.connect(self.cleared)

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
 from gui.models.consumers import (
@@ -25,6 +25,7 @@ from gui.models.consumers import (
     subscription_rows,
     topics_of,
 )
+from gui.models.favourites import FAVOURITES
 from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
@@ -56,6 +57,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, in_panel
 from monitoring.admin.clients import Finding, findings
 from monitoring.admin.groups import GroupSettings
@@ -86,6 +88,7 @@ class ConsumersView(PageView):
         self._asked_members: tuple[str, int] | None = None
         self._findings: list[Finding] = []
         self._member_list: Members | None = None
+        self.favourites = context.pins.groups
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
         self.versions = GroupVersions(context.source, self)
@@ -100,8 +103,8 @@ class ConsumersView(PageView):
         self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
             group_columns(self._lag_over_time, self._forecast, self.versions.of),
             lambda group: group.name,
-            section=group_section,
-            sections=(YOUR_GROUPS, SYSTEM_GROUPS),
+            section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
+            sections=(FAVOURITES, YOUR_GROUPS, SYSTEM_GROUPS),
             parent=self,
         )
         self.group_grid = DataGrid(self.groups, theme)
@@ -224,14 +227,7 @@ class ConsumersView(PageView):
             self.tabs.addTab(page, "")
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setDocumentMode(True)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(self.tabs)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(1, 1)
-        split.setSizes([GROUP_LIST_WIDTH, 648])
-        self.content.addWidget(split, 1)
+        self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 648), grows=1), 1)
 
     def _lag_page(self) -> QWidget:
         page = QWidget()
@@ -303,10 +299,23 @@ class ConsumersView(PageView):
         self.clients.arrived.connect(self._clients_told)
         self.tabs.currentChanged.connect(lambda _tab: self._show_group())
         self.lag.zoomed.connect(self._show_group)
+        self.favourites.changed.connect(self._favourites_changed)
+        keep = QShortcut(QKeySequence("Ctrl+D"), self.group_grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        keep.activated.connect(self.toggle_favourite)
         undo = QShortcut(
             QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
         undo.activated.connect(self._undo_newest)
+
+    def toggle_favourite(self) -> None:
+        """Keep the selected group among the favourites, or let it go."""
+        group = self.group_grid.selected_row
+        if group is not None:
+            self.favourites.toggle(group.name)
+
+    def _favourites_changed(self) -> None:
+        self.groups.set_rows(self.groups.rows)
+        self.groups.all_texts_changed()
 
     def _lag_over_time(self, group: GroupRow) -> Sequence[float]:
         if self._state is None:
@@ -496,6 +505,9 @@ class ConsumersView(PageView):
             menu.addAction(tr("Open topic {topic}", topic=topic), partial(self._open_topic, topic))
         menu.addSeparator()
         menu.addAction(tr("Reset offsets…"), lambda: self.dialogs.reset(group))
+        kept = group.name in self.favourites
+        words = tr("Remove from favourites") if kept else tr("Add to favourites")
+        menu.addAction(words, lambda: self.favourites.toggle(group.name))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(group.name))
         menu.addAction(tr("Copy row"), lambda: self.group_grid.copy(CopyFormat.TSV))
         menu.addSeparator()

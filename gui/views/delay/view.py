@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from broker_core.api import TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
@@ -19,6 +19,7 @@ from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -129,14 +130,7 @@ class DelayView(PageView):
         lines.setSpacing(Size.GAP)
         lines.addWidget(self.ahead, 4)
         lines.addWidget(self.waiting, 9)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.lanes)
-        split.addWidget(right)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 1)
-        split.setSizes([LANES_WIDTH, LIST_WIDTH])
-        self.content.addWidget(split, 1)
+        self.content.addWidget(PaneSplitter((self.lanes, right), (LANES_WIDTH, LIST_WIDTH), grows=0), 1)
 
     def _connect(self) -> None:
         self.level_grid.selected.connect(self._level_selected)

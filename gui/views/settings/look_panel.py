@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QTime
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QTimeEdit, QWidget
 
 from gui.language import system_language
 from gui.main_window.commands import SCALE_KEY, SCALES_PERCENT
 from gui.main_window.notices import SYSTEM_KEY
+from gui.main_window.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.main_window.services import is_on, whole_number
 from gui.main_window.tray import STAY_KEY
 from gui.text import LANGUAGES, tr
 from gui.theme.manager import ThemeMode
+from gui.theme.tokens import Density
 from gui.views.page import PageContext
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
+DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Normal", Density.ROOMY: "Roomy"}
 LOCAL, UTC = "local", "utc"
 
 
@@ -36,11 +41,11 @@ class _Section(Panel):
         self.content.addWidget(self.note)
         self.content.addStretch(1)
 
-    def add(self, field: QWidget) -> None:
+    def add(self, *fields: QWidget) -> None:
         """Add a line."""
         name = QLabel()
         self._names.append(name)
-        self._form.addRow(name, row(field, 1))
+        self._form.addRow(name, row(*fields, 1))
 
     def write(self, title: str, names: Sequence[str], note: str = "") -> None:
         """Write title, names and remark anew."""
@@ -59,20 +64,24 @@ class AppearancePanel(_Section):
         self._context = context
         self.theme = SegmentedControl([(mode.value, " ") for mode in ThemeMode])
         self.theme.chosen.connect(lambda mode: context.actions.run(f"view.theme.{mode}"))
+        self.density = SegmentedControl([(density.name.lower(), " ") for density in Density])
+        self.density.chosen.connect(lambda density: context.actions.run(f"view.density.{density}"))
         self.scale = QComboBox()
         self.scale.addItems([f"{scale} %" for scale in SCALES_PERCENT])
         self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES_PERCENT[place]))
         self.reset = QPushButton()
         self.reset.clicked.connect(lambda _checked=False: context.actions.run("window.reset_layout"))
-        for field in (self.theme, self.scale, self.reset):
+        for field in (self.theme, self.density, self.scale, self.reset):
             self.add(field)
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        names = (tr("Theme"), tr("Scale"), tr("Layout"))
+        names = (tr("Theme"), tr("Rows of tables"), tr("Scale"), tr("Layout"))
         self.write(tr("Appearance"), names, tr("The scale counts from the next start of Orbit; everything else at once."))
         for mode, name in THEME_NAMES.items():
             self.theme.set_text(mode.value, tr(name))
+        for density, name in DENSITY_NAMES.items():
+            self.density.set_text(density.name.lower(), tr(name))
         self.reset.setText(tr("Reset the layout"))
         self.scale.setAccessibleName(tr("Scale"))
         self.refresh()
@@ -80,6 +89,7 @@ class AppearancePanel(_Section):
     def refresh(self) -> None:
         """Show what is in use."""
         self.theme.choose(self._context.theme.mode.value)
+        self.density.choose(self._context.theme.density.name.lower())
         percent = whole_number(self._context.settings, SCALE_KEY, SCALES_PERCENT[0])
         self.scale.setCurrentIndex(SCALES_PERCENT.index(percent) if percent in SCALES_PERCENT else 0)
 
@@ -141,17 +151,31 @@ class NotificationsPanel(_Section):
         self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_KEY, on))
         self.tray = QCheckBox()
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
+        self.quiet = QCheckBox()
+        self.quiet_from, self.quiet_to = _time_field(), _time_field()
+        self._until = QLabel()
         self.rules = QPushButton()
         self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
-        for field in (self.desktop, self.tray, self.rules):
-            self.add(field)
+        self.add(self.desktop)
+        self.add(self.quiet, self.quiet_from, self._until, self.quiet_to)
+        self.add(self.tray)
+        self.add(self.rules)
+        self.quiet.toggled.connect(lambda _on: self._keep_quiet_hours())
+        for field in (self.quiet_from, self.quiet_to):
+            field.timeChanged.connect(lambda _time: self._keep_quiet_hours())
 
     def retranslate(self) -> None:
         """Write all texts anew."""
         note = tr("The desktop tells of warnings and alerts while this window is behind others, or in the tray.")
-        names = (tr("Warnings and alerts"), tr("When the window is closed"), tr("Rules and web hook"))
+        note += " " + tr("In quiet hours it is left alone: what comes waits under the bell, and the web hook is told as ever.")
+        names = (tr("Warnings and alerts"), tr("Quiet hours"), tr("When the window is closed"), tr("Rules and web hook"))
         self.write(tr("Notifications"), names, note)
         self.desktop.setText(tr("Tell through the desktop"))
+        self.quiet.setText(tr("Every day from"))
+        self.quiet.setAccessibleName(tr("Quiet hours"))
+        self._until.setText(tr("to"))
+        self.quiet_from.setAccessibleName(tr("Begin of the quiet hours, local time"))
+        self.quiet_to.setAccessibleName(tr("End of the quiet hours, local time"))
         self.tray.setText(tr("Stay in the tray: the broker, its history and its alerts go on"))
         self.rules.setText(tr("Open the alerts"))
         self.refresh()
@@ -159,8 +183,26 @@ class NotificationsPanel(_Section):
     def refresh(self) -> None:
         """Show what is in use."""
         self.desktop.setChecked(is_on(self._settings, SYSTEM_KEY, default=True))
+        hours = read_quiet_hours(self._settings)
+        for field, value in ((self.quiet_from, hours.begin), (self.quiet_to, hours.end)):
+            field.blockSignals(True)
+            field.setTime(QTime(value.hour, value.minute))
+            field.blockSignals(False)
+            field.setEnabled(hours.is_on)
+        self.quiet.setChecked(hours.is_on)
         action = self._actions.get("view.tray")
         why_not = action.blocked() if action is not None else ""
         self.tray.setEnabled(not why_not)
         self.tray.setToolTip(why_not)
         self.tray.setChecked(not why_not and is_on(self._settings, STAY_KEY, default=False))
+
+    def _keep_quiet_hours(self) -> None:
+        begin, end = (dt.time(field.time().hour(), field.time().minute()) for field in (self.quiet_from, self.quiet_to))
+        keep_quiet_hours(self._settings, QuietHours(self.quiet.isChecked(), begin, end))
+        self.refresh()
+
+
+def _time_field() -> QTimeEdit:
+    made = QTimeEdit()
+    made.setDisplayFormat("HH:mm")
+    return made

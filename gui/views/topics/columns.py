@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column
 from gui.models.topic_queues import TopicMeasure
 from gui.models.topics import QueueRow, TopicGroupRow, TopicHealth, TopicRow
@@ -24,8 +25,7 @@ from gui.theme.tokens import State
 from monitoring.admin.topics import TopicType
 
 NOW_MS = 100
-FAVOURITES, YOUR_TOPICS, SYSTEM_TOPICS = "Favourites", "Your topics", "System topics"
-FAVOURITES_KEY = "topics/favourites"
+YOUR_TOPICS, SYSTEM_TOPICS = "Your topics", "System topics"
 """In the settings of the window."""
 STAR = "★"
 INLINE_GROUPS = 2

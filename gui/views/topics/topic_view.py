@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
 from gui.models.consumers import GroupRow, group_health, group_rows
-from gui.models.favourites import Favourites
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
@@ -25,7 +24,7 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
 from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
-from gui.views.topics.columns import FAVOURITES_KEY, type_text
+from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
@@ -64,7 +63,7 @@ class TopicView(PageView):
         self._route_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self._route_of = ""
         self.facts = TopicFacts(context.source, self)
-        self.favourites = Favourites(context.settings, FAVOURITES_KEY, self)
+        self.favourites = context.pins.topics
         self.back_button = IconButton(theme, "caret-left", " ", on_click=lambda: context.navigate("topics", topic=self._topic))
         self.messages_button = IconButton(theme, "envelope-simple", " ", on_click=self.show_messages)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._send_clicked)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from gui.models.favourites import Favourites
+from gui.models.favourites import FAVOURITES
 from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
 from gui.operations.topic_facts import TopicFacts
@@ -20,7 +20,7 @@ from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
-from gui.views.topics.columns import FAVOURITES, FAVOURITES_KEY, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
+from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.basic import IconButton, label, row
@@ -57,7 +57,7 @@ class TopicsView(PageView):
         self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
-        self.favourites = Favourites(context.settings, FAVOURITES_KEY, self)
+        self.favourites = context.pins.topics
         self._groups: tuple[ClusterState | None, dict[str, list[tuple[str, float]]]] = (None, {})
         sources = TopicColumnSources(
             put_rates=self._put_rates,

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import ListTransactions, OrbitError, TransactionHistory, TransactionPage
 from gui.broker_words import broker_text
@@ -44,6 +44,7 @@ from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -206,13 +207,7 @@ class TransactionsView(PageView):
         table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(self.detail)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 1)
-        split.setSizes([880, DETAIL_WIDTH])
+        split = PaneSplitter((left, self.detail), (880, DETAIL_WIDTH), grows=0)
         page = QWidget()
         lines = QVBoxLayout(page)
         lines.setContentsMargins(0, Size.GAP, 0, 0)

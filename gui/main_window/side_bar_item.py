@@ -1,0 +1,130 @@
+"""`SideBarItem`: one line of the side bar."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton
+
+from gui.text import tr
+from gui.theme.fonts import text_font
+from gui.theme.icons import icon_pixmap
+from gui.theme.manager import ThemeManager
+from gui.theme.style import FOCUS_PROPERTY
+from gui.theme.tokens import Size, State
+from gui.views.registry import PageEntry
+
+
+class SideBarItem(QAbstractButton):
+    """One page, or another place: glyph, name, count.
+
+    Signals:
+        new_tab_asked: Middle click or Ctrl+click.
+    """
+
+    new_tab_asked = Signal()
+
+    def __init__(self, theme: ThemeManager, entry: PageEntry) -> None:
+        super().__init__()
+        self._theme = theme
+        self.entry = entry
+        self.count = ""
+        self.count_state: State | None = None
+        self.collapsed = False
+        self.right_room = 0
+        """Px that are left free behind the count."""
+        self._hovered = False
+        self.setCheckable(True)
+        self.setFixedHeight(28)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.retranslate()
+        theme.changed.connect(self.update)
+
+    @property
+    def title(self) -> str:
+        """The name that is shown."""
+        return tr(self.entry.title)
+
+    def retranslate(self) -> None:
+        """Write the name anew."""
+        name = self.title
+        self.setAccessibleName(name)
+        self.setText(name)
+        self.setToolTip(name if self.collapsed else "")
+
+    def set_count(self, count: str, state: State | None = None) -> None:
+        """Show a count after the name; ``state`` colours it."""
+        if (count, state) != (self.count, self.count_state):
+            self.count, self.count_state = count, state
+            self.update()
+
+    def set_collapsed(self, collapsed: bool) -> None:
+        self.collapsed = collapsed
+        self.retranslate()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(Size.SIDE_BAR - 16, 28)
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: ARG002  Qt's signature
+        self._hovered = True
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: ARG002  Qt's signature
+        self._hovered = False
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        with_control = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        if event.button() == Qt.MouseButton.MiddleButton or with_control:
+            self.setDown(False)
+            self.new_tab_asked.emit()
+            return
+        super().mouseReleaseEvent(event)
+
+    def nextCheckState(self) -> None:
+        """The window says which page is shown; a click alone does not."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect())
+        active = self.isChecked()
+        if active or self._hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(tokens.selected if active else tokens.hover))
+            painter.drawRoundedRect(box, Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        if self.property(FOCUS_PROPERTY):
+            painter.setPen(QPen(QColor(tokens.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+        left = (self.width() - Size.ICON_SIDE_BAR) // 2 if self.collapsed else 10
+        colour = tokens.accent if active else tokens.text_2
+        glyph = icon_pixmap(self.entry.icon, colour, Size.ICON_SIDE_BAR, self.devicePixelRatioF(), filled=active)
+        painter.drawPixmap(left, (self.height() - Size.ICON_SIDE_BAR) // 2, glyph)
+        if self.collapsed:
+            self._paint_count_dot(painter, left)
+        else:
+            self._paint_words(painter)
+        painter.end()
+
+    def _paint_words(self, painter: QPainter) -> None:
+        tokens = self._theme.tokens
+        count_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold if self.count_state else QFont.Weight.Normal)
+        count_width = QFontMetrics(count_font).horizontalAdvance(self.count)
+        box = QRectF(36, 0, self.width() - 36 - 10 - self.right_room, self.height())
+        painter.setFont(count_font)
+        painter.setPen(QColor(tokens.state(self.count_state) if self.count_state else tokens.text_3))
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.count)
+        painter.setFont(text_font(Size.BODY, QFont.Weight.Medium))
+        painter.setPen(QColor(tokens.text_1 if self.isChecked() else tokens.text_2))
+        room = int(box.width()) - count_width - 8
+        name = QFontMetrics(painter.font()).elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, name)
+
+    def _paint_count_dot(self, painter: QPainter, left: int) -> None:
+        if self.count_state is not None:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self._theme.tokens.state(self.count_state)))
+            painter.drawEllipse(QRectF(left + Size.ICON_SIDE_BAR - 2, 4, 6, 6))
