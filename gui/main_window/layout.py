@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSplitter
 from gui.links import LinkError, link_to, place_of
 from gui.main_window.places import Place
 from gui.main_window.services import text_list, whole_number
+from gui.views.page import COLUMNS_GROUP
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation
@@ -88,8 +89,8 @@ def save(window: MainWindow, settings: QSettings) -> None:
 
 
 def forget(settings: QSettings) -> None:
-    """Drop what is remembered of the layout, also how pages were divided."""
-    for group in ("layout", "splitters"):
+    """Drop what is remembered of the layout, also how pages were divided and which columns their tables have."""
+    for group in ("layout", "splitters", COLUMNS_GROUP):
         settings.remove(group)
 
 

@@ -12,6 +12,7 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Open the selected row", "Return"),
             ("Copy rows", "Ctrl+C"),
             ("Copy rows as JSON", "Ctrl+Shift+C"),
+            ("Choose the columns", "Ctrl+Shift+M"),
         ),
     ),
     (
@@ -34,6 +35,7 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Choose the row", "Return"),
         ),
     ),
+    ("In a chart", (("Figures as a table", "T"), ("Time range before", "Esc"))),
     ("Live tail", (("Pause or go on", "Space"),)),
     ("Consumers", (("Favourite, or no longer", "Ctrl+D"), ("Undo the newest reset…", "Ctrl+Z"))),
     (

@@ -105,7 +105,8 @@ class PinnedItem(SideBarItem):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Open"), self.click)
+        words = tr("Open group {group}", group=self.name) if self.is_group else tr("Open topic {topic}", topic=self.name)
+        menu.addAction(words, self.click)
         menu.addAction(tr("Open in a new tab"), self.new_tab_asked.emit)
         menu.addSeparator()
         menu.addAction(tr("Move up"), lambda: self.moved.emit(-1))

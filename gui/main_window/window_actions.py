@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DENSITY_TITLES = {
     Density.COMPACT: "Rows: compact",
-    Density.NORMAL: "Rows: normal",
+    Density.NORMAL: "Rows: standard",
     Density.ROOMY: "Rows: roomy",
 }
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 PageArguments = Mapping[str, object]
 
+COLUMNS_GROUP = "columns"
+"""Group of the settings with what is remembered of tables."""
 ONE_TIME_ARGUMENTS = frozenset({"create", "send", "run", "reset"})
 """Arguments of `PageView.open` that ask for a dialog or start something: Back and Forward do not ask again."""
 
@@ -135,6 +137,18 @@ class PageView(QWidget):
     def detail_pane(self) -> QWidget | None:
         """What F4 hides and shows: the pane beside the list; None where the page has none."""
         return None
+
+    def read_columns(self, key: str) -> str:
+        """What the user made of the columns of a table of this page; see `gui.widgets.grid_columns`."""
+        return str(self.context.settings.value(f"{COLUMNS_GROUP}/{self.page_id}/{key}", ""))
+
+    def keep_columns(self, key: str, text: str) -> None:
+        """Remember it; an empty text forgets it."""
+        place = f"{COLUMNS_GROUP}/{self.page_id}/{key}"
+        if text:
+            self.context.settings.setValue(place, text)
+        else:
+            self.context.settings.remove(place)
 
     def theme_changed(self, tokens: Tokens) -> None:
         """Colours changed; the style sheet is already applied."""

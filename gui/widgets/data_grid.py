@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QEnterEvent,
     QFontMetrics,
     QGuiApplication,
@@ -23,6 +24,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
 
@@ -32,14 +34,15 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.widgets.grid_columns import ColumnMemory, GridColumns
 from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, RowPainter
 
 R = TypeVar("R")
-FLEXIBLE_WIDTH_MIN = 80
 COPY_JSON = QKeySequence("Ctrl+Shift+C")
+COLUMNS_KEY = QKeySequence("Ctrl+Shift+M")
 NO_INDEX = QModelIndex()
 
 
@@ -51,7 +54,13 @@ class CopyFormat(Enum):
 
 
 class GridHeader(QHeaderView):
-    """Header whose third click clears the sort, and whose arrow takes the accent colour."""
+    """Header whose third click clears the sort, and whose arrow takes the accent colour.
+
+    Signals:
+        menu_asked: The menu of the columns is wanted; carries the global position.
+    """
+
+    menu_asked = Signal(QPoint)
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -74,6 +83,9 @@ class GridHeader(QHeaderView):
         else:
             self.sort_column = -1
         self.viewport().update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_asked.emit(event.globalPos())
 
     def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N803  Qt's signature
         tokens = self._theme.tokens
@@ -202,6 +214,7 @@ class DataGrid(QWidget, Generic[R]):
         self._last_told: Hashable | None = None
         self.view = GridView(theme)
         self.view.setModel(model)
+        self.columns = GridColumns(self.view, model)
         mode = QAbstractItemView.SelectionMode
         self.view.setSelectionMode(mode.ExtendedSelection if several else mode.SingleSelection)
         self._theme = theme
@@ -225,7 +238,6 @@ class DataGrid(QWidget, Generic[R]):
         self._error = False
         self._loading = False
         self._connect()
-        self._size_columns()
         self._name_view()
 
     def _take_density(self) -> None:
@@ -379,6 +391,8 @@ class DataGrid(QWidget, Generic[R]):
             self.copy(CopyFormat.TSV)
         elif QKeySequence(event.keyCombination()) == COPY_JSON:
             self.copy(CopyFormat.JSON)
+        elif QKeySequence(event.keyCombination()) == COLUMNS_KEY and self.columns.is_chosen:
+            self._open_columns(self.header.mapToGlobal(self.header.rect().bottomLeft()))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._activate(self.view.currentIndex().row())
         else:
@@ -412,33 +426,30 @@ class DataGrid(QWidget, Generic[R]):
         if row is not None:
             self.menu_asked.emit(row, self.view.viewport().mapToGlobal(at))
 
+    def _open_columns(self, at: QPoint) -> None:
+        self.columns.menu(self).popup(at)
+
     # ---- columns ---------------------------------------------------------------------------------------------------
 
-    def _size_columns(self) -> None:
-        for i, column in enumerate(self.model.columns):
-            if column.width:
-                self.view.setColumnWidth(i, column.width)
-
     def set_hidden(self, keys: Collection[str]) -> None:
-        """Leave out these columns and show the others; widths are shared anew only where that changes something."""
-        hidden = [column.key in keys for column in self.model.columns]
-        if hidden == [self.view.isColumnHidden(place) for place in range(len(hidden))]:
-            return
-        for place, is_hidden in enumerate(hidden):
-            self.view.setColumnHidden(place, is_hidden)
-        self.share_width()
+        """Leave out these columns and show the others, but for those that the user hid."""
+        self.columns.leave_out(keys)
 
     def share_width(self) -> None:
-        """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
-        shown = [i for i in range(len(self.model.columns)) if not self.view.isColumnHidden(i)]
-        flexible = [i for i in shown if not self.model.columns[i].width]
-        if not flexible:
+        """Give the columns without a width what the others leave."""
+        self.columns.share()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        # A header with a menu of its owner has its columns chosen there.
+        if self.columns.is_chosen or self.header.contextMenuPolicy() is Qt.ContextMenuPolicy.CustomContextMenu:
             return
-        left = self.view.viewport().width() - sum(self.model.columns[i].width for i in shown)
-        each = max(FLEXIBLE_WIDTH_MIN, left // len(flexible))
-        for i in flexible[:-1]:
-            self.view.setColumnWidth(i, each)
-        self.view.setColumnWidth(flexible[-1], max(FLEXIBLE_WIDTH_MIN, left - each * (len(flexible) - 1)))
+        around = self.parentWidget()
+        while around is not None and not isinstance(around, ColumnMemory):
+            around = around.parentWidget()
+        if around is not None:
+            self.columns.remember_by(around)
+            self.header.menu_asked.connect(self._open_columns)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -58,8 +58,9 @@ def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window
     assert {page: names for page, names in missing.items() if names} == {}
     told = {title: {QKeySequence(key).toString() for _, key in keys} for title, keys in PAGE_KEYS}
     assert {page: keys - told.get(page, set()) for page, keys in bound.items() if keys - told.get(page, set())} == {}
-    # Grids, heat maps, and the dialog that sends.
-    elsewhere = {name: told[name] for name in ("In every table", "In a heat map")} | {"Messages": {"Ctrl+Return"}}
+    # Grids, heat maps, charts, the side bar, and the dialog that sends.
+    parts = ("In every table", "In a heat map", "In a chart", "Favourites in the side bar")
+    elsewhere = {name: told[name] for name in parts} | {"Messages": {"Ctrl+Return"}}
     stale = {page: keys - bound.get(page, set()) - elsewhere.get(page, set()) for page, keys in told.items()}
     assert not any(stale.values()), stale
 

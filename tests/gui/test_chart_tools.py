@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFocusEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
+from gui.views.chart_table import ChartTable, chart_rows
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.events.view import EventsView
 from gui.views.overview.view import OverviewView
@@ -183,3 +184,65 @@ def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, context, window):
 def test_a_gap_has_no_value_in_the_csv(chart):
     chart.show_points({"lag": (X[:2], np.array([np.nan, 5.0]))}, 1_000, 1_600)
     assert chart.csv_text().splitlines()[1:] == ["Lag,1970-01-01T00:16:40.000+00:00,", "Lag,1970-01-01T00:16:41.000+00:00,5"]
+
+
+# ---- figures as a table ------------------------------------------------------------------------------------------------
+
+
+def test_a_chart_is_a_stop_of_the_keyboard_and_says_what_it_shows(chart, context):
+    brush_time_range(chart, context)
+    assert chart.plot.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert chart.plot.accessibleName() == "Chart: Lag"
+    QApplication.sendEvent(chart.plot, QFocusEvent(QFocusEvent.Type.FocusIn))
+    assert chart.plot.accessibleDescription() == "Lag: 12k"
+
+
+def test_t_opens_its_figures_as_a_table(qtbot, chart, context):
+    brush_time_range(chart, context)
+    qtbot.keyClick(chart.plot, Qt.Key.Key_T)
+    table = next(one for one in QApplication.topLevelWidgets() if isinstance(one, ChartTable))
+    assert len(table.rows.rows) == len(X)
+    assert table.rows.index(0, 1).data() == "12k"
+    assert table.rows.rows[0].at_s == X[-1]
+    chart.show_points({"lag": (X, np.full(len(X), 500.0))}, 1_000, 1_100)
+    assert len(table.rows.rows) == len(X)
+    table.again.click()
+    assert len(table.rows.rows) == 101
+    table.close()
+
+
+def test_moments_of_several_lines_are_one_row_and_gaps_are_unknown(qtbot, context):
+    made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"), ChartSeries("out", "Out")))
+    qtbot.addWidget(made)
+    made.show_points(
+        {"in": (np.array([1.0, 2.0]), np.array([5.0, np.nan])), "out": (np.array([2.0, 3.0]), np.array([7.0, 8.0]))}, 0, 9
+    )
+    rows = chart_rows(made.shown_points())
+    assert [row.at_s for row in rows] == [3.0, 2.0, 1.0]
+    assert str([row.values for row in rows]) == "[(nan, 8.0), (nan, 7.0), (5.0, nan)]"
+    table = ChartTable(made, context.theme, context.times, made)
+    assert [table.rows.index(1, column).data() for column in (1, 2)] == ["—", "7"]
+    made.toggle_series("in")
+    assert list(made.shown_points()) == ["out"]
+
+
+def test_a_chart_without_figures_has_an_empty_table(chart, context):
+    chart.show_points({"lag": (np.empty(0), np.empty(0))}, 0, 1)
+    table = ChartTable(chart, context.theme, context.times, chart)
+    assert table.rows.rows == []
+    assert table.facts.text() == "0 moments, the newest —"
+
+
+def test_the_menu_offers_the_table(chart, context):
+    line = RuleLine(chart, context)
+    assert "Show as table" in [action.text() for action in line.menu(QPoint(10, 10)).actions()]
+
+
+def test_a_double_click_in_the_legend_shows_one_line_alone_and_all_again(qtbot, context):
+    made = TimeChart(context.theme, context.times, [ChartSeries(key, key) for key in "abc"])
+    qtbot.addWidget(made)
+    entry = made.legend._entries[1]
+    for expected in (["b"], ["a", "b", "c"]):
+        qtbot.mousePress(entry, Qt.MouseButton.LeftButton)
+        qtbot.mouseDClick(entry, Qt.MouseButton.LeftButton)
+        assert list(made.shown_points()) == expected

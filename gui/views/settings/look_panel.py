@@ -23,7 +23,7 @@ from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
-DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Normal", Density.ROOMY: "Roomy"}
+DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Standard", Density.ROOMY: "Roomy"}
 LOCAL, UTC = "local", "utc"
 
 

@@ -143,10 +143,8 @@ class TopicDetail(QWidget):
 
     def _leave_out_columns(self) -> None:
         """Narrow tables show fewer columns instead of a scroll bar."""
-        for place, column in enumerate(self.queues.columns):
-            hidden = self._queue_panel.width() < WIDTHS_OF_ALL_COLUMNS.get(column.key, 0)
-            self.queue_grid.view.setColumnHidden(place, hidden)
-        self.queue_grid.share_width()
+        width = self._queue_panel.width()
+        self.queue_grid.set_hidden({key for key, least in WIDTHS_OF_ALL_COLUMNS.items() if width < least})
 
 
 def _queues_text(topic: TopicRow) -> str:

@@ -1,0 +1,202 @@
+"""`GridColumns`: which columns of a `DataGrid` are shown, how wide and in which order; what the user chose is remembered.
+
+Where a page has a memory for it, the menu of the header hides and shows columns, borders are dragged, and so are headings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QMenu, QTableView, QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.text import tr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FLEXIBLE_WIDTH_MIN = 80
+KEY_CHARACTERS_MAX = 120
+
+
+@runtime_checkable
+class ColumnMemory(Protocol):
+    """A page that remembers what the user made of its tables."""
+
+    def read_columns(self, key: str) -> str:
+        """What was kept for a table; empty for nothing."""
+
+    def keep_columns(self, key: str, text: str) -> None:
+        """Remember something for a table."""
+
+
+class GridColumns(QObject):
+    """Acts on the columns of one view.
+
+    Args:
+        view: Of the table.
+        model: Of the table.
+    """
+
+    def __init__(self, view: QTableView, model: ColumnTableModel[Any]) -> None:
+        super().__init__(view)
+        self._view = view
+        self._model = model
+        self._memory: ColumnMemory | None = None
+        self._left_out: frozenset[str] = frozenset()
+        """By the page, e.g. where they have no room."""
+        self._hidden: set[str] = set()
+        """By the user."""
+        self._widths: dict[str, int] = {}
+        """By the user, px."""
+        self._is_ours = False
+        """Whether a change of width comes from here."""
+        for place, column in enumerate(model.columns):
+            if column.width:
+                view.setColumnWidth(place, column.width)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the user can choose columns."""
+        return self._memory is not None
+
+    # ---- what pages call -------------------------------------------------------------------------------------------
+
+    def leave_out(self, keys: Collection[str]) -> None:
+        """Leave out these columns and show the others, but for those that the user hid."""
+        if self._left_out != frozenset(keys):
+            self._left_out = frozenset(keys)
+            self._show()
+
+    def share(self) -> None:
+        """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
+        columns = self._model.columns
+        shown = [place for place in range(len(columns)) if not self._view.isColumnHidden(place)]
+        widths = {place: self._widths.get(columns[place].key, columns[place].width) for place in shown}
+        flexible = [place for place, width in widths.items() if not width]
+        left = self._view.viewport().width() - sum(widths.values())
+        with self._by_us():
+            for place, width in widths.items():
+                if columns[place].key in self._widths:
+                    self._view.setColumnWidth(place, width)
+            each = max(FLEXIBLE_WIDTH_MIN, left // len(flexible)) if flexible else 0
+            for place in flexible[:-1]:
+                self._view.setColumnWidth(place, each)
+            for place in flexible[-1:]:
+                self._view.setColumnWidth(place, max(FLEXIBLE_WIDTH_MIN, left - each * (len(flexible) - 1)))
+
+    # ---- the choice of the user ------------------------------------------------------------------------------------
+
+    def remember_by(self, memory: ColumnMemory) -> None:
+        """Let the user choose, beginning with what was chosen last time."""
+        if self._memory is not None:
+            return
+        self._memory = memory
+        header = self._view.horizontalHeader()
+        header.setSectionsMovable(True)
+        self._restore(memory.read_columns(self._key))
+        header.sectionResized.connect(self._resized)
+        header.sectionMoved.connect(lambda *_places: self._keep())
+
+    def menu(self, parent: QWidget) -> QMenu:
+        """Which columns are shown; the last one stays."""
+        menu = QMenu(parent)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        shown = [column for column in self._model.columns if self._is_shown(column.key)]
+        for column in self._model.columns:
+            if column.title and column.key not in self._left_out:
+                action = menu.addAction(tr(column.title))
+                action.setCheckable(True)
+                action.setChecked(column.key not in self._hidden)
+                action.setEnabled(shown != [column])
+                action.triggered.connect(self._chooser(column.key))
+        menu.addSeparator()
+        menu.addAction(tr("Reset the columns"), self.reset)
+        return menu
+
+    def show_column(self, key: str, *, shown: bool) -> None:
+        """Show or hide a column, and remember it."""
+        (self._hidden.discard if shown else self._hidden.add)(key)
+        self._show()
+        self._keep()
+
+    def reset(self) -> None:
+        """Show the columns as at first."""
+        self._hidden.clear()
+        self._widths.clear()
+        header = self._view.horizontalHeader()
+        with self._by_us():
+            for place, column in enumerate(self._model.columns):
+                header.moveSection(header.visualIndex(place), place)
+                if column.width:
+                    self._view.setColumnWidth(place, column.width)
+        self._show()
+        self._keep()
+
+    # ---- inside ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _key(self) -> str:
+        return "-".join(column.key for column in self._model.columns)[:KEY_CHARACTERS_MAX]
+
+    def _is_shown(self, key: str) -> bool:
+        return key not in self._left_out and key not in self._hidden
+
+    def _chooser(self, key: str) -> Callable[[bool], None]:
+        return lambda shown: self.show_column(key, shown=shown)
+
+    def _show(self) -> None:
+        with self._by_us():
+            for place, column in enumerate(self._model.columns):
+                self._view.setColumnHidden(place, not self._is_shown(column.key))
+        self.share()
+
+    def _resized(self, place: int, _before: int, width: int) -> None:
+        if not self._is_ours and width and place < len(self._model.columns):
+            self._widths[self._model.columns[place].key] = width
+            self._keep()
+
+    def _keep(self) -> None:
+        if self._memory is None or self._is_ours:
+            return
+        header, columns = self._view.horizontalHeader(), self._model.columns
+        order = [columns[header.logicalIndex(place)].key for place in range(len(columns))]
+        is_moved = order != [column.key for column in columns]
+        kept = {"hidden": sorted(self._hidden), "widths": self._widths, "order": order if is_moved else []}
+        self._memory.keep_columns(self._key, json.dumps(kept) if any(kept.values()) else "")
+
+    def _restore(self, text: str) -> None:
+        """Take what was kept; of a file that somebody edited, what makes sense."""
+        try:
+            kept = json.loads(text) if text else {}
+        except ValueError:
+            return
+        if not isinstance(kept, dict):
+            return
+        places = {column.key: place for place, column in enumerate(self._model.columns)}
+        hidden, widths, order = kept.get("hidden"), kept.get("widths"), kept.get("order")
+        if isinstance(hidden, list) and len(known := {str(key) for key in hidden} & places.keys()) < len(places):
+            self._hidden = known
+        if isinstance(widths, dict):
+            known_widths = {key: width for key, width in widths.items() if key in places and isinstance(width, int)}
+            self._widths = {key: width for key, width in known_widths.items() if width > 0}
+        keys = [str(key) for key in order] if isinstance(order, list) else []
+        if sorted(keys) == sorted(places):
+            header = self._view.horizontalHeader()
+            with self._by_us():
+                for place, key in enumerate(keys):
+                    header.moveSection(header.visualIndex(places[key]), place)
+        if self._hidden or self._widths:
+            self._show()
+
+    @contextmanager
+    def _by_us(self) -> Iterator[None]:
+        before, self._is_ours = self._is_ours, True
+        try:
+            yield
+        finally:
+            self._is_ours = before

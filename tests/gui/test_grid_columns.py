@@ -1,0 +1,117 @@
+"""Columns that the user hides, widens and moves, and that are so again the next time."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from gui.main_window import layout
+from gui.theme.tokens import Density
+from gui.views.page import COLUMNS_GROUP
+from gui.views.topics.view import TopicsView
+from tests.support.fake_source import FakeSource
+
+
+@pytest.fixture
+def make_view(show_page):
+    return partial(show_page, TopicsView)
+
+
+def place(grid, key: str) -> int:
+    return [column.key for column in grid.model.columns].index(key)
+
+
+def shown(grid) -> list[str]:
+    """Keys of the columns that are seen, from left to right."""
+    order = [grid.header.logicalIndex(each) for each in range(len(grid.model.columns))]
+    return [grid.model.columns[each].key for each in order if not grid.view.isColumnHidden(each)]
+
+
+def kept(view) -> list[str]:
+    return [key for key in view.context.settings.allKeys() if key.startswith(COLUMNS_GROUP)]
+
+
+def test_what_the_user_made_of_them_is_so_in_the_next_page(make_view):
+    grid = make_view(FakeSource()).grid
+    first = shown(grid)
+    grid.columns.show_column("size", shown=False)
+    grid.view.setColumnWidth(place(grid, "lag"), 133)
+    grid.header.moveSection(grid.header.visualIndex(place(grid, "lag")), 1)
+    again = make_view(FakeSource()).grid
+    assert "size" in first
+    assert "size" not in shown(again)
+    assert shown(again)[1] == "lag"
+    assert again.view.columnWidth(place(again, "lag")) == 133
+
+
+def test_a_width_of_the_user_stays_when_rows_come(make_view):
+    view = make_view(FakeSource())
+    flexible = next(column.key for column in view.grid.model.columns if not column.width)
+    view.grid.view.setColumnWidth(place(view.grid, flexible), 444)
+    view.model.set_rows(view.model.rows[:3])
+    view.grid.share_width()
+    assert view.grid.view.columnWidth(place(view.grid, flexible)) == 444
+
+
+def test_they_are_reset_from_the_menu_and_with_the_layout(make_view):
+    view = make_view(FakeSource())
+    grid, first = view.grid, shown(view.grid)
+    grid.columns.show_column("size", shown=False)
+    grid.header.moveSection(0, 2)
+    assert kept(view)
+    menu = grid.columns.menu(grid)
+    next(action for action in menu.actions() if action.text() == "Reset the columns").trigger()
+    assert shown(grid) == first
+    assert kept(view) == []
+    grid.columns.show_column("size", shown=False)
+    layout.forget(view.context.settings)
+    assert kept(view) == []
+
+
+def test_the_last_column_stays(make_view):
+    grid = make_view(FakeSource()).grid
+    titled = [column for column in grid.model.columns if column.title]
+    for column in grid.model.columns:
+        if column is not titled[0]:
+            grid.columns.show_column(column.key, shown=False)
+    actions = [action for action in grid.columns.menu(grid).actions() if action.isCheckable()]
+    assert [action.isEnabled() for action in actions] == [False] + [True] * (len(actions) - 1)
+
+
+def test_the_menu_comes_by_mouse_and_by_keys(make_view, qtbot, monkeypatch):
+    view = make_view(FakeSource())
+    asked: list[QPoint] = []
+    monkeypatch.setattr("PySide6.QtWidgets.QMenu.popup", lambda _menu, at: asked.append(at))
+    view.grid.header.menu_asked.emit(QPoint(3, 4))
+    qtbot.keyClick(view.grid.view, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"hidden": 3}', '{"widths": {"lag": -4, "size": "x"}, "order": ["lag"], "hidden": [[1], "no such"]}']
+)
+def test_what_somebody_wrote_into_the_settings_harms_nothing(make_view, text):
+    view = make_view(FakeSource())
+    first = shown(view.grid)
+    view.keep_columns(view.grid.columns._key, text)
+    assert shown(make_view(FakeSource()).grid) == first
+
+
+def test_not_all_columns_can_be_hidden_by_the_settings(make_view):
+    view = make_view(FakeSource())
+    keys = [column.key for column in view.grid.model.columns]
+    view.keep_columns(view.grid.columns._key, json.dumps({"hidden": keys}))
+    assert shown(make_view(FakeSource()).grid) == keys
+
+
+def test_rows_are_as_high_as_the_user_wants_them(make_view):
+    view = make_view(FakeSource())
+    theme = view.context.theme
+    heights = []
+    for density in (Density.ROOMY, Density.COMPACT, Density.NORMAL):
+        theme.set_density(density)
+        heights.append(view.grid.view.rowHeight(0))
+    assert heights == [34, 24, 28]
