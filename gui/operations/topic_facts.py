@@ -69,6 +69,11 @@ class TopicFacts(QObject):
             self._wanted[topic] = None
         return known[1] if known is not None else None
 
+    def measured_ago_ms(self, topic: str) -> int:
+        """How long ago a topic was measured; -1 if it was not."""
+        known = self._measured.get(topic)
+        return -1 if known is None or not known[0] else max(0, self._now_ms - known[0])
+
     def tend(self, catalog: Catalog, now_ms: int) -> None:
         """Ask what is wanted; ``now_ms`` is the broker's clock."""
         self._now_ms = now_ms

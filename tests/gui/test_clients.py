@@ -34,7 +34,7 @@ def test_every_connection_is_listed_with_its_groups(make_view, source):
     QAbstractItemModelTester(view.mix, QAbstractItemModelTester.FailureReportingMode.Fatal)
 
     assert ("c2@10.23.4.12", "payment-settle") in listed(view)
-    assert view.header.facts == "7 connected, 2 languages, 3 versions"
+    assert view.header.facts == "7 connected, 2 languages, 3 versions, read 02:15:02"
     assert [one.client for one in view.mix.rows] == ["Java 4.9.8", "Go 5.1.2", "Java 4.7.1"]
 
 

@@ -225,12 +225,13 @@ class ClientsView(PageView):
         served = {(one.side, one.address) for one in rows if one.role is not Role.OUT}
         languages = {one.language for one in rows if one.language}
         versions = {one.client for one in rows if one.client}
-        return tr(
+        counts = tr(
             "{connections} connected, {languages} languages, {versions} versions",
             connections=count_text(len(served)),
             languages=len(languages),
             versions=len(versions),
         )
+        return f"{counts}, {tr('read {time}', time=self.context.times.seconds(rows[0].taken_ms))}"
 
     def _show_selected(self) -> None:
         client = self.grid.selected_row

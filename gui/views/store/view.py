@@ -56,7 +56,7 @@ class StoreView(PageView):
         self._runtime: BrokerRuntime | None = None
         self._fault = ""
         self._runtime_fault = ""
-        self._asked_ms = -1
+        self._asked_ms = self._read_ms = -1
         self.brokers: BrokersPanel | None = None
         """Only of an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
@@ -209,7 +209,7 @@ class StoreView(PageView):
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     def _take_picture(self, picture: StorePicture) -> None:
-        self._picture, self._fault = picture, ""
+        self._picture, self._fault, self._read_ms = picture, "", self._asked_ms
         self._show_fault()
         self._show_picture()
         if self._files.made is not None:
@@ -222,9 +222,8 @@ class StoreView(PageView):
     def _show_fault(self) -> None:
         """Say what went wrong, in place of the figures or above them."""
         if self._picture is not None:
-            self.problem.set(
-                tr("The store was not read; what is shown is older.") if self._fault else "", self._fault, State.CRITICAL
-            )
+            words = tr("The store was not read; what is shown is of {time}.", time=self._read_text())
+            self.problem.set(words if self._fault else "", self._fault, State.CRITICAL)
             self.strip.set_empty(tr("No message was stored yet."))
             return
         self.problem.set(tr("The store was not read.") if self._fault else "", self._fault, State.CRITICAL)
@@ -256,9 +255,14 @@ class StoreView(PageView):
         chip = (tr("Refuses messages"), State.CRITICAL) if picture.refusal else (tr("Healthy"), State.HEALTHY)
         self.header.set_chips([chip])
         facts = [] if ready is None else [ready.broker_name, ready.broker, ready.store_directory]
+        facts.append(tr("read {time}", time=self._read_text()))
         self.header.set_facts(", ".join(facts))
         self._show_log(picture)
         self.disk.show_picture(picture, self._growth())
+
+    def _read_text(self) -> str:
+        """When the figures were asked for that are shown."""
+        return self.context.times.seconds(self._read_ms) if self._read_ms >= 0 else UNKNOWN
 
     def _show_log(self, picture: StorePicture) -> None:
         size = bytes_text(picture.log_file_bytes)

@@ -53,6 +53,7 @@ class TopicColumnSources:
         groups: Groups of a topic and their lag, largest first.
         topic_type: What it is for; None while not known.
         measure: It on disk; None while not measured.
+        measured_ago_ms: How long ago its size on disk was measured; -1: not known.
         is_favourite: Whether it stands among the favourites.
     """
 
@@ -60,6 +61,7 @@ class TopicColumnSources:
     groups: Callable[[TopicRow], Sequence[tuple[str, float]]]
     topic_type: Callable[[TopicRow], TopicType | None]
     measure: Callable[[TopicRow], TopicMeasure | None]
+    measured_ago_ms: Callable[[TopicRow], int]
     is_favourite: Callable[[TopicRow], bool]
 
     def section(self, row: TopicRow) -> str:
@@ -142,7 +144,7 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             width=72,
         ),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
-               sort=lambda row: _measured_bytes(sources.measure(row)), tip=lambda row: measure_tip(sources.measure(row)),
+               sort=lambda row: _measured_bytes(sources.measure(row)), tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)),
                right=True, width=100),
         Column(
             "last",
@@ -223,13 +225,14 @@ def measure_text(measure: TopicMeasure | None) -> str:
     return f"≈ {bytes_text(measure.bytes)}" if measure.is_estimate else bytes_text(measure.bytes)
 
 
-def measure_tip(measure: TopicMeasure | None) -> str:
-    """What the size on disk counts."""
+def measure_tip(measure: TopicMeasure | None, ago_ms: int) -> str:
+    """What the size on disk counts, and when it was counted; -1: not known."""
     if measure is None:
         return tr("Not measured yet")
     exact = bytes_exact_text(measure.bytes)
     how = tr("estimated from a part of the records") if measure.is_estimate else tr("all records counted")
-    return tr("{size}: records in the commit log and entries of the consume queues, {how}", size=exact, how=how)
+    what = tr("{size}: records in the commit log and entries of the consume queues, {how}", size=exact, how=how)
+    return what if ago_ms < 0 else f"{what}\n{tr('measured {age} ago', age=duration_text(ago_ms))}"
 
 
 def _measured_bytes(measure: TopicMeasure | None) -> int | None:

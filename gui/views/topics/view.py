@@ -64,6 +64,7 @@ class TopicsView(PageView):
             groups=self._groups_of,
             topic_type=lambda topic: self.facts.type_of(topic.name, is_system=topic.is_system),
             measure=lambda topic: self.facts.measure_of(topic.name),
+            measured_ago_ms=lambda topic: self.facts.measured_ago_ms(topic.name),
             is_favourite=lambda topic: topic.name in self.favourites,
         )
         self.model: ColumnTableModel[TopicRow] = ColumnTableModel(
