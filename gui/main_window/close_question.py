@@ -35,8 +35,46 @@ def _clients(state: ClusterState) -> int:
     return int(sum(count for count in counted if count > 0))
 
 
-class CloseQuestion(QDialog):
-    """Says what would be lost; the default is to leave the window open."""
+class LossQuestion(QDialog):
+    """Says what would be lost; the default is to leave all as it is."""
+
+    def __init__(self, title: str, question: str, lost: Sequence[str], parent: QWidget, *, keep: str, go: str) -> None:
+        """Create it.
+
+        Args:
+            title: Of the dialog.
+            question: What is asked.
+            lost: What would be lost, in words.
+            parent: The window.
+            keep: The button that leaves all as it is.
+            go: The button that accepts the loss.
+        """
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setModal(True)
+        self.lost = tuple(lost)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 16)
+        lines.setSpacing(10)
+        lines.addWidget(label(question, "card-title"))
+        for text in lost:
+            lines.addWidget(label(text, wrap=True))
+        lines.addWidget(label(tr("What was stored stays on disk and is there at the next start."), "secondary", wrap=True))
+        self.stay = QPushButton(keep)
+        self.go = QPushButton(go)
+        self.go.setProperty("role", "danger")
+        self.stay.setDefault(True)
+        self.stay.clicked.connect(lambda _checked=False: self.reject())
+        self.go.clicked.connect(lambda _checked=False: self.accept())
+        lines.addSpacing(6)
+        self.buttons = row(1, self.stay, self.go)
+        lines.addLayout(self.buttons)
+        self.setMinimumWidth(460)
+
+
+class CloseQuestion(LossQuestion):
+    """Asks before the window is closed; it may stay in the tray instead."""
 
     def __init__(
         self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None], stay: Callable[[], None] | None = None
@@ -49,31 +87,14 @@ class CloseQuestion(QDialog):
             close: Closes it.
             stay: Leaves Orbit in the tray; None: that is not offered.
         """
-        super().__init__(parent)
-        self.setWindowTitle(tr("Close Orbit"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setModal(True)
-        self.lost = tuple(lost)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(10)
-        lines.addWidget(label(tr("Stop the broker and close?"), "card-title"))
-        for text in lost:
-            lines.addWidget(label(text, wrap=True))
-        lines.addWidget(label(tr("What was stored stays on disk and is there at the next start."), "secondary", wrap=True))
-        self.stay = QPushButton(tr("Keep it open"))
+        go = tr("Stop the broker and close")
+        question = tr("Stop the broker and close?")
+        super().__init__(tr("Close Orbit"), question, lost, parent, keep=tr("Keep it open"), go=go)
         self.tray = QPushButton(tr("Stay in the tray"))
         self.tray.setToolTip(tr("The window goes; the broker, its history and its alerts go on."))
         self.tray.setVisible(stay is not None)
-        self.go = QPushButton(tr("Stop the broker and close"))
-        self.go.setProperty("role", "danger")
-        self.stay.setDefault(True)
-        self.stay.clicked.connect(lambda _checked=False: self.reject())
-        self.go.clicked.connect(lambda _checked=False: self.accept())
+        self.buttons.insertWidget(self.buttons.indexOf(self.go), self.tray)
         self.accepted.connect(close)
         if stay is not None:
             self.tray.clicked.connect(lambda _checked=False: self.reject())
             self.tray.clicked.connect(lambda _checked=False: stay())
-        lines.addSpacing(6)
-        lines.addLayout(row(1, self.stay, self.tray, self.go))
-        self.setMinimumWidth(460)

@@ -1,4 +1,4 @@
-"""`Closing`: whether the window may close, and the question where that would cost something."""
+"""`Closing`: whether the window may close, or the broker be restarted, and the question where that would cost something."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gui.main_window.clusters import attached_cluster
 from gui.main_window.notices import raise_window
+from gui.text import tr
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Closing:
         backend = window.backend
         if backend is None or self._is_wanted:
             return True
-        runs = window.source_status is SourceStatus.READY and attached_cluster(window.services.clusters) is None
+        runs = self._broker_runs
         lost = losses(window.newest_state, window.tasks.running, demo_plays=backend.demo.is_running, broker_runs=runs)
         if not lost:
             return True
@@ -42,6 +43,29 @@ class Closing:
         window.services.theme.dress(question)
         question.open()
         return False
+
+    @property
+    def _broker_runs(self) -> bool:
+        window = self._window
+        return window.source_status is SourceStatus.READY and attached_cluster(window.services.clusters) is None
+
+    def restart(self) -> None:
+        """Stop and start the broker, with a question if clients would lose it."""
+        from gui.main_window.close_question import LossQuestion, losses  # noqa: PLC0415  the frame is on screen before
+
+        window = self._window
+        backend = window.backend
+        if backend is None:
+            return
+        lost = losses(window.newest_state, (), demo_plays=backend.demo.is_running, broker_runs=self._broker_runs)
+        if not lost:
+            backend.restart_worker()
+            return
+        title, go = tr("Restart the broker"), tr("Restart the broker")
+        question = LossQuestion(title, tr("Restart the broker now?"), lost, window, keep=tr("Let it run"), go=go)
+        question.accepted.connect(backend.restart_worker)
+        window.services.theme.dress(question)
+        question.open()
 
     def _close_anyway(self) -> None:
         self._is_wanted = True

@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
             time_range=self.time_range,
             demo=backend.demo,
             reports=backend.reports,
-            restart_worker=backend.restart_worker,
+            restart_worker=self.restart_broker,
             set_language=services.set_language,
             alerts=alerts,
             decoders=self.decoders(),
@@ -300,9 +300,8 @@ class MainWindow(QMainWindow):
         self.palette_view.popup(text)
 
     def restart_broker(self) -> None:
-        """Stop and start the embedded broker."""
-        if self._backend is not None:
-            self._backend.restart_worker()
+        """Stop and start the embedded broker, with a question if clients are connected to it."""
+        self._closing.restart()
 
     @property
     def services(self) -> WindowServices:

@@ -13,7 +13,7 @@ from shiboken6 import isValid
 
 from broker_core.api import WorkerLostError
 from gui.connections import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.close_question import CloseQuestion, losses
+from gui.main_window.close_question import CloseQuestion, LossQuestion, losses
 from gui.main_window.clusters import Clusters
 from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.detached import DetachedWindow
@@ -298,6 +298,21 @@ def test_closing_asks_only_if_something_would_be_lost(frame, qtbot):
     with qtbot.waitSignal(frame.window.closing):
         frame.window.closeEvent(ClickOnTheFrame())
         frame.window.findChildren(CloseQuestion)[-1].go.click()
+
+
+def test_a_restart_asks_only_if_clients_would_lose_the_broker(frame):
+    frame.window.actions_known.run("broker.restart")
+    (question,) = frame.window.findChildren(LossQuestion)
+    assert "20 clients" in question.lost[0]
+    assert frame.restarts == 0
+    question.stay.click()
+    assert frame.restarts == 0
+    frame.window.restart_broker()
+    frame.window.findChildren(LossQuestion)[-1].go.click()
+    assert frame.restarts == 1
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
+    frame.window.restart_broker()
+    assert frame.restarts == 2
 
 
 def test_nothing_is_asked_when_the_program_itself_closes(frame, qtbot):

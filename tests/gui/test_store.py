@@ -68,7 +68,7 @@ def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source)
     view = make_view(source)
     source.fail_with = StoreError("the disk cannot be asked")
     view.refresh()
-    assert view.problem.text == "The store was not read; what is shown is older. the disk cannot be asked"
+    assert view.problem.text == "The store was not read; what is shown is of 02:15:02. the disk cannot be asked"
     assert view.files.queues.rowCount() == 3
 
 
@@ -77,6 +77,8 @@ def test_cleaning_is_asked_for_with_what_it_deletes(make_view, source):
     dialog = view.ask_clean()
     request = ("ask_broker", (AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG),))
     assert dialog.go.text() == "Delete 2 files"
+    assert not dialog.go.isEnabled(), "files that are deleted do not come back"
+    dialog.typed.setText("broker-a")
     assert request not in source.asked
     dialog.go.click()
     assert request in source.asked

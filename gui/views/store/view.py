@@ -140,7 +140,7 @@ class StoreView(PageView):
 
     def ask_clean(self) -> ActionDialog:
         """Ask whether what is past its time is to be deleted now."""
-        picture = self._picture
+        picture, ready = self._picture, self.context.source.ready
         facts = []
         if picture is not None:
             facts = [
@@ -160,6 +160,7 @@ class StoreView(PageView):
             ],
             verb=tr("Delete {count} files", count=picture.overdue_files) if picture is not None else tr("Delete"),
             start=lambda: self.context.source.ask_broker(AskBroker(RequestCode.DELETE_EXPIRED_COMMITLOG)),
+            typed=ready.broker_name if ready is not None else tr("Delete"),
             is_destructive=True,
             refusal=read_only_reason(self.context.source),
         )

@@ -144,8 +144,8 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             width=72,
         ),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
-               sort=lambda row: _measured_bytes(sources.measure(row)), tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)),
-               right=True, width=100),
+               sort=lambda row: _measured_bytes(sources.measure(row)),
+               tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)), right=True, width=100),
         Column(
             "last",
             "Last write",
