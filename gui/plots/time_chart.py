@@ -10,13 +10,12 @@ import csv
 import io
 import math
 from collections.abc import Callable, Sequence
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
@@ -24,6 +23,7 @@ from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.chart_tip import ChartTip
 from gui.plots.light_plot import LightPlot
+from gui.plots.mark_names import mark_names
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
@@ -39,8 +39,8 @@ THRESHOLD_REACH = 5
 """Pixels from the threshold within which a drag moves it."""
 THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 1), (1, 1)]}
 """At the right end, above the line."""
-MARK_PLACES = (0.95, 0.83, 0.71)
-"""Heights of the names of marks, in turn, as shares of the chart."""
+MARKS_AGAIN = 1.25
+"""Names of marks get other places when the scale of time has changed so many times."""
 
 
 class TimeChart(QWidget):
@@ -85,6 +85,8 @@ class TimeChart(QWidget):
         self._hidden: set[str] = set()
         self._marks: list[Any] = []
         self._shown_marks: list[ChartMark] = []
+        self._marks_drawn_at = 0.0
+        """Seconds a pixel when they were drawn."""
         self._plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
         self._plot.setMinimumHeight(PLOT_HEIGHT_MIN)
         self._grid = ValueGrid(self._plot.getAxis("left"))
@@ -132,6 +134,9 @@ class TimeChart(QWidget):
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
         self._plot.setXRange(from_s, to_s, padding=0)
         self._plot.setYRange(0, self._top(), padding=0)
+        now, drawn = self._seconds_per_px, self._marks_drawn_at
+        if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
+            self._draw_marks()
         self.legend.update_values()
 
     def show_forecast(self, forecast: ChartForecast | None) -> None:
@@ -145,20 +150,29 @@ class TimeChart(QWidget):
 
     def set_marks(self, marks: Sequence[ChartMark]) -> None:
         """Show these events instead of the ones before."""
-        if list(marks) == self._shown_marks:
+        if sorted(marks, key=lambda mark: mark.at_s) == self._shown_marks:
             return
-        self._shown_marks = list(marks)
+        self._shown_marks = sorted(marks, key=lambda mark: mark.at_s)
+        self._draw_marks()
+
+    def _draw_marks(self) -> None:
         for item in self._marks:
             self._plot.removeItem(item)
         colour = self._theme.tokens.checking
         pen = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine)
+        self._marks_drawn_at = self._seconds_per_px
+        named = mark_names(self._shown_marks, self._marks_drawn_at, QFontMetricsF(self._plot.font()).horizontalAdvance)
         self._marks = [
-            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=mark.text, labelOpts={"position": place, "color": colour})
-            # Names of neighbours stand at different heights, so that they do not cover each other.
-            for mark, place in zip(marks, cycle(MARK_PLACES), strict=False)
+            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=name, labelOpts={"position": place, "color": colour})
+            for mark, name, place in named
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
+
+    @property
+    def _seconds_per_px(self) -> float:
+        left, right = self._plot.getViewBox().viewRange()[0]
+        return float(right - left) / max(1, self._plot.viewport().width())
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
         """Show a horizontal line that can be dragged, with a text at its end; None takes it away."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
@@ -16,10 +16,14 @@ WIDE_AGAIN = 40
 """So much wider it must be to turn back: a scroll bar that comes with the turn takes width too."""
 UPPER_SHARE = 0.42
 """Of the height for the first pane where they stand below each other."""
+UPPER_MIN = 200
+"""Its least height then, px: a few rows of a list; the page is scrolled where there is less."""
 
 
-class PaneSplitter(QSplitter):
+class PaneSplitter(QWidget):
     """Two panes with a gap between; as narrow as the wider one may be.
+
+    It has no layout and is no splitter itself: either would hold it as wide as both panes side by side.
 
     Args:
         panes: First the list.
@@ -28,19 +32,24 @@ class PaneSplitter(QSplitter):
     """
 
     def __init__(self, panes: tuple[QWidget, QWidget], sizes: Sequence[int], *, grows: int) -> None:
-        super().__init__(Qt.Orientation.Horizontal)
+        super().__init__()
         self._side_by_side = list(sizes)
+        self._upper, self._upper_min = panes[0], panes[0].minimumHeight()
+        self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
         for pane in panes:
-            self.addWidget(pane)
-        self.setChildrenCollapsible(False)
-        self.setHandleWidth(Size.GAP)
-        self.setStretchFactor(grows, 1)
-        self.setSizes(self._side_by_side)
+            self.splitter.addWidget(pane)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(Size.GAP)
+        self.splitter.setStretchFactor(grows, 1)
+        self.splitter.setSizes(self._side_by_side)
 
     @property
     def is_turned(self) -> bool:
         """Whether the panes stand below each other."""
-        return self.orientation() is Qt.Orientation.Vertical
+        return self.splitter.orientation() is Qt.Orientation.Vertical
+
+    def sizeHint(self) -> QSize:
+        return self.splitter.sizeHint()
 
     def minimumSizeHint(self) -> QSize:
         hints = self._hints()
@@ -49,28 +58,37 @@ class PaneSplitter(QSplitter):
         return QSize(max((hint.width() for hint in hints), default=0), height)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._turn(event.size().width())
         super().resizeEvent(event)
+        self._arrange()
 
-    def _turn(self, width: int) -> None:
-        hints = self._hints()
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            # A pane has other bounds, or was hidden: told on as a layout would.
+            self._arrange()
+            self.updateGeometry()
+        return super().event(event)
+
+    def _arrange(self) -> None:
+        hints, width = self._hints(), self.width()
         wanted = max(NARROW, sum(hint.width() for hint in hints) + self._gaps(hints)) + (WIDE_AGAIN if self.is_turned else 0)
         is_narrow = width < wanted
-        if is_narrow == self.is_turned:
-            return
-        if is_narrow:
-            self._side_by_side = self.sizes()
-            self.setOrientation(Qt.Orientation.Vertical)
+        if is_narrow and not self.is_turned:
+            self._side_by_side = self.splitter.sizes()
+            self.splitter.setOrientation(Qt.Orientation.Vertical)
+            self._upper.setMinimumHeight(max(UPPER_MIN, self._upper_min))
             upper = round(self.height() * UPPER_SHARE)
-            self.setSizes([upper, self.height() - upper])
-        else:
-            self.setOrientation(Qt.Orientation.Horizontal)
-            self.setSizes(self._side_by_side)
-        self.updateGeometry()
+            self.splitter.setSizes([upper, self.height() - upper])
+            self.updateGeometry()
+        elif not is_narrow and self.is_turned:
+            self.splitter.setOrientation(Qt.Orientation.Horizontal)
+            self._upper.setMinimumHeight(self._upper_min)
+            self.splitter.setSizes(self._side_by_side)
+            self.updateGeometry()
+        self.splitter.setGeometry(self.rect())
 
     def _hints(self) -> list[QSize]:
-        panes = [self.widget(place) for place in range(self.count())]
+        panes = [self.splitter.widget(place) for place in range(self.splitter.count())]
         return [pane.minimumSizeHint().expandedTo(pane.minimumSize()) for pane in panes if not pane.isHidden()]
 
     def _gaps(self, hints: Sequence[QSize]) -> int:
-        return self.handleWidth() * max(0, len(hints) - 1)
+        return self.splitter.handleWidth() * max(0, len(hints) - 1)

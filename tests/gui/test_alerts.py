@@ -369,6 +369,7 @@ def test_shipped_names_are_shown_in_chinese_and_kept_in_english(make_view, sourc
 def test_a_name_that_is_being_written_stays_when_the_language_changes(make_view, source, request, qtbot):
     view = make_view(source)
     view.form.name.setText("Payments")
+    view.form.name.textEdited.emit("Payments")
     request.getfixturevalue("chinese")
     qtbot.waitUntil(lambda: view.header.title == "告警", timeout=TIMEOUT_MS)
     assert view.form.name.text() == "Payments"

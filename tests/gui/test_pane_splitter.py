@@ -28,16 +28,16 @@ def make(qtbot):
 
 def test_a_narrow_one_turns_and_a_wide_one_turns_back_with_its_widths(make):
     splitter = make(200)
-    widths = splitter.sizes()
+    widths = splitter.splitter.sizes()
     assert not splitter.is_turned
     splitter.resize(NARROW - 1, 600)
     assert splitter.is_turned
-    assert min(splitter.sizes()) >= 100
+    assert min(splitter.splitter.sizes()) >= 100
     splitter.resize(NARROW + WIDE_AGAIN - 1, 600)
     assert splitter.is_turned
     splitter.resize(1_200, 600)
     assert not splitter.is_turned
-    assert splitter.sizes() == widths
+    assert splitter.splitter.sizes() == widths
 
 
 def test_it_turns_where_panes_would_not_fit_side_by_side(make):
@@ -50,11 +50,11 @@ def test_it_may_be_as_narrow_as_its_wider_pane_and_says_how_high_it_must_be(make
     splitter = make(200)
     assert (splitter.minimumSizeHint().width(), splitter.minimumSizeHint().height()) == (300, 200)
     splitter.resize(600, 600)
-    assert splitter.minimumSizeHint().height() == 100 + 200 + splitter.handleWidth()
+    assert splitter.minimumSizeHint().height() == 100 + 200 + splitter.splitter.handleWidth()
 
 
 def test_a_pane_that_is_hidden_takes_no_room(make):
     splitter = make(800)
-    splitter.widget(1).hide()
+    splitter.splitter.widget(1).hide()
     splitter.resize(NARROW + 1, 600)
     assert not splitter.is_turned

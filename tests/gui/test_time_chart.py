@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QImage
 
 from gui.plots.chart_axes import round_step
 from gui.plots.chart_series import ChartMark, ChartSeries
+from gui.plots.mark_names import PLACES, mark_names
 from gui.plots.queue_bars import QueueBars, Sparkline
 from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, rate_text
@@ -137,3 +138,26 @@ def test_a_sparkline_draws_what_is_known(qtbot, theme, values, is_drawn):
     line.resize(120, 40)
     line.set_values(values)
     assert shows(line, DARK.series[0]) is is_drawn
+
+
+def test_names_of_marks_do_not_cover_each_other():
+    near = [ChartMark(at_s, "Rebalance") for at_s in (10.0, 11.0, 12.0, 13.0, 200.0)]
+    names = mark_names([*near, ChartMark(201.0, "")], 1.0, lambda text: 10.0 * len(text))
+    assert [(name, place) for _mark, name, place in names] == [
+        ("Rebalance", PLACES[0]),
+        ("Rebalance", PLACES[1]),
+        ("Rebalance", PLACES[2]),
+        ("", PLACES[0]),
+        ("Rebalance", PLACES[0]),
+        ("", PLACES[0]),
+    ]
+
+
+def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
+    marks = [ChartMark(at_s, "Rebalance") for at_s in (1_000.0, 1_010.0, 1_020.0, 1_030.0)]
+    chart.set_marks(marks)
+    x = np.arange(1_000.0, 9_000.0, 10.0)
+    chart.show_points({chart.series[0].key: (x, x)}, 1_000, 9_000)
+    assert [bool(line.label.format) for line in chart._marks] == [True, True, True, False]
+    chart.show_points({}, 1_000, 1_040)
+    assert all(line.label.format for line in chart._marks)

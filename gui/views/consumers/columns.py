@@ -157,7 +157,7 @@ def position_columns() -> list[Column[PositionRow]]:
         Column(
             "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=66
         ),
-        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True, width=140),
+        Column("owner", "Owner", lambda row: row.owner or tr("nobody"), kind=CellKind.MONO, dim=True),
     ]  # fmt: skip
 
 

@@ -20,6 +20,8 @@ CARD_SHARE, WIDE_CARD_SHARE = 0.172, 0.222
 STRIPE = 3.0
 GAP = 6.0
 ARROW = 6.0
+GLYPH_ROOM, BETWEEN = 22.0, 8.0
+"""Of a low card, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +150,15 @@ class Board(CardArea):
         painter.fillRect(stripe, QColor(tokens.state(card.state)))
         inner = rect.adjusted(14, 0, -12, 0)
         self._paint_glyph(painter, card, inner.left(), inner.center().y())
-        fact = _text(painter, card.fact, inner, _Look(Size.CAPTION, tokens.text_3, side))
-        value = inner.adjusted(0, 0, -fact - 8, 0)
-        used = _text(painter, card.value, value, _Look(Size.BODY, tokens.text_1, side, QFont.Weight.DemiBold))
-        _text(painter, card.title, value.adjusted(22, 0, -used - 8, 0), _Look(Size.SECONDARY, tokens.text_2))
+        words = inner.adjusted(GLYPH_ROOM, 0, 0, 0)
+        title, value = _Look(Size.SECONDARY, tokens.text_2), _Look(Size.BODY, tokens.text_1, side, QFont.Weight.DemiBold)
+        fact = _Look(Size.CAPTION, tokens.text_3, side)
+        # Where there is no room for all, the fact gives way: what the figure counts must be said.
+        needed = title.width(card.title) + value.width(card.value) + fact.width(card.fact) + 2 * BETWEEN
+        if needed <= words.width():
+            words = words.adjusted(0, 0, -_text(painter, card.fact, words, fact) - BETWEEN, 0)
+        used = _text(painter, card.value, words, value)
+        _text(painter, card.title, words.adjusted(0, 0, -used - BETWEEN, 0), title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,10 @@ class _Look:
     colour: str
     side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
     weight: QFont.Weight = QFont.Weight.Normal
+
+    def width(self, text: str) -> float:
+        """Width of a text in px."""
+        return QFontMetricsF(text_font(self.pixels, self.weight)).horizontalAdvance(text)
 
 
 def _text(painter: QPainter, text: str, rect: QRectF, look: _Look) -> float:
