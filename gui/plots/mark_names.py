@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gui.plots.chart_series import ChartMark
 
-PLACES = (0.95, 0.83, 0.71)
-"""Heights of names, as shares of the chart, the best first."""
-GAP = 14
-"""Px between two names at one height."""
+TOP, LOWEST = 0.95, 0.5
+"""Heights between which names stand, as shares of the chart."""
+LINE = 18
+"""Px from one line of names to the next."""
+GAP = 10
+"""Px between two names of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMark:
+    """A mark, what is written at it (empty where all places are taken), at which height, and on which side."""
+
+    mark: ChartMark
+    name: str
+    height: float
+    is_left: bool
 
 
 def mark_names(
-    marks: Sequence[ChartMark], seconds_per_px: float, width_of: Callable[[str], float]
-) -> list[tuple[ChartMark, str, float]]:
-    """Each mark with its name and the height of it; no name where all heights are taken by neighbours.
+    marks: Sequence[ChartMark], *, end_s: float, seconds_per_px: float, height: int, width_of: Callable[[str], float]
+) -> list[NamedMark]:
+    """Places for the names of marks.
 
     Args:
         marks: In the order of their times.
+        end_s: Right end of the chart; a name that would go beyond it stands left of its mark.
         seconds_per_px: Of the chart.
+        height: Of the chart, px.
         width_of: Width of a name in px.
     """
-    free_from = dict.fromkeys(PLACES, -math.inf)
+    lines = max(1, int((TOP - LOWEST) * height / LINE))
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(lines)]
     found = []
     for mark in marks:
-        place = next((place for place, free_s in free_from.items() if free_s <= mark.at_s), None)
-        if place is None or not mark.text:
-            found.append((mark, "", PLACES[0]))
+        width_s = (width_of(mark.text) + GAP) * seconds_per_px
+        is_left = mark.at_s + width_s > end_s
+        begin, end = (mark.at_s - width_s, mark.at_s) if is_left else (mark.at_s, mark.at_s + width_s)
+        line = next((each for each, spans in enumerate(taken) if all(end <= a or b <= begin for a, b in spans)), None)
+        if line is None or not mark.text:
+            found.append(NamedMark(mark, "", TOP, is_left))
             continue
-        free_from[place] = mark.at_s + (width_of(mark.text) + GAP) * seconds_per_px
-        found.append((mark, mark.text, place))
+        taken[line].append((begin, end))
+        found.append(NamedMark(mark, mark.text, TOP - line * LINE / max(1, height), is_left))
     return found

@@ -23,7 +23,7 @@ from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.chart_tip import ChartTip
 from gui.plots.light_plot import LightPlot
-from gui.plots.mark_names import mark_names
+from gui.plots.mark_names import NamedMark, mark_names
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
@@ -161,10 +161,15 @@ class TimeChart(QWidget):
         colour = self._theme.tokens.checking
         pen = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine)
         self._marks_drawn_at = self._seconds_per_px
-        named = mark_names(self._shown_marks, self._marks_drawn_at, QFontMetricsF(self._plot.font()).horizontalAdvance)
+        named = mark_names(
+            self._shown_marks,
+            end_s=self._plot.getViewBox().viewRange()[0][1],
+            seconds_per_px=self._marks_drawn_at,
+            height=round(self._plot.getViewBox().height()),
+            width_of=QFontMetricsF(self._plot.font()).horizontalAdvance,
+        )
         self._marks = [
-            pg.InfiniteLine(mark.at_s, angle=90, pen=pen, label=name, labelOpts={"position": place, "color": colour})
-            for mark, name, place in named
+            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, colour)) for one in named
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
@@ -341,6 +346,11 @@ class TimeChart(QWidget):
         left, right = box.viewRange()[0]
         moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
         self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
+
+
+def _label_at(one: NamedMark, colour: str) -> dict[str, Any]:
+    side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
+    return {"position": one.height, "color": colour, "anchors": [side, side]}
 
 
 class _ForecastLines:

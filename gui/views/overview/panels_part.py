@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
-
-from gui.theme.tokens import Size
 from gui.views.overview.attention import AttentionPanel
 from gui.views.overview.charts import BacklogPanel, ThroughputPanel
 from gui.views.page import PageContext
+from gui.widgets.beside_row import BesideRow
 from monitoring.state import ClusterState
 
 
-class PanelsPart(QWidget):
+class PanelsPart(BesideRow):
     """Panels side by side; the charts share their crosshair."""
 
     def __init__(self, context: PageContext) -> None:
-        super().__init__()
-        self.throughput = ThroughputPanel(context)
-        self.backlog = BacklogPanel(context)
-        self.attention = AttentionPanel(context)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        for panel, weight in ((self.throughput, 42), (self.backlog, 24), (self.attention, 34)):
-            line.addWidget(panel, weight)
+        throughput, backlog, attention = ThroughputPanel(context), BacklogPanel(context), AttentionPanel(context)
+        super().__init__((throughput, 42), (backlog, 24), (attention, 34))
+        self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)
         self.backlog.chart.hovered.connect(self.throughput.chart.show_crosshair)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import TopicRow, topic_rows
@@ -23,6 +23,7 @@ from gui.views.overview.tables import (
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton
+from gui.widgets.beside_row import BesideRow
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
@@ -83,12 +84,13 @@ class TablesPart(QWidget):
         for meter in self.meters.values():
             self._broker_panel.content.addWidget(meter)
         self._broker_panel.content.addStretch(1)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        for panel, weight in ((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26)):
+        parts = ((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
+        for panel, _weight in parts:
             panel.setFixedHeight(HEIGHT)
-            line.addWidget(panel, weight)
+        self.beside = BesideRow(*parts)
+        line = QVBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.beside)
 
     def show_state(self, state: ClusterState) -> None:
         """Show new figures."""

@@ -26,6 +26,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 BODY_HEIGHT_MIN = 660
+PANELS_BELOW = 190
+"""Of the panel that stands below the charts in a narrow window, px."""
 
 
 class OverviewView(PageView):
@@ -90,7 +92,7 @@ class OverviewView(PageView):
     def _build(self) -> None:
         self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
         self._flow_panel.content.addWidget(self.flow)
-        body = _Body()
+        body = self._body = _Body()
         body.setMinimumHeight(BODY_HEIGHT_MIN)
         lines = QVBoxLayout(body)
         lines.setContentsMargins(0, 0, 0, 0)
@@ -129,6 +131,7 @@ class OverviewView(PageView):
         made = PanelsPart(self.context)
         if self._state is not None:
             made.show_state(self._state)
+        made.turned.connect(lambda _is_turned: self._give_room())
         return made
 
     @property
@@ -140,7 +143,16 @@ class OverviewView(PageView):
         made = TablesPart(self.context, self._play)
         if self._state is not None:
             made.show_state(self._state)
+        made.beside.turned.connect(lambda _is_turned: self._give_room())
         return made
+
+    def _give_room(self) -> None:
+        """Where parts stand below each other, what scrolls is higher."""
+        tables, panels = self._tables.made, self._panels.made
+        tables_below = TABLES_HEIGHT + Size.GAP if tables is not None and tables.beside.is_turned else 0
+        panels_below = PANELS_BELOW + Size.GAP if panels is not None and panels.is_turned else 0
+        self._tables.setFixedHeight(TABLES_HEIGHT + tables_below)
+        self._body.setMinimumHeight(BODY_HEIGHT_MIN + tables_below + panels_below)
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RequestCode, StorePicture
 from gui.models.store import log_shapes
@@ -13,7 +13,7 @@ from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBars
 from gui.plots.time_chart import TimeChart
 from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.page import PageContext, PageView
@@ -22,6 +22,7 @@ from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
 from gui.widgets.basic import IconButton, label
+from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -189,8 +190,7 @@ class StoreView(PageView):
         self.times_panel.content.addWidget(self.chart, 1)
         self.content.addWidget(self.problem)
         self.content.addWidget(self.log_panel)
-        middle = _side_by_side((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4))
-        self.content.addLayout(middle, 5)
+        self.content.addWidget(BesideRow((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4)), 5)
         self.content.addWidget(self._files, 6)
 
     @property
@@ -315,14 +315,6 @@ class StoreView(PageView):
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000)
         self._rule.show(_SERIES["p99"])
         self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
-
-
-def _side_by_side(*parts: tuple[QWidget, int]) -> QHBoxLayout:
-    line = QHBoxLayout()
-    line.setSpacing(Size.GAP)
-    for part, stretch in parts:
-        line.addWidget(part, stretch)
-    return line
 
 
 def _tick_text(value: float) -> str:

@@ -56,6 +56,8 @@ OPEN = "open"
 PAST = "past"
 """All transactions of the retained store, whatever became of them."""
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+GRID_HEIGHT_MIN = 140
+"""Some rows; the page is scrolled where there is less room."""
 DETAIL_WIDTH = 326
 _FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}, PAST: set[str]()}
 
@@ -203,6 +205,7 @@ class TransactionsView(PageView):
         table.content.setSpacing(0)
         table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
+        self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
         table.content.addWidget(self.grid, 1)
         table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
         left = QWidget()

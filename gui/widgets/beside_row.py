@@ -1,0 +1,78 @@
+"""`BesideRow`: three parts side by side; the last one below the others where they would not fit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from gui.theme.tokens import Size
+
+WIDE_AGAIN = 24
+"""So much wider it must be to turn back: a scroll bar that comes with the turn takes width too."""
+
+
+class BesideRow(QWidget):
+    """As narrow as two of its parts may be.
+
+    Args:
+        parts: Each with the weight of its width.
+
+    Signals:
+        turned: The last part stands below now, or beside again; carries which.
+    """
+
+    turned = Signal(bool)
+
+    def __init__(self, *parts: tuple[QWidget, int]) -> None:
+        super().__init__()
+        self._parts = parts
+        self.is_turned = False
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(Size.GAP)
+        self._place()
+
+    def minimumSizeHint(self) -> QSize:
+        *beside, below = self._hints()
+        upper = QSize(_sum_of_widths(beside), max(hint.height() for hint in beside))
+        if self.is_turned:
+            return QSize(max(upper.width(), below.width()), upper.height() + Size.GAP + below.height())
+        return QSize(max(upper.width(), below.width()), max(upper.height(), below.height()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._turn()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            # A part has other bounds, e.g. in another language.
+            self._turn()
+        return done
+
+    def _turn(self) -> None:
+        is_narrow = self.width() < _sum_of_widths(self._hints()) + (WIDE_AGAIN if self.is_turned else 0)
+        if is_narrow != self.is_turned:
+            self.is_turned = is_narrow
+            self._place()
+            self.updateGeometry()
+            self.turned.emit(is_narrow)
+
+    def _place(self) -> None:
+        last = len(self._parts) - 1
+        for number, (part, weight) in enumerate(self._parts):
+            if number == last and self.is_turned:
+                self._grid.addWidget(part, 1, 0, 1, last)
+                self._grid.setColumnStretch(last, 0)
+            else:
+                self._grid.addWidget(part, 0, number)
+                self._grid.setColumnStretch(number, weight)
+        self._grid.setHorizontalSpacing(Size.GAP)
+
+    def _hints(self) -> list[QSize]:
+        return [part.minimumSizeHint().expandedTo(part.minimumSize()) for part, _weight in self._parts]
+
+
+def _sum_of_widths(hints: list[QSize]) -> int:
+    return sum(hint.width() for hint in hints) + Size.GAP * (len(hints) - 1)
