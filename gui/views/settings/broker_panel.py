@@ -27,7 +27,7 @@ from gui.widgets.panel import Panel
 
 HISTORY_MIB = 1_024
 """What the history takes at most where nothing else is said."""
-FIELD_WIDTH = 420
+FIELD_WIDTH, FIELD_WIDTH_MIN = 420, 220
 _PORTS = WorkerOptions(Path())
 
 
@@ -140,8 +140,12 @@ class BrokerPanel(Panel):
     def _build(self) -> None:
         form = QFormLayout()
         form.setVerticalSpacing(8)
-        self.store.setMinimumWidth(FIELD_WIDTH)
-        form.addRow(self._names[0], row(self.store, self.browse, 1))
+        self.store.setMinimumWidth(FIELD_WIDTH_MIN)
+        self.store.setMaximumWidth(FIELD_WIDTH)
+        store = row(self.store, self.browse)
+        store.setStretch(0, 1)
+        form.addRow(self._names[0], store)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
             field.setMaximumWidth(120)
             form.addRow(name, field)

@@ -19,6 +19,7 @@ from gui.widgets.panel import Panel
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 LIST_WIDTH = 340
+LIST_WIDTH_MIN = 170
 _STATES = {
     SourceStatus.STARTING: ("Starting", State.PENDING),
     SourceStatus.READY: ("Running", State.HEALTHY),
@@ -97,7 +98,8 @@ class ConnectionsPanel(QWidget):
 
     def _build(self) -> None:
         self.list_panel.content.addWidget(self.list)
-        self.list_panel.setFixedWidth(LIST_WIDTH)
+        self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
+        self.list_panel.setMaximumWidth(LIST_WIDTH)
         self.detail.add_action(self.test_button)
         self.detail.add_action(self.restart_button)
         for part in (self.facts, self.doctor_title, self.fault):
@@ -106,8 +108,8 @@ class ConnectionsPanel(QWidget):
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
-        line.addWidget(self.list_panel)
-        line.addWidget(self.detail, 1)
+        line.addWidget(self.list_panel, 1)
+        line.addWidget(self.detail, 3)
 
     def _show_title(self) -> None:
         name, ready = self._context.source.name, self._context.source.ready

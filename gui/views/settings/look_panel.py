@@ -24,6 +24,7 @@ from gui.widgets.panel import Panel
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Standard", Density.ROOMY: "Roomy"}
+TIME_WIDTH = 82
 LOCAL, UTC = "local", "utc"
 
 
@@ -205,4 +206,5 @@ class NotificationsPanel(_Section):
 def _time_field() -> QTimeEdit:
     made = QTimeEdit()
     made.setDisplayFormat("HH:mm")
+    made.setFixedWidth(TIME_WIDTH)
     return made

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.text import tr
 from gui.theme.tokens import Size, Tokens
@@ -93,6 +93,10 @@ class SettingsView(PageView):
         self._current = key
         self.buttons[key].setChecked(True)
         self._stack.setCurrentWidget(self._made[key])
+        for section in self._made.values():
+            # A stack is as wide as its widest page may be: what is not shown takes no room.
+            side = QSizePolicy.Policy.Preferred if section is self._made[key] else QSizePolicy.Policy.Ignored
+            section.setSizePolicy(side, side)
         self._refresh()
 
     def section(self, key: str) -> Section:
