@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
@@ -177,8 +178,9 @@ class BrokerWatch(QObject):
         show_counts(
             window.side_bar,
             state,
-            alerts_firing=0 if alerts is None else alerts.firing,
+            alerts_firing=alerts.firing if alerts is not None and alerts.is_read else math.nan,
             lag_is_over=alerts is not None and alerts.lag_limits.is_over(state),
+            dead_are_alarming=alerts is not None and alerts.has_dead_letters,
         )
         if alerts is not None:
             window.side_bar.pinned.show_state(state, alerts.lag_limits)

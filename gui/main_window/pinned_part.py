@@ -64,12 +64,11 @@ class PinnedItem(SideBarItem):
     def retranslate(self) -> None:
         super().retranslate()
         self.setAccessibleName(tr("Group {group}", group=self.name) if self.is_group else tr("Topic {topic}", topic=self.name))
-        self.setToolTip(self.name)
 
     def show_row(self, row: PinRow) -> None:
         """Take its figure and its state of now."""
-        self.set_count(row.value)
-        self.setAccessibleDescription(row.value)
+        words = tr("{count} messages of lag", count=row.value) if row.is_group else tr("{rate} in", rate=row.value)
+        self.set_count(row.value, words=f"{row.name}, {words}")
         if row.state is not self.state:
             self.state = row.state
             self.update()
@@ -165,7 +164,7 @@ class PinnedPart(QWidget):
         for item, row in zip(self.items, rows, strict=True):
             item.show_row(row)
 
-    def find(self, text: str) -> None:
+    def search(self, text: str) -> None:
         """Show those that a search lets through."""
         self._searched = text
         for item in self.items:
@@ -179,7 +178,7 @@ class PinnedPart(QWidget):
         self._collapsed = collapsed
         for item in self.items:
             item.set_collapsed(collapsed)
-        self.find("")
+        self.search("")
 
     def retranslate(self) -> None:
         """Write all texts anew."""
@@ -194,13 +193,13 @@ class PinnedPart(QWidget):
     def _make_items(self, rows: list[PinRow]) -> None:
         """Make what is new, drop what is gone, and put all in order; what stays is kept, it may have the focus."""
         known = {(item.is_group, item.name): item for item in self.items}
-        self.items = [known.pop((row.is_group, row.name), None) or self._item(row) for row in rows]
-        for gone in known.values():
+        self.items = [known[key] if (key := (row.is_group, row.name)) in known else self._item(row) for row in rows]
+        for gone in set(known.values()).difference(self.items):
             gone.hide()
             gone.deleteLater()
         for place, item in enumerate(self.items, start=1):
             self._lines.insertWidget(place, item)
-        self.find(self._searched)
+        self.search(self._searched)
 
     def _item(self, row: PinRow) -> PinnedItem:
         item = PinnedItem(self._theme, row)

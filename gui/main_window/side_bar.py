@@ -12,7 +12,7 @@ from gui.main_window.matching import match
 from gui.main_window.pinned_part import PinnedPart
 from gui.main_window.side_bar_item import SideBarItem
 from gui.models.favourites import Pins
-from gui.text import short_count_text, tr
+from gui.text import count_text, short_count_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
@@ -120,7 +120,7 @@ class SideBar(QFrame):
     def _find(self, text: str) -> None:
         for item in self.items.values():
             item.setVisible(match(text, item.text()) is not None)
-        self.pinned.find(text)
+        self.pinned.search(text)
         for section, heading in self._headings:
             members = [item for item in self.items.values() if item.entry.section == section]
             heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
@@ -140,10 +140,10 @@ class SideBar(QFrame):
         for known, item in self.items.items():
             item.setChecked(known == page_id)
 
-    def set_count(self, page_id: str, count: str, state: State | None = None) -> None:
-        """Show a count at a page, if it is there."""
+    def set_count(self, page_id: str, count: str, state: State | None = None, words: str = "") -> None:
+        """Show a count at a page, if it is there; see `SideBarItem.set_count`."""
         if page_id in self.items:
-            self.items[page_id].set_count(count, state)
+            self.items[page_id].set_count(count, state, words)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -157,15 +157,35 @@ class SideBar(QFrame):
             self.pinned.retranslate()
 
 
-def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: int, lag_is_over: bool) -> None:
-    """Show at the pages how much there is of what they show. Lag takes a colour where a group has more than its limit."""
-    lag = state.totals.get("lag_messages", float("nan"))
-    bar.set_count("topics", short_count_text(len(state.catalog.topics)))
-    over = State.WARNING if lag_is_over else None
-    bar.set_count("consumers", short_count_text(lag) if lag > 0 else "", over)
-    delayed = float(state.delays.pending.clip(0).sum()) + max(0.0, state.timers.get("pending", 0.0))
-    halves = state.totals.get("transactions_pending", 0.0)
-    bar.set_count("delay", short_count_text(delayed) if delayed > 0 else "")
-    bar.set_count("transactions", short_count_text(halves) if halves > 0 else "")
-    bar.set_count("clients", short_count_text(state.totals.get("connections", float("nan"))))
-    bar.set_count("alerts", str(alerts_firing) if alerts_firing else "", State.CRITICAL if alerts_firing else None)
+COUNT_WORDS = {
+    "topics": "{count} topics",
+    "consumers": "{count} messages of lag",
+    "dead_letters": "{count} dead letters",
+    "delay": "{count} messages wait",
+    "transactions": "{count} undecided",
+    "clients": "{count} connections",
+    "alerts": "{count} alerts firing",
+}
+"""What is counted at a page, by its id."""
+
+
+def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_is_over: bool, dead_are_alarming: bool) -> None:
+    """Show at the pages how much there is of what they show; a dash where that is not known, nothing where it is none.
+
+    Lag takes a colour where a group has more than its limit, dead letters where an alert tells of them.
+    """
+    unknown = float("nan")
+    waiting, timers = state.delays.pending, state.timers.get("pending", 0.0)
+    counts: dict[str, tuple[float, State | None]] = {
+        "topics": (len(state.catalog.topics), None),
+        "consumers": (state.totals.get("lag_messages", unknown), State.WARNING if lag_is_over else None),
+        "dead_letters": (state.totals.get("dead_letters", unknown), State.CRITICAL if dead_are_alarming else None),
+        "delay": (unknown if (waiting < 0).any() or timers < 0 else float(waiting.sum()) + timers, None),
+        "transactions": (state.totals.get("transactions_pending", 0.0), None),
+        "clients": (state.totals.get("connections", unknown), None),
+        "alerts": (alerts_firing, State.CRITICAL),
+    }
+    for page_id, (count, colour) in counts.items():
+        shown = short_count_text(count) if count else ""
+        words = tr(COUNT_WORDS[page_id], count=count_text(count)) if shown else ""
+        bar.set_count(page_id, shown, colour if count > 0 else None, words)

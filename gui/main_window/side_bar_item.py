@@ -29,6 +29,7 @@ class SideBarItem(QAbstractButton):
         self._theme = theme
         self.entry = entry
         self.count = ""
+        self._words = ""
         self.count_state: State | None = None
         self.collapsed = False
         self.right_room = 0
@@ -50,13 +51,20 @@ class SideBarItem(QAbstractButton):
         name = self.title
         self.setAccessibleName(name)
         self.setText(name)
-        self.setToolTip(name if self.collapsed else "")
+        self._write_tip()
 
-    def set_count(self, count: str, state: State | None = None) -> None:
-        """Show a count after the name; ``state`` colours it."""
+    def _write_tip(self) -> None:
+        self.setToolTip(": ".join(filter(None, (self.title if self.collapsed else "", self._words))))
+
+    def set_count(self, count: str, state: State | None = None, words: str = "") -> None:
+        """Show a count after the name; ``state`` colours it, ``words`` say in full what is counted."""
         if (count, state) != (self.count, self.count_state):
             self.count, self.count_state = count, state
             self.update()
+        if words != self._words:
+            self._words = words
+            self.setAccessibleDescription(words)
+            self._write_tip()
 
     def set_collapsed(self, collapsed: bool) -> None:
         self.collapsed = collapsed

@@ -30,6 +30,7 @@ from gui.text import duration_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertState, Finding, amount_text, state_of
+from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 from monitoring.webhook import WebhookResult
@@ -143,6 +144,11 @@ class AlertCenter(QObject):
             if one.is_firing and not rule.is_muted(self.now_ms, one.subject)
         ]
         return sorted(found, key=lambda one: (one.rule.severity, one.finding.since_ms, one.finding.subject))
+
+    @property
+    def has_dead_letters(self) -> bool:
+        """Whether something that fires and is not muted is about dead letters."""
+        return any(one.finding.subject.startswith(DEAD_PREFIX) for one in self.open_alerts())
 
     @property
     def worst_state(self) -> State:

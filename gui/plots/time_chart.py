@@ -177,7 +177,7 @@ class TimeChart(QWidget):
     @property
     def _seconds_per_px(self) -> float:
         left, right = self._plot.getViewBox().viewRange()[0]
-        return float(right - left) / max(1, self._plot.viewport().width())
+        return float((right - left) / max(1, self._plot.viewport().width()))
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
         """Show a horizontal line that can be dragged, with a text at its end; None takes it away."""

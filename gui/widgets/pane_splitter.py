@@ -34,7 +34,7 @@ class PaneSplitter(QWidget):
     def __init__(self, panes: tuple[QWidget, QWidget], sizes: Sequence[int], *, grows: int) -> None:
         super().__init__()
         self._side_by_side = list(sizes)
-        self._upper, self._upper_min = panes[0], panes[0].minimumHeight()
+        self._panes, self._upper_min = panes, panes[0].minimumHeight()
         self.splitter = QSplitter(Qt.Orientation.Horizontal, self)
         for pane in panes:
             self.splitter.addWidget(pane)
@@ -75,20 +75,19 @@ class PaneSplitter(QWidget):
         if is_narrow and not self.is_turned:
             self._side_by_side = self.splitter.sizes()
             self.splitter.setOrientation(Qt.Orientation.Vertical)
-            self._upper.setMinimumHeight(max(UPPER_MIN, self._upper_min))
+            self._panes[0].setMinimumHeight(max(UPPER_MIN, self._upper_min))
             upper = round(self.height() * UPPER_SHARE)
             self.splitter.setSizes([upper, self.height() - upper])
             self.updateGeometry()
         elif not is_narrow and self.is_turned:
             self.splitter.setOrientation(Qt.Orientation.Horizontal)
-            self._upper.setMinimumHeight(self._upper_min)
+            self._panes[0].setMinimumHeight(self._upper_min)
             self.splitter.setSizes(self._side_by_side)
             self.updateGeometry()
         self.splitter.setGeometry(self.rect())
 
     def _hints(self) -> list[QSize]:
-        panes = [self.splitter.widget(place) for place in range(self.splitter.count())]
-        return [pane.minimumSizeHint().expandedTo(pane.minimumSize()) for pane in panes if not pane.isHidden()]
+        return [pane.minimumSizeHint().expandedTo(pane.minimumSize()) for pane in self._panes if not pane.isHidden()]
 
     def _gaps(self, hints: Sequence[QSize]) -> int:
         return self.splitter.handleWidth() * max(0, len(hints) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from gui.widgets.pane_splitter import NARROW, WIDE_AGAIN, PaneSplitter
+from gui.widgets.pane_splitter import NARROW, UPPER_MIN, WIDE_AGAIN, PaneSplitter
 
 
 def pane(width: int, height: int) -> QWidget:
@@ -50,7 +50,9 @@ def test_it_may_be_as_narrow_as_its_wider_pane_and_says_how_high_it_must_be(make
     splitter = make(200)
     assert (splitter.minimumSizeHint().width(), splitter.minimumSizeHint().height()) == (300, 200)
     splitter.resize(600, 600)
-    assert splitter.minimumSizeHint().height() == 100 + 200 + splitter.splitter.handleWidth()
+    assert splitter.minimumSizeHint().height() == UPPER_MIN + 200 + splitter.splitter.handleWidth()
+    splitter.resize(1_200, 600)
+    assert splitter.minimumSizeHint().height() == 200
 
 
 def test_a_pane_that_is_hidden_takes_no_room(make):

@@ -99,9 +99,9 @@ def test_keys_move_it_within_its_kind_and_let_it_go(part, qtbot):
 
 
 def test_a_search_leaves_those_that_fit(part):
-    part.find("settle")
+    part.search("settle")
     assert [item.name for item in part.items if not item.isHidden()] == ["payment-settle"]
-    part.find("nothing like it")
+    part.search("nothing like it")
     assert part.isHidden()
 
 

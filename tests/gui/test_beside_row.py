@@ -1,0 +1,48 @@
+"""Three parts side by side, of which the last one goes below."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from gui.theme.tokens import Size
+from gui.widgets.beside_row import WIDE_AGAIN, BesideRow
+
+
+@pytest.fixture
+def row(qtbot):
+    parts = []
+    for width, height in ((300, 100), (200, 150), (250, 120)):
+        part = QWidget()
+        part.setMinimumSize(width, height)
+        parts.append((part, 1))
+    made = BesideRow(*parts)
+    qtbot.addWidget(made)
+    made.resize(1_000, 400)
+    made.show()
+    return made
+
+
+def test_the_last_part_goes_below_where_there_is_no_room_and_comes_back(row):
+    needed = 300 + 200 + 250 + 2 * Size.GAP
+    told = []
+    row.turned.connect(told.append)
+    last = row._parts[-1][0]
+    assert last.y() == 0
+    row.resize(needed - 1, 400)
+    row.layout().activate()
+    assert (row.is_turned, last.x()) == (True, 0)
+    assert last.y() > 150
+    row.resize(needed + WIDE_AGAIN - 1, 400)
+    assert row.is_turned
+    row.resize(1_000, 400)
+    row.layout().activate()
+    assert (row.is_turned, last.y()) == (False, 0)
+    assert told == [True, False]
+
+
+def test_it_may_be_as_narrow_as_two_parts_and_says_how_high_it_must_be(row):
+    least = row.minimumSizeHint()
+    assert (least.width(), least.height()) == (300 + 200 + Size.GAP, 150)
+    row.resize(least.width(), 400)
+    assert row.minimumSizeHint().height() == 150 + Size.GAP + 120
