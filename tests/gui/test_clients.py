@@ -75,6 +75,19 @@ def test_what_was_not_read_says_why(make_view, source):
     assert view.header.facts == ""
 
 
+def test_what_is_not_read_any_more_is_not_known_any_more(make_view, source):
+    view = make_view(source)
+    source.fail_with = WorkerError("the broker is busy")
+    view.refresh()
+    assert view.filter.choice._buttons["all"].text() == "All —"
+    assert (view.header.facts, view.detail.title) == ("", "No client selected")
+    assert not any(chip.isVisible() for chip in view.header._chips)
+    source.fail_with = None
+    view.refresh()
+    assert view.grid.selected_row is not None
+    assert view.filter.choice._buttons["all"].text() != "All —"
+
+
 def test_without_a_broker_nothing_is_asked(make_view):
     source = FakeSource(status=SourceStatus.STARTING)
     view = make_view(source)

@@ -128,6 +128,18 @@ def test_what_was_not_read_says_why(make_view, source):
     assert view.grid.placeholder.text == "The events were not read."
 
 
+def test_what_is_not_read_any_more_is_not_counted_any_more(make_view, source):
+    view = make_view(source)
+    assert view.header.facts
+    source.fail_with = StoreError("the history is locked")
+    view.refresh()
+    assert (view.header.facts, view.filters._buttons["all"].text()) == ("", "All —")
+    source.fail_with = None
+    view.refresh()
+    assert view.grid.selected_row is not None or view.model.rows
+    assert view.filters._buttons["all"].text() != "All —"
+
+
 def test_older_events_that_find_no_room_are_told(make_view, source, monkeypatch):
     monkeypatch.setattr("gui.views.events.view.EVENTS_MAX", 3)
     view = make_view(source)

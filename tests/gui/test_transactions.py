@@ -462,9 +462,15 @@ def test_a_list_that_cannot_be_read_says_so(make_view, source):
     view = make_view(source)
     source.fail_with = StoreError("the store is closed")
 
+    assert view.foot.text()
     view.refresh()
 
     assert view.grid.placeholder.text == "The transactions were not read."
+    assert (view.foot.text(), view.detail.title) == ("", "No transaction selected")
+    source.fail_with = None
+    view.refresh()
+    assert view.foot.text()
+    assert view.grid.selected_row is not None
 
 
 def test_a_page_before_the_first_figures_is_empty(make_view):

@@ -201,7 +201,11 @@ class ClientsView(PageView):
         self._show_selected()
 
     def _failed(self, error: OrbitError) -> None:
-        self.header.set_facts("")
+        self.filter.is_known = False
+        self.clients.set_rows([])
+        self.mix.set_rows([])
+        self._show_counts()
+        self._show_selected()
         for grid in (self.grid, self.mix_grid):
             grid.set_loading(False)
         self.grid.set_error(tr("The connections were not read."), error.message, tr("Retry"), self.refresh)

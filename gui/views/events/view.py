@@ -256,6 +256,10 @@ class EventsView(PageView):
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
+        # Counts and bars of events that may no longer be all would say too little.
+        self._total = -1
+        self.model.set_rows([])
+        self._show()
         self.grid.set_loading(False)
         self.grid.set_error(tr("The events were not read."), error.message, tr("Retry"), self.refresh)
 

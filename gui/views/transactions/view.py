@@ -80,6 +80,8 @@ class TransactionsView(PageView):
         self._wanted = -1
         self._start = 0
         self._total = -1
+        self._is_failed = False
+        """Whether the list is not known."""
         self._missing = ""
         """What the list lacks, and why."""
         self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
@@ -282,12 +284,17 @@ class TransactionsView(PageView):
         self.decision.setText(shown if not math.isnan(p50) else "")
 
     def _failed(self, error: OrbitError) -> None:
+        self._is_failed = True
+        self.rows.set_rows([])
+        self._show_selected()
+        self._show_texts()
         self.grid.set_loading(False)
         self.grid.set_error(tr("The transactions were not read."), error.message, tr("Retry"), self.refresh)
 
     # ---- the list ------------------------------------------------------------------------------------------------------
 
     def _show_rows(self) -> None:
+        self._is_failed = False
         self.grid.set_error("")
         states = {self._only} if self._only else _FILTERS[self.filters.current]
         if self._only == PREPARED:
@@ -436,6 +443,9 @@ class TransactionsView(PageView):
         self.back.setEnabled(self.past.has_newer if is_past else self._start > 0)
         self.forward.setEnabled(self.past.has_older if is_past else self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
+        if self._is_failed:
+            self.foot.setText("")
+            return
         if is_past:
             words = tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(self.past.rows))
             self.foot.setText(f"{words}. {self.past.notice}" if self.past.notice else words)
