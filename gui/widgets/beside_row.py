@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLayout, QWidget
 
 from gui.theme.tokens import Size
 
@@ -31,6 +31,8 @@ class BesideRow(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(Size.GAP)
+        # It would hold the row as wide as all parts side by side.
+        self._grid.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self._place()
 
     def minimumSizeHint(self) -> QSize:
@@ -68,7 +70,6 @@ class BesideRow(QWidget):
             else:
                 self._grid.addWidget(part, 0, number)
                 self._grid.setColumnStretch(number, weight)
-        self._grid.setHorizontalSpacing(Size.GAP)
 
     def _hints(self) -> list[QSize]:
         return [part.minimumSizeHint().expandedTo(part.minimumSize()) for part, _weight in self._parts]
