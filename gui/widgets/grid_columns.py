@@ -1,6 +1,7 @@
 """`GridColumns`: which columns of a `DataGrid` are shown, how wide and in which order; what the user chose is remembered.
 
-Where a page has a memory for it, the menu of the header hides and shows columns, borders are dragged, and so are headings.
+Where a table is narrow, columns that say that they give way are left out. Where a page has a memory for it, the menu of the
+header hides and shows columns, borders are dragged, and so are headings.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gui.text import tr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FLEXIBLE_WIDTH_MIN = 80
+FLEXIBLE_WIDTH_MIN, FLEXIBLE_WIDTH_WANTED = 80, 140
 KEY_CHARACTERS_MAX = 120
 
 
@@ -48,7 +49,9 @@ class GridColumns(QObject):
         self._model = model
         self._memory: ColumnMemory | None = None
         self._left_out: frozenset[str] = frozenset()
-        """By the page, e.g. where they have no room."""
+        """By the page."""
+        self._without_room: frozenset[str] = frozenset()
+        """Left out because the table is narrow."""
         self._hidden: set[str] = set()
         """By the user."""
         self._widths: dict[str, int] = {}
@@ -75,6 +78,10 @@ class GridColumns(QObject):
     def share(self) -> None:
         """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
         columns = self._model.columns
+        without_room = self._find_without_room()
+        if without_room != self._without_room:
+            self._without_room = without_room
+            self._hide()
         shown = [place for place in range(len(columns)) if not self._view.isColumnHidden(place)]
         widths = {place: self._widths.get(columns[place].key, columns[place].width) for place in shown}
         flexible = [place for place, width in widths.items() if not width]
@@ -108,7 +115,7 @@ class GridColumns(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         for column in self._model.columns:
-            if column.title and column.key not in self._left_out:
+            if column.title and column.key not in self._left_out | self._without_room:
                 action = menu.addAction(tr(column.title))
                 action.setCheckable(True)
                 action.setChecked(column.key not in self._hidden)
@@ -144,16 +151,33 @@ class GridColumns(QObject):
         return "-".join(column.key for column in self._model.columns)[:KEY_CHARACTERS_MAX]
 
     def _is_shown(self, key: str) -> bool:
-        return key not in self._left_out and key not in self._hidden
+        return key not in self._hidden and key not in self._left_out and key not in self._without_room
+
+    def _find_without_room(self) -> frozenset[str]:
+        """Columns that give way to the others at the width of now."""
+        wanted = [column for column in self._model.columns if column.key not in self._hidden | self._left_out]
+        widths = {column.key: self._widths.get(column.key, column.width) or FLEXIBLE_WIDTH_WANTED for column in wanted}
+        too_much = sum(widths.values()) - self._view.viewport().width()
+        found: set[str] = set()
+        for column in sorted(wanted, key=lambda one: -one.gives_way):
+            if too_much <= 0 or not column.gives_way:
+                break
+            found.add(column.key)
+            too_much -= widths[column.key]
+        return frozenset(found)
 
     def _chooser(self, key: str) -> Callable[[bool], None]:
         return lambda shown: self.show_column(key, shown=shown)
 
     def _show(self) -> None:
+        self._without_room = self._find_without_room()
+        self._hide()
+        self.share()
+
+    def _hide(self) -> None:
         with self._by_us():
             for place, column in enumerate(self._model.columns):
                 self._view.setColumnHidden(place, not self._is_shown(column.key))
-        self.share()
 
     def _resized(self, place: int, _before: int, width: int) -> None:
         if not self._is_ours and width and place < len(self._model.columns):

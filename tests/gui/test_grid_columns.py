@@ -107,6 +107,19 @@ def test_not_all_columns_can_be_hidden_by_the_settings(make_view):
     assert shown(make_view(FakeSource()).grid) == keys
 
 
+def test_a_narrow_table_leaves_out_what_gives_way_and_shows_it_again(make_view):
+    view = make_view(FakeSource())
+    grid, whole = view.grid, shown(view.grid)
+    grid.resize(700, 300)
+    narrow = shown(grid)
+    assert {"topic", "in", "lag"} <= set(narrow) < set(whole)
+    assert grid.view.columnWidth(place(grid, "topic")) >= 140
+    assert "size" not in [action.text() for action in grid.columns.menu(grid).actions()]
+    grid.columns.show_column("groups", shown=False)
+    grid.resize(1_200, 300)
+    assert set(whole) - set(shown(grid)) == {"groups"}
+
+
 def test_rows_are_as_high_as_the_user_wants_them(make_view):
     view = make_view(FakeSource())
     theme = view.context.theme

@@ -82,6 +82,7 @@ def group_columns(
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
             width=60,
+            gives_way=1,
         ),
         Column(
             "forecast",
@@ -103,6 +104,7 @@ def group_columns(
             right=True,
             dim=True,
             width=76,
+            gives_way=2,
         ),
     ]
 

@@ -83,7 +83,7 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
                tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=36),
         Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
-               kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104),
+               kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104, gives_way=3),
         Column(
             "queues",
             "Queues W / R",
@@ -91,6 +91,7 @@ def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             sort=lambda row: (row.write_queues, row.read_queues),
             right=True,
             width=104,
+            gives_way=5,
         ),
     ]  # fmt: skip
 
@@ -108,7 +109,7 @@ def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             width=76,
         ),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
-               value=sources.put_rates, width=84),
+               value=sources.put_rates, width=84, gives_way=4),
         Column(
             "size",
             "Avg size",
@@ -117,6 +118,7 @@ def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             tip=lambda _row: tr("Body size of what was written since the broker started"),
             right=True,
             width=78,
+            gives_way=8,
         ),
         Column(
             "kept",
@@ -125,6 +127,7 @@ def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             sort=lambda row: _known(row.kept_messages),
             right=True,
             width=108,
+            gives_way=2,
         ),
     ]  # fmt: skip
 
@@ -133,7 +136,7 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     """Who lags, and what it takes."""
     return [
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
-               tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168),
+               tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168, gives_way=6),
         Column(
             "lag",
             "Lag",
@@ -145,7 +148,8 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         ),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
                sort=lambda row: _measured_bytes(sources.measure(row)),
-               tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)), right=True, width=100),
+               tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)), right=True, width=100,
+               gives_way=1),
         Column(
             "last",
             "Last write",
@@ -154,6 +158,7 @@ def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
             right=True,
             dim=True,
             width=84,
+            gives_way=7,
         ),
     ]  # fmt: skip
 
