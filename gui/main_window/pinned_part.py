@@ -149,6 +149,8 @@ class PinnedPart(QWidget):
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(1)
         self._lines.addWidget(self._heading)
+        self.stop_before: QWidget | None = None
+        """What the keyboard reaches before the first favourite."""
         self.hide()
         pins.changed.connect(self._pins_changed)
 
@@ -197,8 +199,12 @@ class PinnedPart(QWidget):
         for gone in set(known.values()).difference(self.items):
             gone.hide()
             gone.deleteLater()
+        before = self.stop_before
         for place, item in enumerate(self.items, start=1):
             self._lines.insertWidget(place, item)
+            if before is not None:
+                self.setTabOrder(before, item)
+            before = item
         self.search(self._searched)
 
     def _item(self, row: PinRow) -> PinnedItem:

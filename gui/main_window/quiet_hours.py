@@ -52,6 +52,6 @@ def keep_quiet_hours(settings: QSettings, hours: QuietHours) -> None:
 
 def _time(settings: QSettings, key: str, default: time) -> time:
     try:
-        return time.fromisoformat(str(settings.value(key, f"{default:%H:%M}")))
+        return time.fromisoformat(str(settings.value(key, f"{default:%H:%M}"))).replace(tzinfo=None)
     except ValueError:
         return default

@@ -58,6 +58,7 @@ class SideBar(QFrame):
                 section = entry.section
                 if section == LAST_SECTION:
                     lines.addWidget(self.pinned)
+                    self.pinned.stop_before = next(reversed(self.items.values()), None)
                 lines.addWidget(self._heading(section))
             lines.addWidget(self._item(theme, entry))
         lines.addStretch(1)

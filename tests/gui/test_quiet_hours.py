@@ -42,6 +42,8 @@ def test_they_are_remembered_and_what_cannot_be_read_is_not_chosen(settings):
     kept = QuietHours(True, dt.time(21, 30), dt.time(6, 45))
     keep_quiet_hours(settings, kept)
     assert read_quiet_hours(settings) == kept
+    settings.setValue(FROM_KEY, "21:30+02:00")
+    assert read_quiet_hours(settings) == kept
     settings.setValue(FROM_KEY, "a quarter past nine")
     assert read_quiet_hours(settings) == QuietHours(True, dt.time(22), dt.time(6, 45))
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
 
 from gui.main_window.side_bar import SideBar, show_counts
 from gui.models.favourites import Pins
 from gui.text import UNKNOWN
 from gui.theme.tokens import State
 from gui.views.registry import PAGES
+from monitoring.lag_limits import SHIPPED
 from tests.support.fake_source import fake_state
 
 
@@ -38,6 +39,20 @@ def test_each_count_says_what_it_counts(bar):
     assert bar.items["consumers"].accessibleDescription() == "18,402 messages of lag"
     bar.set_collapsed(True)
     assert bar.items["consumers"].toolTip() == "Consumers: 18,402 messages of lag"
+
+
+def test_favourites_are_reached_by_tab_where_they_stand(bar, qtbot):
+    bar.show()
+    for name in ("orders", "payments"):
+        bar.pinned.pins.topics.toggle(name)
+    bar.pinned.show_state(fake_state(), SHIPPED)
+    chain, stop = [], bar.items["alerts"]
+    for _ in range(3):
+        stop = stop.nextInFocusChain()
+        while not stop.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            stop = stop.nextInFocusChain()
+        chain.append(stop.accessibleName())
+    assert chain == ["Topic orders", "Topic payments", "Settings"]
 
 
 def test_what_is_not_known_is_a_dash_and_none_is_nothing(bar):
