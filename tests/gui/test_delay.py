@@ -318,6 +318,24 @@ def test_a_list_that_cannot_be_read_says_so_and_offers_to_retry(make_view, sourc
     assert "not read" in view.waiting.grid.placeholder.text
 
 
+def test_pictures_that_cannot_be_read_any_more_are_taken_away_and_said_to_be_missing(make_view, source):
+    view = make_view(source)
+    source.fail_with = StoreError("segment 0 is gone")
+    for _turn in range(40):
+        source.push_later(120_000)
+        view.state_changed(source.state)
+    assert view.reader.samples == {}
+    waiting = sum(row.pending > 0 for row in view.levels.rows)
+    assert view.ahead.subtitle == f"per minute, partial: {waiting} levels not read, partial: timers not read"
+
+
+def test_a_sum_with_a_level_that_is_not_known_is_not_known(make_view):
+    pending = STATE.delays.pending.copy()
+    pending[3] = -1
+    view = make_view(FakeSource(replace(STATE, delays=replace(STATE.delays, pending=pending))))
+    assert view.tiles["pending"].value_label.text() == UNKNOWN
+
+
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):
     view = make_view(FakeSource(replace(STATE, delays=no_delays(), timers={})))
 

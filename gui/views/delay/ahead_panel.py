@@ -41,6 +41,7 @@ class AheadPanel(Panel):
         self._timers = TimersAhead()
         self._now_ms = 0
         self._unread = 0
+        self._timers_are_unread = False
         self.switch = SegmentedControl((("hour", " "), ("days", " "), ("month", " ")))
         self.bars = StackedBars(context.theme)
         self.add_action(self.switch)
@@ -49,10 +50,17 @@ class AheadPanel(Panel):
         context.times.changed.connect(self._draw)
         self.retranslate()
 
-    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead, now_ms: int, unread: int) -> None:
-        """Show what waits now; ``unread`` counts levels with messages that are not among the samples yet."""
-        self._unread = unread
-        self._samples, self._timers, self._now_ms = list(samples), timers, now_ms
+    def show_ahead(self, samples: Iterable[Sample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
+        """Show what waits now.
+
+        Args:
+            samples: Of the levels that were read.
+            timers: When they are due; None: that was not read.
+            now_ms: The broker's clock.
+            unread: Levels with messages that are not among the samples.
+        """
+        self._unread, self._timers_are_unread = unread, timers is None
+        self._samples, self._timers, self._now_ms = list(samples), timers or TimersAhead(), now_ms
         self._draw()
 
     def retranslate(self) -> None:
@@ -85,4 +93,6 @@ class AheadPanel(Panel):
         words = tr(each)
         if self._unread:
             words += tr(", partial: {count} levels not read", count=self._unread)
+        if self._timers_are_unread:
+            words += tr(", partial: timers not read")
         self.set_title(tr("Due ahead"), words)

@@ -109,9 +109,11 @@ class LaneReader(QObject):
         self._go_on()
 
     def _failed(self, _error: OrbitError) -> None:
-        # The page says so where its list fails; the next figures ask again.
+        # The page says so where its list fails; the next figures ask again. What was read before would look like now.
         self._left.clear()
         self._wanted.clear()
+        if self.samples.pop(self._level, None) is not None:
+            self.changed.emit()
 
 
 def _is_old(row: LevelRow, read_ms: int | None) -> bool:

@@ -7,7 +7,7 @@ import math
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from broker_core.api import TimerForecast
+from broker_core.api import OrbitError, TimerForecast
 from gui.models.delay import LATE_WARNING_MS, LevelRow, TimerFigures, lane_of, latest, level_rows, next_due, timer_figures
 from gui.models.table import ColumnTableModel, Lane
 from gui.operations.queries import LatestQuery
@@ -42,7 +42,7 @@ class DelayView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self._timers: TimerFigures | None = None
-        self._timers_ahead = TimersAhead()
+        self._timers_ahead: TimersAhead | None = TimersAhead()
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme) for key in TILES}
@@ -160,8 +160,12 @@ class DelayView(PageView):
             self._forecast_query.cancel()
         elif timers.now_ms - self._forecast_ms >= FORECAST_AGAIN_MS and not self._forecast_query.waiting:
             self._forecast_ms = timers.now_ms
-            # Without an answer the bars show the levels alone; the list of timers says why it cannot be read.
-            self._forecast_query.ask(self.context.source.forecast_timers(), self._show_forecast, lambda _error: None)
+            self._forecast_query.ask(self.context.source.forecast_timers(), self._show_forecast, self._no_forecast)
+
+    def _no_forecast(self, _error: OrbitError) -> None:
+        # The bars show the levels alone and say so; the list of timers says why.
+        self._timers_ahead = None
+        self._show_ahead()
 
     def _show_forecast(self, forecast: TimerForecast) -> None:
         first_ms = forecast.first_day * DAY_MS
@@ -201,10 +205,13 @@ class DelayView(PageView):
         self.tiles["late"].set_value(*milliseconds_parts(worst_ms), fact, state)
 
     def _show_pending(self, rows: list[LevelRow]) -> None:
-        levels = sum(max(0, row.pending) for row in rows)
+        # A sum with a part that is not known is not known.
+        levels = math.nan if any(row.pending < 0 for row in rows) else sum(row.pending for row in rows)
         timers = self._timers.pending if self._timers is not None else -1
+        is_served = self._timers is not None and self._timers.is_served
+        whole = levels + (0 if not is_served else math.nan if timers < 0 else timers)
         fact = tr("{levels} by level, {timers} timers", levels=count_text(levels), timers=count_text(timers)) if rows else ""
-        self.tiles["pending"].set_value(count_text(levels + max(0, timers)) if rows else UNKNOWN, tr("messages"), fact)
+        self.tiles["pending"].set_value(count_text(whole) if rows else UNKNOWN, tr("messages"), fact)
 
     def _show_next(self, rows: list[LevelRow]) -> None:
         first, timers = next_due(rows), self._timers
