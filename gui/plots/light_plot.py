@@ -10,7 +10,11 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGraphicsGridLayout
+
+from gui.theme.style import FOCUS_PROPERTY
+from gui.theme.tokens import Size
 
 MARGINS = (0, 4, 8, 0)
 AXIS_Z = -1_000
@@ -21,6 +25,8 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
 
     def __init__(self, left: pg.AxisItem, bottom: pg.AxisItem) -> None:
         super().__init__(background=None)
+        self.focus_colour = "#000000"
+        """Of the ring while the keyboard is here; given with the theme."""
         self._axes = {"left": left, "bottom": bottom}
         self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
         # Ranges are always set, so nothing is to look for them again with each item.
@@ -45,6 +51,14 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         # No key does anything here by itself; who adds keys, as `gui.views.chart_tools` does, lets it take the focus.
         for part in (self, self.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.property(FOCUS_PROPERTY):
+            painter = QPainter(self.viewport())
+            painter.setPen(QPen(QColor(self.focus_colour), 2))
+            painter.drawRoundedRect(self.viewport().rect().adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
+            painter.end()
 
     def getViewBox(self) -> Any:  # noqa: ANN401  pyqtgraph's
         return self._box

@@ -306,6 +306,7 @@ class TimeChart(QWidget):
 
     def _restyle(self, tokens: Tokens) -> None:
         self._plot.setBackground(None)
+        self._plot.focus_colour = tokens.accent
         grid = QColor(tokens.border)
         for side in ("left", "bottom"):
             axis = self._plot.getAxis(side)

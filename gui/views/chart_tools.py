@@ -55,9 +55,10 @@ class ChartReading(QObject):
         self._chart.plot.setAccessibleName(tr("Chart: {lines}", lines=lines))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FocusIn:
+        if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             # Only then: told at each new figure, it would never be silent.
             self._chart.plot.setAccessibleDescription(self._chart.described())
+            self._chart.plot.viewport().update()  # the ring comes or goes
         elif event.type() == QEvent.Type.LanguageChange:
             self._name()
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_T:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QImage
 
 from gui.plots.chart_axes import round_step
@@ -13,6 +14,7 @@ from gui.plots.queue_bars import QueueBars, Sparkline
 from gui.plots.time_chart import TimeChart
 from gui.text import TimeZoneChoice, rate_text
 from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT
 
 X = np.arange(1_000.0, 1_060.0)
@@ -138,6 +140,14 @@ def test_a_sparkline_draws_what_is_known(qtbot, theme, values, is_drawn):
     line.resize(120, 40)
     line.set_values(values)
     assert shows(line, DARK.series[0]) is is_drawn
+
+
+def test_a_chart_that_the_keyboard_is_at_has_a_ring(chart, theme):
+    accent = QColor(theme.tokens.accent).name()
+    middle = QPoint(chart.width() // 2, 1)
+    assert chart.grab().toImage().pixelColor(middle).name() != accent
+    chart.plot.setProperty(FOCUS_PROPERTY, True)
+    assert chart.grab().toImage().pixelColor(middle).name() == accent
 
 
 def placed(marks, *, height: int = 200, end_s: float = 1_000.0) -> list[tuple[str, int, bool]]:
