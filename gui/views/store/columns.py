@@ -20,7 +20,7 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=58),
         Column(
-            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=80
+            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=96
         ),
         Column(
             "behind",
@@ -68,7 +68,7 @@ def cleaning_columns(times: TimeZoneChoice) -> list[Column[CleaningRow]]:
     """Runs of cleaning."""
     return [
         Column("at", "Time", lambda row: times.minutes(row.at_ms), sort=lambda row: row.at_ms,
-               tip=lambda row: times.full(row.at_ms), width=140),
+               tip=lambda row: times.full(row.at_ms), width=150),
         Column("trigger", "Why", lambda row: tr(TRIGGER_NAMES.get(row.trigger, row.trigger))),
         Column("files", "Files", _files_text, sort=lambda row: row.log_files, tip=_cleaning_tip,
                state=lambda row: State.CRITICAL if row.error else None, right=True, width=64),
