@@ -75,15 +75,15 @@ class PaneSplitter(QWidget):
         if is_narrow and not self.is_turned:
             self._side_by_side = self.splitter.sizes()
             self.splitter.setOrientation(Qt.Orientation.Vertical)
-            self._panes[0].setMinimumHeight(max(UPPER_MIN, self._upper_min))
             upper = round(self.height() * UPPER_SHARE)
             self.splitter.setSizes([upper, self.height() - upper])
             self.updateGeometry()
         elif not is_narrow and self.is_turned:
             self.splitter.setOrientation(Qt.Orientation.Horizontal)
-            self._panes[0].setMinimumHeight(self._upper_min)
             self.splitter.setSizes(self._side_by_side)
             self.updateGeometry()
+        # Each time: what is remembered of a page may bring the splitter here turned.
+        self._panes[0].setMinimumHeight(max(UPPER_MIN, self._upper_min) if self.is_turned else self._upper_min)
         self.splitter.setGeometry(self.rect())
 
     def _hints(self) -> list[QSize]:

@@ -60,3 +60,16 @@ def test_a_pane_that_is_hidden_takes_no_room(make):
     splitter.splitter.widget(1).hide()
     splitter.resize(NARROW + 1, 600)
     assert not splitter.is_turned
+
+
+def test_one_that_was_narrow_last_time_fits_the_window_of_now(make):
+    narrow, wide, again = make(200), make(200), make(200)
+    narrow.resize(600, 600)
+    kept = narrow.splitter.saveState()
+    wide.splitter.restoreState(kept)
+    wide.resize(1_100, 600)
+    assert not wide.is_turned
+    again.splitter.restoreState(kept)
+    again.resize(600, 600)
+    assert again.is_turned
+    assert again.splitter.sizes()[0] >= UPPER_MIN
