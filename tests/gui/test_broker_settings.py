@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import BrokerAnswer, RemoteError, RequestCode, setting_specs
 from gui.text import load_catalogue
+from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.broker_settings.view import DIFFERS, BrokerSettingsView
@@ -84,7 +86,9 @@ def test_a_value_is_staged_reviewed_changed_and_taken_back(make_view, source, wi
     assert not view.review_button.isEnabled()
 
     answer_with(source, deleteWhen="04")
-    view.ask_undo().go.click()
+    undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
+    undo.activated.emit()
+    view.findChildren(ActionDialog)[-1].go.click()
     assert ("ask_broker", (change_request({"deleteWhen": "04"}),)) in source.asked
     assert not view.undo_button.isEnabled()
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import BrokerAnswer, MessageQueue, RemoteError, RequestCode, ResponseCode, emit
@@ -349,6 +350,20 @@ def test_settings_of_a_group_are_changed_and_what_is_not_shown_stays(make_view):
     assert len(bodies) == 1
     assert b'"retryMaxTimes":3' in bodies[0]
     assert b'"groupRetryPolicy":{"type":"CUSTOMIZED"}' in bodies[0]
+
+
+def test_undo_means_the_part_in_front(make_view, monkeypatch):
+    view = make_view(FakeSource())
+    undone = []
+    view.open({"tab": "settings"})
+    monkeypatch.setattr(view.settings, "ask_undo", lambda: undone.append("settings"))
+    monkeypatch.setattr(view.dialogs, "undo", lambda *_what: undone.append("offsets"))
+    undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
+    undo.activated.emit()
+    assert undone == ["settings"]
+    view.open({"tab": "lag"})
+    undo.activated.emit()
+    assert undone == ["settings"], "there is no reset to undo"
 
 
 def test_a_group_is_deleted_when_its_name_is_typed(make_view, window):

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import RemoteError, RequestCode
@@ -198,6 +199,17 @@ def test_a_change_can_be_undone(make_view):
     assert (applied["order"], applied["attributes"]) == ("true", "+message.type=FIFO")
     assert (undone["order"], undone["attributes"]) == ("false", "-message.type")
     assert not panel.undo_button.isEnabled()
+
+
+def test_undo_means_the_settings_where_they_are_in_front(make_view, monkeypatch):
+    view = make_view(FakeSource(), tab="settings")
+    undone = []
+    monkeypatch.setattr(view.settings, "ask_undo", lambda: undone.append(view.tabs.currentIndex()))
+    undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
+    undo.activated.emit()
+    view.tabs.setCurrentIndex(0)
+    undo.activated.emit()
+    assert undone == [3]
 
 
 def test_what_is_staged_can_be_reverted(make_view):

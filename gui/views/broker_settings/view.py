@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, OrbitError
@@ -122,6 +122,10 @@ class BrokerSettingsView(PageView):
         self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.staged.connect(self.stage)
+        undo = QShortcut(
+            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
+        )
+        undo.activated.connect(self._undo_clicked)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------

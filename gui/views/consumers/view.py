@@ -479,6 +479,10 @@ class ConsumersView(PageView):
             self.dialogs.client(self._shown_group, member)
 
     def _undo_newest(self) -> None:
+        """Put back what the part in front changed last: the settings of the group, else its offsets."""
+        if self.tabs.currentWidget() is self._settings:
+            self.settings.ask_undo()
+            return
         self.offsets.show_group(self._shown_group)
         newest = self.offsets.newest
         if newest is not None:

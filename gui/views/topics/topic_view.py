@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import BrokerAnswer, JsonBodyError, OrbitError
@@ -196,6 +196,14 @@ class TopicView(PageView):
         self.queues.queue_wanted.connect(self.show_messages)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
+        undo = QShortcut(
+            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
+        )
+        undo.activated.connect(self._undo_settings)
+
+    def _undo_settings(self) -> None:
+        if self.tabs.currentWidget() is self._settings:
+            self.settings.ask_undo()
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
