@@ -51,7 +51,7 @@ def test_settings_are_listed_with_what_can_be_changed_first(make_view, source):
     QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
 
     live = sum(spec.is_live for spec in setting_specs().values())
-    assert f"{live} can be changed now, 1 not at their default" in view.header.facts
+    assert f"{live} can be changed now, 1 not at their default, read 02:15:02" in view.header.facts
     assert all(one.setting.is_live for one in view.model.shown_rows[:live])
 
 

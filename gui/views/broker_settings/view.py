@@ -99,7 +99,7 @@ class BrokerSettingsView(PageView):
         self._settings: list[Setting] = []
         self._staged: dict[str, str] = {}
         self._undo: list[dict[str, str]] = []
-        self._asked_ms = -1
+        self._asked_ms = self._read_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
@@ -242,7 +242,8 @@ class BrokerSettingsView(PageView):
         except OrbitError as error:
             self._failed(error)
             return
-        self._settings = settings
+        state = self.context.source.state
+        self._settings, self._read_ms = settings, state.taken_ms if state is not None else -1
         self.filter.is_known = True
         now = {setting.key: setting.value for setting in settings}
         self._staged = {key: value for key, value in self._staged.items() if now.get(key) != value}
@@ -267,6 +268,8 @@ class BrokerSettingsView(PageView):
         differ = sum(setting.differs for setting in self._settings)
         facts = tr("{count} settings, {live} can be changed now, {differ} not at their default",
                    count=len(rows), live=live, differ=differ)  # fmt: skip
+        if self._read_ms >= 0:
+            facts += ", " + tr("read {time}", time=self.context.times.seconds(self._read_ms))
         self.header.set_facts(facts if rows else "")
         staged = len(self._staged)
         self.header.set_chips([(tr("{count} staged", count=staged), State.PENDING)] if staged else [])
