@@ -22,6 +22,7 @@ from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.chart_tip import ChartTip
+from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
 from gui.plots.light_plot import LightPlot
 from gui.plots.mark_names import NamedMark, mark_names
 from gui.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
@@ -31,7 +32,6 @@ from gui.theme.tokens import State, Tokens
 ANTIALIAS_POINTS_MAX = 2_000
 POINTS_MAX = 1_200
 """What to ask `Series.window` for: more than a chart has pixels is wasted."""
-FILL_ALPHA = 30
 DAY_S = 86_400
 """A chart longer than this says the date with the time."""
 PLOT_HEIGHT_MIN = 60
@@ -92,7 +92,7 @@ class TimeChart(QWidget):
         self._grid = ValueGrid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
-        self._forecast: _ForecastLines | None = None
+        self._forecast: ForecastLines | None = None
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
@@ -144,7 +144,7 @@ class TimeChart(QWidget):
         if self._forecast is None:
             if forecast is None:
                 return
-            self._forecast = _ForecastLines(self._plot)
+            self._forecast = ForecastLines(self._plot)
             self._forecast.set_colour(self.colour(self._series[0].key, self._theme.tokens))
         self._forecast.show(forecast)
 
@@ -352,26 +352,3 @@ class TimeChart(QWidget):
 def _label_at(one: NamedMark, colour: str) -> dict[str, Any]:
     side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
     return {"position": one.height, "color": colour, "anchors": [side, side]}
-
-
-class _ForecastLines:
-    """A dashed line in its band; made when a chart first has a forecast, as most never have."""
-
-    def __init__(self, plot: LightPlot) -> None:
-        self._line = plot.plot([], [])
-        self._edges = (plot.plot([], [], pen=None), plot.plot([], [], pen=None))
-        self._fill = pg.FillBetweenItem(*self._edges)
-        plot.addItem(self._fill, ignoreBounds=True)
-
-    def set_colour(self, name: str) -> None:
-        colour = QColor(name)
-        self._line.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
-        colour.setAlpha(FILL_ALPHA)
-        self._fill.setBrush(pg.mkBrush(colour))
-
-    def show(self, forecast: ChartForecast | None) -> None:
-        nothing = np.empty(0)
-        x, y, low, high = (nothing,) * 4 if forecast is None else (forecast.x, forecast.y, forecast.low, forecast.high)
-        self._line.setData(x, y)
-        self._edges[0].setData(x, low)
-        self._edges[1].setData(x, high)
