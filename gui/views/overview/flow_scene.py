@@ -27,6 +27,8 @@ RATE_OF_WIDEST = 10_000.0
 PADDING = 10.0
 LABEL_AT = 0.32
 """Where along its band a label stands, as a share."""
+LABEL_PADDING, LABEL_HEIGHT, LABEL_GROUND = 4.0, 15.0, 0.8
+"""Of the ground under a label: px, px, opacity."""
 
 
 class FlowRole(Enum):
@@ -139,9 +141,14 @@ class FlowScene(CardArea):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         starts, ends = self._ports()
-        for number, band in enumerate(self._picture.bands):
-            if number in starts and number in ends:
-                self._paint_band(painter, band, starts[number], ends[number])
+        placed = [band for band in enumerate(self._picture.bands) if band[0] in starts and band[0] in ends]
+        ways = [(band, _way(starts[number], ends[number])) for number, band in placed]
+        for band, way in ways:
+            self._paint_band(painter, band, way)
+        for band, way in ways:
+            # Over all bands: two that cross would cover each other's words.
+            if band.label:
+                self._paint_label(painter, band, way)
         for card in self._picture.cards():
             self._paint_card(painter, card, self._rects[card.key])
         painter.end()
@@ -199,29 +206,37 @@ class FlowScene(CardArea):
         }
         return roles[role]
 
-    def _paint_band(self, painter: QPainter, band: FlowBand, start: QPointF, end: QPointF) -> None:
+    def _paint_band(self, painter: QPainter, band: FlowBand, way: QPainterPath) -> None:
         width = band_width(band.rate)
         colour = mix(self._colour(band.role), self._tokens.panel, 42) if width else self._tokens.border_strong
         pen = QPen(QColor(colour), width or 1.0)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if math.isnan(band.rate):
             pen.setStyle(Qt.PenStyle.DashLine)
-        bend = (end.x() - start.x()) * 0.5
-        path = QPainterPath(start)
-        path.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawPath(path)
-        if band.label:
-            # Nearer to where it begins: bands to one card meet at their ends.
-            self._paint_label(painter, band.label, path.pointAtPercent(LABEL_AT), width)
+        painter.drawPath(way)
 
-    def _paint_label(self, painter: QPainter, text: str, middle: QPointF, width: float) -> None:
+    def _paint_label(self, painter: QPainter, band: FlowBand, way: QPainterPath) -> None:
+        """What a band carries, above it, on a ground of its own; left out where there is no room between the cards."""
         font = text_font(Size.CAPTION)
+        metrics = QFontMetricsF(font)
+        width = metrics.horizontalAdvance(band.label) + 2 * LABEL_PADDING
+        left, right = way.pointAtPercent(0), way.pointAtPercent(1)
+        if width > right.x() - left.x():
+            return
+        # Nearer to where it begins: bands to one card meet at their ends.
+        middle = way.pointAtPercent(LABEL_AT)
+        begin = min(max(middle.x() - width / 2, left.x()), right.x() - width)
+        box = QRectF(begin, middle.y() - band_width(band.rate) / 2 - LABEL_HEIGHT - 1, width, LABEL_HEIGHT)
+        ground = QColor(self._tokens.panel)
+        ground.setAlphaF(LABEL_GROUND)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(ground)
+        painter.drawRoundedRect(box, Size.RADIUS_CHIP, Size.RADIUS_CHIP)
         painter.setFont(font)
         painter.setPen(QColor(self._tokens.text_2))
-        metrics = QFontMetricsF(font)
-        painter.drawText(QPointF(middle.x() - metrics.horizontalAdvance(text) / 2, middle.y() - width / 2 - 5), text)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, band.label)
 
     def _paint_card(self, painter: QPainter, card: FlowCard, rect: QRectF) -> None:
         painter.setPen(QPen(QColor(self._tokens.accent if self.is_marked(card.key) else self._tokens.border_strong), 1))
@@ -235,6 +250,14 @@ class FlowScene(CardArea):
         width = _paint_text(painter, card.value, inner, value)
         fact = inner.adjusted(width + 6, 0, 0, -2)
         _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
+
+
+def _way(start: QPointF, end: QPointF) -> QPainterPath:
+    """From card to card, leaving and coming in level."""
+    bend = (end.x() - start.x()) * 0.5
+    way = QPainterPath(start)
+    way.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end)
+    return way
 
 
 def _paint_text(painter: QPainter, text: str, rect: QRectF, line: _Line) -> float:
