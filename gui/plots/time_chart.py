@@ -104,6 +104,7 @@ class TimeChart(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._plot)
         self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
+        self._plot.getViewBox().sigResized.connect(self._draw_marks)
         self._plot.viewport().installEventFilter(self)
         theme.changed.connect(self._restyle)
         times.changed.connect(self._plot.getAxis("bottom").relabel)
@@ -155,7 +156,7 @@ class TimeChart(QWidget):
         self._shown_marks = sorted(marks, key=lambda mark: mark.at_s)
         self._draw_marks()
 
-    def _draw_marks(self) -> None:
+    def _draw_marks(self, _box: object = None) -> None:
         for item in self._marks:
             self._plot.removeItem(item)
         colour = self._theme.tokens.checking

@@ -169,6 +169,19 @@ def test_a_name_that_would_go_beyond_the_end_stands_on_the_left():
     assert placed(marks) == [("Restart", 0, False), ("Restart", 1, True)]
 
 
+def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, theme):
+    made = TimeChart(theme, TimeZoneChoice(utc=True), (ChartSeries("in", "In"),))
+    qtbot.addWidget(made)
+    made.set_marks([ChartMark(1_000.0 + second, "Rebalance") for second in (0, 1, 2)])
+    made.show_points({"in": (X, X)}, 1_000, 1_060)
+    made.resize(600, 160)
+    made.show()
+    qtbot.waitUntil(lambda: made.plot.getViewBox().height() < 160)
+    heights = sorted(line.label.orthoPos for line in made._marks)
+    apart = LINE / made.plot.getViewBox().height()
+    assert heights[2] - heights[1] == pytest.approx(apart, abs=0.02)
+
+
 def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
     chart.set_marks([ChartMark(1_000.0 + second, "Rebalance") for second in range(0, 200, 10)])
     x = np.arange(1_000.0, 9_000.0, 10.0)
