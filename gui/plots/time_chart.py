@@ -228,9 +228,10 @@ class TimeChart(QWidget):
                 writer.writerow([tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"])
         return made.getvalue()
 
-    def in_words(self, value: float) -> str:
-        """A known value as legend and tip write it."""
-        return self._value_text(value)
+    @property
+    def value_text(self) -> Callable[[float], str]:
+        """How legend and tip write a known value now."""
+        return self._value_text
 
     def described(self) -> str:
         """What the lines say now, for a screen reader."""

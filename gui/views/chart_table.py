@@ -52,6 +52,8 @@ class ChartTable(QDialog):
         super().__init__(parent)
         self._chart = chart
         self._times = times
+        self._value_text = chart.value_text
+        chart.destroyed.connect(self.close)
         self.setWindowTitle(chart.accessibleName() or tr("Figures of the chart"))
         points = chart.shown_points()
         shown = [one for one in chart.series if one.key in points]
@@ -74,6 +76,7 @@ class ChartTable(QDialog):
     def read(self) -> None:
         """Take what the chart shows now."""
         rows = chart_rows(self._chart.shown_points())
+        self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
         self.rows.set_rows(rows)
         newest = self._times.seconds(rows[0].at_s * 1_000) if rows else UNKNOWN
         self.facts.setText(tr("{count} moments, the newest {time}", count=count_text(len(rows)), time=newest))
@@ -86,7 +89,7 @@ class ChartTable(QDialog):
 
             def text(row: ChartRow) -> str:
                 value = known(row)
-                return UNKNOWN if value is None else self._chart.in_words(value)
+                return UNKNOWN if value is None else self._value_text(value)
 
             return Column(one.key, one.title, text, sort=known, right=True, width=VALUE_WIDTH)
 

@@ -12,7 +12,7 @@ from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
 from gui.views.chart_table import ChartTable, chart_rows
-from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.chart_tools import RuleLine, brush_time_range, show_table
 from gui.views.events.view import EventsView
 from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
@@ -208,7 +208,23 @@ def test_t_opens_its_figures_as_a_table(qtbot, chart, context):
     assert len(table.rows.rows) == len(X)
     table.again.click()
     assert len(table.rows.rows) == 101
+    chart.set_value_text(lambda value: f"{value:.0f} B", str)
+    assert table.rows.index(0, 1).data() == "500"
+    table.again.click()
+    assert table.rows.index(0, 1).data() == "500 B"
     table.close()
+
+
+def test_a_table_goes_with_its_chart(qtbot, context):
+    made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"),))
+    made.show_points({"in": (X, X)}, 1_000, 1_600)
+    table = show_table(made, context)
+    table.setParent(None)
+    table.show()
+    gone = []
+    table.destroyed.connect(lambda: gone.append(True))
+    made.deleteLater()
+    qtbot.waitUntil(lambda: gone == [True])
 
 
 def test_moments_of_several_lines_are_one_row_and_gaps_are_unknown(qtbot, context):
