@@ -18,7 +18,7 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
     """Consume queues by topic."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=58),
+        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
         Column(
             "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=96
         ),
