@@ -44,7 +44,7 @@ _OVERLAP_MS = 1_000
 _PORT_MAX = 65_535
 
 
-def _own_number(_address: str, queue_id: int) -> int:
+def _own_number(_broker: str, queue_id: int) -> int:
     return queue_id
 
 
@@ -55,8 +55,8 @@ class ClusterSearch:
         admin: A started client.
         expression: The filter.
         limit: Hits after which it stops; None for all.
-        queue_number: The number that ``queue`` in the filter means for a queue of the broker at an address; the broker's own
-            where several brokers are not told apart by numbers.
+        queue_number: The number that ``queue`` in the filter means for a queue of a broker, by its name; the broker's own where
+            several brokers are not told apart by numbers.
         known_topics: Topic → brokers that are known to have it, from whoever watches the cluster; those that the name server
             has forgotten make the outcome partial.
         retry_pauses_s: Before each further try of a broker that is lost in mid-search, in seconds.
@@ -125,10 +125,10 @@ class ClusterSearch:
         is_finished = False
         try:
             async with aclosing(self._batches()) as batches:
-                async for records in batches:
+                async for broker, records in batches:
                     hits: list[Hit] = []
                     try:
-                        hits.extend(self._hits(records))
+                        hits.extend(self._hits(broker, records))
                     except UsageError as error:  # a regular expression that does not end: what was found until then stands
                         self._gaps.add(error.message)
                         self._is_given_up = True
@@ -154,7 +154,7 @@ class ClusterSearch:
             reasons.append(f"{self._undecoded:,} bodies could not be decompressed and were searched as they are stored")
         self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
 
-    def _hits(self, records: list[bytes]) -> Iterator[Hit]:
+    def _hits(self, broker: str, records: list[bytes]) -> Iterator[Hit]:
         opened = self._pulled_filter.open_records(records) if self._pulled_filter is not None and records else records
         self._scanned += len(records) - len(opened)
         for record in opened:
@@ -164,24 +164,26 @@ class ClusterSearch:
             except RecordError as error:
                 self._gaps.add(f"a message could not be read: {error.message}")
                 continue
-            number = self._queue_number(str(message.store_host), message.queue_id)
+            # Not by its store host: a broker that moved, or a slave in its master's place, has messages of another address.
+            number = self._queue_number(broker, message.queue_id)
             facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
             is_match = matches(self._expression, facts)
             self._undecoded += bool(facts.body_fault)
             if is_match:
                 self._found += 1
-                yield Hit(message, record)
+                yield Hit(message, record, broker)
                 if self._is_over():
                     return
 
-    async def _batches(self) -> AsyncGenerator[list[bytes], None]:
+    async def _batches(self) -> AsyncGenerator[tuple[str, list[bytes]], None]:
         if self._lookups is not None:
-            yield await self._looked_up(self._lookups)
+            for broker, record in await self._looked_up(self._lookups):
+                yield broker, [record]
             return
         pulls = ParallelPulls(self._pulled, self._parts, self._gaps, pauses_s=self._retry_pauses_s)
         async with aclosing(pulls.batches()) as batches:
-            async for records in batches:
-                yield records
+            async for batch in batches:
+                yield batch
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
@@ -197,8 +199,8 @@ class ClusterSearch:
         stored = interval_of(self._expression, "stored").widened(CLOCK_MARGIN_MS)
         offsets = interval_of(self._expression, "offset")
 
-        def may_match(address: str, queue_id: int) -> bool:
-            return self._may_match(topic, self._queue_number(address, queue_id))
+        def may_match(broker: str, queue_id: int) -> bool:
+            return self._may_match(topic, self._queue_number(broker, queue_id))
 
         self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
 
@@ -220,8 +222,9 @@ class ClusterSearch:
 
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
-    async def _looked_up(self, lookups: frozenset[Lookup]) -> list[bytes]:
-        found: dict[str, bytes] = {}
+    async def _looked_up(self, lookups: frozenset[Lookup]) -> list[tuple[str, bytes]]:
+        """Names of brokers with a record each."""
+        found: dict[str, tuple[str, bytes]] = {}
         for lookup in sorted(lookups):
             if lookup.field == "id" and await self._by_id(lookup.text, found):
                 continue
@@ -230,7 +233,7 @@ class ClusterSearch:
                 break
         return list(found.values())
 
-    async def _by_id(self, message_id: str, found: dict[str, bytes]) -> bool:
+    async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:
         """Whether the broker that an id names has it; if not, the id may be that of a client.
 
         Only brokers of the cluster are asked: an id of a client may look as if it named any address.
@@ -252,26 +255,30 @@ class ClusterSearch:
                 return False
             self._gaps.add(f"id {message_id} could not be looked for on the broker at {host}: {error.message}")
             return False
-        found[offset_message_id(message.store_host, message.physical_offset)] = record
+        found[offset_message_id(message.store_host, message.physical_offset)] = self._places.registered[str(host)], record
         return True
 
-    async def _by_key(self, lookup: Lookup, found: dict[str, bytes], topic: str) -> None:
+    async def _by_key(self, lookup: Lookup, found: dict[str, tuple[str, bytes]], topic: str) -> None:
         if self._is_cancelled:
             return
         route = await self._places.route(topic)
         addresses = {name: address for name in sorted(route.brokers) if (address := route.address_of(name)) is not None}
         await self._places.on_each_broker(
-            topic, addresses, lambda _name, address: self._by_key_at(address, topic, lookup, found)
+            topic, addresses, lambda name, address: self._by_key_at(name, address, topic, lookup, found)
         )
 
-    async def _by_key_at(self, address: str, topic: str, lookup: Lookup, found: dict[str, bytes]) -> None:
+    async def _by_key_at(
+        self, broker: str, address: str, topic: str, lookup: Lookup, found: dict[str, tuple[str, bytes]]
+    ) -> None:
         until_ms = _LATEST_MS
         for _ in range(KEY_PAGES_MAX):
             body = await self._admin.records_by_key(
                 address, topic, lookup.text, unique=lookup.field == "id", count=KEY_ANSWER_MESSAGES, until_ms=until_ms
             )
             messages = [(decode_record(record), record) for record in split_records(body)]
-            ids = {offset_message_id(message.store_host, message.physical_offset): record for message, record in messages}
+            ids = {
+                offset_message_id(message.store_host, message.physical_offset): (broker, record) for message, record in messages
+            }
             if ids.keys() <= found.keys():
                 if len(messages) >= (UNIQUE_ANSWER_MESSAGES if lookup.field == "id" else KEY_ANSWER_MESSAGES):
                     self._gaps.add(f"{address} names only {len(messages)} messages of {topic} with {lookup.text} in one second")

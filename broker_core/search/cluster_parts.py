@@ -39,8 +39,8 @@ class ClusterParts:
         self._known = known_topics
         self._lost: dict[str, str] = {}
         """Address → why it is asked no more."""
-        self.registered: frozenset[str] = frozenset()
-        """Addresses of all brokers that the name server knows; after `topics`."""
+        self.registered: dict[str, str] = {}
+        """Address → name of all brokers that the name server knows; after `topics`."""
 
     async def topics(self) -> set[str]:
         """Names of all topics.
@@ -51,7 +51,7 @@ class ClusterParts:
             CodecError: Its answer cannot be read.
         """
         brokers = await self._admin.registered_brokers()
-        self.registered = frozenset(address for addresses in brokers.values() for address in addresses.values())
+        self.registered = {address: name for name, addresses in brokers.items() for address in addresses.values()}
         if not self.registered:
             self._gaps.add("no broker is registered at the name server now")
         return {*await self._admin.topics(), *self._known}
@@ -112,7 +112,7 @@ class ClusterParts:
 
         Args:
             topic: Its name.
-            may_match: Whether a queue, by its broker's address and its id there, may hold a match.
+            may_match: Whether a queue, by its broker's name and its id there, may hold a match.
             stored: Store times of matches, in ms since the epoch.
             offsets: Queue offsets of matches.
         """
@@ -127,7 +127,7 @@ class ClusterParts:
 
         async def ask(name: str, address: str) -> None:
             for queue, held in sorted((await self._admin.topic_stats_of(address, topic)).items()):
-                if not may_match(address, queue.queue_id):
+                if not may_match(name, queue.queue_id):
                     continue
                 first, end = await self._span(address, queue, held, stored, offsets)
                 part = QueuePart(queue, address, first, end)

@@ -82,19 +82,22 @@ class ParallelPulls:
         """Address → why it is left alone in this round."""
         self._running: dict[asyncio.Task[tuple[list[bytes], int]], _Place] = {}
 
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
-        """Records as they come; those of one queue in their order. An empty batch says that a lost broker is waited for."""
+    async def batches(self) -> AsyncGenerator[tuple[str, list[bytes]], None]:
+        """Names of brokers with their records as they come, those of one queue in their order.
+
+        An empty batch says that a lost broker is waited for.
+        """
         try:
             tries = 0
             while self._left:
-                async for records in self._round():
+                async for batch in self._round():
                     tries = 0
-                    yield records
+                    yield batch
                 if not self._left or tries >= len(self._pauses_s):
                     break
                 for _tick in range(max(round(self._pauses_s[tries] / _TICK_S), 1)):
                     await asyncio.sleep(min(self._pauses_s[tries], _TICK_S))
-                    yield []
+                    yield "", []
                 tries += 1
             for place in self._left:
                 why = self._lost[place.part.address]
@@ -104,7 +107,7 @@ class ParallelPulls:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _round(self) -> AsyncGenerator[list[bytes], None]:
+    async def _round(self) -> AsyncGenerator[tuple[str, list[bytes]], None]:
         """Read everything but what is on brokers that are lost meanwhile; that is left."""
         waiting, self._left, self._lost = deque(self._left), [], {}
         failed: list[_Place] = []
@@ -131,7 +134,7 @@ class ParallelPulls:
                     self._gaps.add(f"{place.part.name} {reason}")
                     continue
                 self._go_on(place, following)
-                yield records
+                yield place.part.queue.broker_name, records
         # Those that failed come last in the next round: a part that cannot be read does not keep the others from it.
         self._left += failed
 

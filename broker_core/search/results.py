@@ -21,6 +21,8 @@ class Hit:
     message: StoredMessage
     record: bytes
     """As stored."""
+    broker: str = ""
+    """Name of the broker that gave it; empty where it was read from files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,8 @@ class FakeBroker:
     asked: Counter[int] = field(default_factory=Counter)
     port: int = 0
     delays: dict[int, int] = field(default_factory=dict)
+    stored_at: str = ""
+    """Address that its messages name as that of their store, where it is not its own: it moved, or took its master's place."""
 
     async def start(self) -> None:
         self._server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
@@ -148,7 +150,7 @@ class FakeBroker:
 
     def record(self, topic: str, queue: int, offset: int) -> bytes:
         """The message at an offset; its body names its place."""
-        host = HostAddress.parse(self.address)
+        host = HostAddress.parse(self.stored_at or self.address)
         body = f"{self.name} {topic} {queue} {offset}".encode()
         properties = f"REAL_TOPIC\x01orders\x02REAL_QID\x01{queue}".encode() if topic == SCHEDULE_TOPIC else b""
         message = MessageToStore(topic, queue, 0, 0, 1, host, host, 0, 0, body, properties)

@@ -119,22 +119,19 @@ class ClusterSearches:
         found: list[tuple[str, MessageHead]] = []
         async for step in opened.steps:
             for hit in step.hits:
-                # Which of the brokers a record is from stands in it.
-                broker = self._link.broker_at(str(hit.message.store_host))
-                found.append((hit.message.topic, _shown(self._link, broker, head_of(hit.message))))
+                found.append((hit.message.topic, _shown(self._link, hit.broker, head_of(hit.message))))
             opened.last = step.scanned, step.total, step.found
             if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
                 break
         return found
 
 
-def _number(link: ClusterLink, address: str, queue_id: int) -> int:
-    broker = link.broker_at(address)
-    return queue_id if broker is None else link.numbers.shown_queue(broker, queue_id)
+def _number(link: ClusterLink, broker: str, queue_id: int) -> int:
+    return link.numbers.shown_queue(broker, queue_id) if broker in link.brokers else queue_id
 
 
-def _shown(link: ClusterLink, broker: str | None, head: MessageHead) -> MessageHead:
-    if broker is None:
-        return head
+def _shown(link: ClusterLink, broker: str, head: MessageHead) -> MessageHead:
+    if broker not in link.brokers:
+        return head  # it came since the last look at the brokers
     queue_id = link.numbers.shown_queue(broker, head.queue_id)
     return replace(head, queue_id=queue_id, physical_offset=link.numbers.shown_place(broker, head.physical_offset))

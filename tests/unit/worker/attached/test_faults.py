@@ -250,6 +250,16 @@ def test_a_slave_that_stands_in_is_read_and_acting_waits_for_a_master():
     asyncio.run(scenario())
 
 
+def test_messages_of_a_master_that_is_gone_are_those_of_the_broker_that_took_its_place():
+    async def scenario():
+        async with scene() as (cluster, _watched, queries):
+            cluster.brokers[1].stored_at = "10.9.8.7:10911"
+            _found, hits = await searched(queries, 'topic = "orders" and queue = 10001')
+            assert (hits.queue_id, [place >> 56 for place in hits.physical_offset]) == ([10_001] * 3, [1] * 3)
+
+    asyncio.run(scenario())
+
+
 def test_an_action_that_one_broker_refuses_says_which_have_done_it():
     async def scenario():
         async with scene() as (cluster, _watched, queries):
