@@ -13,7 +13,7 @@ from typing import Any
 from broker_core.broker.names import LMQ_PREFIX, is_system_group
 from broker_core.client.admin import AdminClient
 from broker_core.client.names import check_group
-from broker_core.copying.boundaries import QueueReader
+from broker_core.copying.boundaries import range_of
 from broker_core.copying.carried import is_reserved, target_topic
 from broker_core.copying.mapping import TargetQueues, differences, matched, wanted_queues
 from broker_core.copying.order import ALL_GROUPS, CopyOrder
@@ -212,7 +212,7 @@ class Survey:
                 if known is not None
                 else (await admin.min_offset(queue), await admin.max_offset(queue))
             )
-            first, end = await QueueReader(admin, queue, address).range_of(self._order.wanted, low, high)
+            first, end = await range_of(admin, address, queue, self._order.wanted, low, high)
             gone += max(low - (self._order.wanted.first_offset or low), 0)
             self._parts.append(
                 Part(

@@ -16,12 +16,11 @@ from functools import partial
 from broker_core.broker import names
 from broker_core.client.route import PERMISSION_READ, QueueData, Route
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.message.record import FIXED_BYTES, store_timestamp_ms
 from broker_core.queue_reading.client import QueueClient
 from broker_core.queue_reading.model import CLOCK_MARGIN_MS, QueueSlice, Survey, Unknown, Wanted
 from broker_core.queue_reading.pulls import BrokerPatience, RecordPuller
-from broker_core.queue_reading.time_bounds import first_from
 from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.search.time_bounds import first_from, time_of_answer
 from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
 from broker_core.worker.attached.answers import QueueOffsets, read_queue_offsets
 
@@ -30,7 +29,6 @@ INTERNAL_TOPICS = (names.SCHEDULE_TOPIC, names.WHEEL_TIMER_TOPIC, HALF_TOPIC, OP
 UNLISTED_TOPICS = (HALF_TOPIC, OP_TOPIC)
 """Those of them that 4.x brokers tell no name server of."""
 _GROUP_TOPICS = ("%RETRY%", "%DLQ%")
-_BEFORE_ALL = -1
 _TOLD = (NetworkError, RemoteError, CodecError)
 _NEAR_NAMES = 3
 
@@ -180,10 +178,8 @@ class ClusterSurvey:
 
     async def _store_ms(self, queue: QueueSlice, offset: int) -> int:
         """Store time of the first message from an offset on; before all times where it is not there any more."""
-        record, _following = await self._puller.records(queue, offset, 1)
-        if 0 < len(record) < FIXED_BYTES:
-            raise CodecError(f"{queue.address} gives {len(record):,} bytes of {queue.name}, which is no record")
-        return store_timestamp_ms(record) if record else _BEFORE_ALL
+        record, following = await self._puller.records(queue, offset, 1)
+        return time_of_answer(record, offset, following, name=queue.name)
 
     async def _offset(self, part: QueueSlice, code: RequestCode, more: dict[str, str]) -> int:
         fields = {"topic": part.topic, "queueId": str(part.queue_id), **more}

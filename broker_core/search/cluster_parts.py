@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from broker_core.client.admin import AdminClient, TopicOffset
+from broker_core.client.admin import AdminClient
 from broker_core.client.route import MASTER_ID, PERMISSION_READ, Route
 from broker_core.errors import CodecError, NetworkError, RemoteError
-from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.bounds import HIGHEST, LOWEST, Interval
 from broker_core.search.gaps import Gaps
 from broker_core.search.parallel_pulls import QueuePart
+from broker_core.search.time_bounds import queue_first_from
 
 TOPICS_AT_ONCE = 8
 """Topics that are asked about side by side."""
@@ -127,27 +128,25 @@ class ClusterParts:
 
         async def ask(name: str, address: str) -> None:
             for queue, held in sorted((await self._admin.topic_stats_of(address, topic)).items()):
-                if not may_match(name, queue.queue_id):
+                first, end = max(held.min_offset, offsets.low, 0), min(held.max_offset, max(offsets.high, -1) + 1)
+                is_older = 0 < held.last_update_ms < stored.low
+                if first >= end or is_older or not may_match(name, queue.queue_id):
                     continue
-                first, end = await self._span(address, queue, held, stored, offsets)
                 part = QueuePart(queue, address, first, end)
-                if first < end and queue.queue_id < readable[name]:
-                    found.append(part)
-                elif first < end:
+                if queue.queue_id >= readable[name]:
                     self._gaps.add(f"{part.name} is behind the {readable[name]:,} that may be read; it was not searched")
+                elif (part := await self._within(part, stored)).first < part.end:
+                    found.append(part)
 
         addresses = {name: address for name in sorted(readable) if (address := route.address_of(name)) is not None}
         await self.on_each_broker(topic, addresses, ask)
         return found
 
-    async def _span(
-        self, address: str, queue: MessageQueue, held: TopicOffset, stored: Interval, offsets: Interval
-    ) -> tuple[int, int]:
-        """First offset and end of what may match in a queue; nothing does where they are not in this order."""
-        first, end = max(held.min_offset, 0), held.max_offset
-        # A broker answers with the message nearest to a time, or the first at or after it: one more on each side has both.
-        if first < end and stored.low > LOWEST:
-            first = max(first, await self._admin.offset_by_time_of(address, queue, max(stored.low - 1, 0)))
-        if first < end and stored.high < HIGHEST:
-            end = min(end, await self._admin.offset_by_time_of(address, queue, max(stored.high + 1, 0)) + 1)
-        return max(first, offsets.low), min(end, max(offsets.high, -1) + 1)
+    async def _within(self, part: QueuePart, stored: Interval) -> QueuePart:
+        """What of a part was stored within times; nothing was where it does not begin before its end."""
+        first, end = part.first, part.end
+        if stored.low > LOWEST:
+            first = await queue_first_from(self._admin, part.address, part.queue, stored.low, first, end)
+        if stored.high < HIGHEST:
+            end = await queue_first_from(self._admin, part.address, part.queue, stored.high + 1, first, end)
+        return replace(part, first=first, end=end)

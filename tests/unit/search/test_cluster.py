@@ -48,7 +48,7 @@ class FakeAdmin:
         self.names = ["orders", "pay"]
         self.routes = {"orders": Route("orders", (QueueData("a", 2, 2, 6),), self.brokers)}
         self.lost: set[str] = set()
-        self.low = 0
+        self.low = self.guess = self.newest_ms = 0
         self.refusal: OrbitError = NetworkError("does not answer")
 
     async def registered_brokers(self) -> dict[str, dict[int, str]]:
@@ -65,7 +65,10 @@ class FakeAdmin:
     async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
         self._reach(address)
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
-        return {MessageQueue(topic, name, queue): TopicOffset(0, 10, 0) for queue in (0, 1)}
+        return {MessageQueue(topic, name, queue): TopicOffset(0, 10, self.newest_ms) for queue in (0, 1)}
+
+    async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
+        return self.guess
 
     async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
         return self.low
@@ -111,6 +114,26 @@ def test_all_queues_that_can_hold_a_match_are_pulled():
     assert admin.asked == [(1, 4)]
     assert str(search.outcome) == "complete: 6 hits in 6 messages"
     assert search.plan == "scan of 1 queues in 1 topics, 6 messages"
+
+
+@pytest.mark.parametrize("guess", [0, 3, 5, 10])
+def test_times_bound_exactly_wherever_the_broker_thinks_them(guess):
+    admin = FakeAdmin()
+    admin.guess = guess
+    admin.pulled = lambda queue_id, offset, count: (
+        b"".join(record(queue_id, number, stored=1_000 + number // 2) for number in range(offset, offset + count)),
+        offset + count,
+    )
+    found, search = searched(admin, 'topic = "orders" and queue = 0 and stored >= 1001 and stored <= 1003')
+    assert found == [b"%d" % number for number in range(2, 8)]
+    assert str(search.outcome) == "complete: 6 hits in 6 messages"
+
+
+def test_a_queue_whose_newest_message_is_older_is_not_asked_for():
+    admin = FakeAdmin()
+    admin.newest_ms = 1_000
+    found, search = searched(admin, 'topic = "orders" and stored > 1000')
+    assert (found, admin.asked, str(search.outcome)) == ([], [], "complete: 0 hits in 0 messages")
 
 
 def test_a_topic_that_cannot_be_asked_for_makes_it_partial():

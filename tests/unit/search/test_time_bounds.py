@@ -3,7 +3,8 @@ import random
 
 import pytest
 
-from broker_core.queue_reading.time_bounds import first_from
+from broker_core.errors import CodecError
+from broker_core.search.time_bounds import first_from, time_of_answer
 
 
 def found(times, at_ms, guess, first=0):
@@ -36,3 +37,13 @@ def test_a_right_guess_takes_two_questions_and_a_far_one_few():
 @pytest.mark.parametrize("guess", [0, 5, 9, 10, 50])
 def test_nothing_before_the_beginning_is_asked_for(guess):
     assert found(list(range(10)), 3, guess, first=5)[0] == 5
+
+
+@pytest.mark.parametrize(("record", "following"), [(b"", 7), (b"<html>", 8)])
+def test_an_answer_that_leads_nowhere_is_no_time(record, following):
+    with pytest.raises(CodecError, match="queue 1 gives"):
+        time_of_answer(record, 7, following, name="queue 1")
+
+
+def test_what_is_gone_lies_before_all_times():
+    assert time_of_answer(b"", 7, 9, name="queue 1") == -1
