@@ -31,7 +31,7 @@ from broker_core.worker.attached.answers import BrokerPlace, read_brokers
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
 ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"
 ADDRESSES_MAX = 50
-"""Of brokers; more are counted, not tried."""
+"""Of brokers; how many more there are is told, and they are not tried."""
 _REFUSALS = ("acl", "signature", "accesskey", "access key", "authenticat", "permission")
 
 
@@ -230,6 +230,9 @@ class Doctor:
             with contextlib.suppress(_HopFailedError):
                 async with self._reached(address, title) as connection:
                     await self._examine(connection, title + address)
+        if len(places) > ADDRESSES_MAX:
+            async with self._hop(BROKERS, "") as hop:
+                hop.note = f"not tried: {len(places) - ADDRESSES_MAX:,} more"
 
     async def _examine(self, connection: Connection, shown: str) -> None:
         credentials = self._security.credentials

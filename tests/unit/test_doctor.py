@@ -127,6 +127,19 @@ def test_a_broker_that_does_not_answer_where_it_registered_needs_the_map():
         asyncio.run(scenario())
 
 
+def test_brokers_that_are_too_many_to_try_are_counted(monkeypatch):
+    monkeypatch.setattr("broker_core.doctor.ADDRESSES_MAX", 0)
+
+    async def scenario():
+        async with Peer() as peer:
+            peer.script[106] = [lambda _, command: command.reply(body=_brokers(peer.address))]
+            hops = await examined(peer.address)
+            assert names(hops) == [PORT, ANSWER, BROKERS, BROKERS]
+            assert (hops[-1].note, hops[-1].fault) == ("not tried: 1 more", "")
+
+    asyncio.run(scenario())
+
+
 def test_what_is_no_name_server_or_knows_nobody_is_said():
     async def scenario():
         async with Peer() as peer:
