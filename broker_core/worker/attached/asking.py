@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
@@ -15,7 +16,7 @@ from broker_core.ipc.schema import AskBroker, BrokerAnswer, CreateTopic
 from broker_core.remoting.administration import ACTING, READING
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
-from broker_core.remoting.json_body import emit, parse_object
+from broker_core.remoting.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.worker.attached.link import ClusterLink, refused_as
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,10 @@ _TABLES = frozenset(
         RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
     }
 )
+_OF_QUEUES = frozenset(
+    {RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO}
+)
+"""Whose answers have tables by queue."""
 _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 
@@ -75,8 +80,10 @@ async def ask_brokers(link: ClusterLink, query: AskBroker, *, topics_on: Callabl
     if query.code in ACTING:
         return await _act(link, brokers, command)
     if query.code not in _TABLES or len(brokers) == 1:
-        return _answer(await link.ask(brokers[0], command))
-    return await _ask_all(link, brokers, command)
+        answer = _answer(await link.ask(brokers[0], command))
+    else:
+        answer = await _ask_all(link, brokers, command)
+    return _numbered(link, answer) if query.code in _OF_QUEUES else answer
 
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
@@ -158,6 +165,24 @@ async def _ask_all(link: ClusterLink, brokers: list[str], command: RemotingComma
 
 def _answer(command: RemotingCommand) -> BrokerAnswer:
     return BrokerAnswer(command.ext_fields, bytes(command.body) + b"".join(command.body_slices))
+
+
+def _numbered(link: ClusterLink, answer: BrokerAnswer) -> BrokerAnswer:
+    """An answer whose tables have queues under the numbers that the window knows."""
+    if len(link.numbers.names) < 2:
+        return answer
+    tables = parse_object(answer.body)
+    for name, table in tables.items():
+        if isinstance(table, dict):
+            tables[name] = {_shown_key(link, key): value for key, value in table.items()}
+    return replace(answer, body=emit(tables))
+
+
+def _shown_key(link: ClusterLink, key: Any) -> Any:  # noqa: ANN401  what JSON can hold
+    queue = as_message_queue(key)
+    if queue is None or queue.broker_name not in link.numbers.names:
+        return key
+    return MessageQueue(queue.topic, queue.broker_name, link.numbers.shown_queue(queue.broker_name, queue.queue_id))
 
 
 def _together(answers: list[RemotingCommand]) -> BrokerAnswer:

@@ -8,6 +8,7 @@ import pytest
 
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.ipc.schema import (
+    AskBroker,
     BrowseQueue,
     ContinueSearch,
     CreateTopic,
@@ -17,6 +18,7 @@ from broker_core.ipc.schema import (
     StartSearch,
 )
 from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.json_body import MessageQueue, emit, parse_object
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.store.dispatch import SCHEDULE_TOPIC
@@ -248,6 +250,29 @@ def test_a_slave_that_stands_in_is_read_and_acting_waits_for_a_master():
             assert not hits.reasons
 
     asyncio.run(scenario())
+
+
+def test_queues_of_a_table_have_the_numbers_under_which_they_are_shown():
+    async def scenario():
+        async with scene() as (cluster, _watched, queries):
+            for one, offset in zip(cluster.brokers, (3, 7), strict=True):
+                table = {MessageQueue("orders", one.name, 0): {"consumerOffset": offset}}
+                one.answers = {int(RequestCode.GET_CONSUME_STATS): _told({"offsetTable": table, "consumeTps": 0.5})}
+            fields = {"topic": "orders", "consumerGroup": "g"}
+            answer = await queries.answer(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
+            assert parse_object(answer.body) == {
+                "offsetTable": {
+                    MessageQueue("orders", "a", 0): {"consumerOffset": 3},
+                    MessageQueue("orders", "b", 10_000): {"consumerOffset": 7},
+                },
+                "consumeTps": 0.5,
+            }
+
+    asyncio.run(scenario())
+
+
+def _told(body):
+    return lambda _connection, command: command.reply(body=emit(body))
 
 
 def test_messages_of_a_master_that_is_gone_are_those_of_the_broker_that_took_its_place():
