@@ -12,16 +12,14 @@ import pytest
 
 from broker_core import search_command
 from broker_core.client.admin import AdminClient
-from broker_core.client.message import Message
-from broker_core.client.producer import Producer
 from broker_core.ipc.schema import Ability, BrowseQueue, ContinueSearch, StartSearch
-from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.worker.attached.settings import WatchSettings
 from tests.support.attached import asking, attached, sampled
 from tests.support.held_still import furnish, look_at_everything, picture_of
 from tests.support.real_broker import RealBroker
+from tests.support.real_traffic import fill
 from tests.support.remoting_peer import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -39,17 +37,6 @@ def real(request, tmp_path):
     broker.stop()
 
 
-async def fill(name_server, topic="T", count=MESSAGES):
-    async with AdminClient(name_server) as admin:
-        await admin.create_topic(topic, queues=4)
-    async with Producer(name_server) as producer:
-        for start in range(0, count, 50):
-            queue = MessageQueue(topic, BROKER, start // 50 % 4)
-            await producer.send_batch(
-                [Message(topic, b"%d " % number + BODY) for number in range(start, start + 50)], queue=queue
-            )
-
-
 async def restart(real, *, kill):
     await asyncio.to_thread(real.stop, kill=kill)
     await asyncio.to_thread(real.start)
@@ -58,7 +45,7 @@ async def restart(real, *, kill):
 @pytest.mark.parametrize("kill", [True, False])
 def test_a_search_goes_on_where_it_stood_when_the_broker_restarts(real, kill):
     async def scenario():
-        await fill(real.name_server)
+        await fill(real.name_server, "T", MESSAGES, body=BODY)
         async with AdminClient(real.name_server) as admin:
             # More patient than people: a loaded machine takes long to start a broker.
             search = ClusterSearch(admin, parse_filter('topic = "T"', now_ms=0), retry_pauses_s=(5,) * 36)
@@ -81,7 +68,7 @@ def test_a_search_goes_on_where_it_stood_when_the_broker_restarts(real, kill):
 
 
 def test_an_export_is_whole_or_says_that_it_is_not_when_the_broker_is_killed(real, tmp_path, capsys):
-    asyncio.run(fill(real.name_server))
+    asyncio.run(fill(real.name_server, "T", MESSAGES, body=BODY))
     out = tmp_path / "out.jsonl"
     killing = threading.Thread(target=lambda: real.stop(kill=True))
     killing.start()
@@ -100,7 +87,7 @@ def test_an_export_is_whole_or_says_that_it_is_not_when_the_broker_is_killed(rea
 def test_what_is_watched_is_marked_while_it_is_away_and_comes_back(real):
     async def scenario():
         async with attached(real.name_server, WatchSettings(retry_ms=500)) as cluster, asking(cluster) as queries:
-            await fill(real.name_server, count=100)
+            await fill(real.name_server, "T", 100)
             await sampled(cluster)
             lacks = {Ability.TIMERS, Ability.POP, Ability.RESET_ONE_QUEUE} if real.version.startswith("4.") else set()
             catalog = cluster.figures.catalog()
