@@ -298,7 +298,7 @@ def _last_word(receipt: Receipt, patience: Patience, runner: CopyRunner) -> str:
         why = f"{runner.offsets_not_set:,} offsets were not set, as members of their groups are online"
     going_on = (
         ""
-        if runner.is_finished and not runner.offsets_not_set
+        if patience.is_over_for_good or (runner.is_finished and not runner.offsets_not_set)
         else f"; go on with: orbit copy --resume {receipt.path.absolute()}"
     )
     return f"partial: {receipt.counts}, {receipt.left:,} left; {why}; {where}{going_on}"

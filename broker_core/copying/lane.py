@@ -177,7 +177,9 @@ class Lane:
                 if may_be_there:
                     messages = self._without_arrived(messages, await self._look())
             else:
+                before = self._target_end
                 self._note_sent(messages, result.queue_offset)
+                self._check_held(before, result.queue_offset)
                 break
         self._patience.is_over(self._what)
 
@@ -188,6 +190,21 @@ class Lane:
                 await self._deliver(_parcel_of([ready], self._queue))
             return
         self._receipt.left_out(messages[0].number, messages[0].item.queue_offset, error.message)
+
+    def _check_held(self, end: int, at: int) -> None:
+        """End the copy where a message came before the end of what the target queue held.
+
+        Its topic was made anew, or a slave that lacked the newest took its master's place.
+        """
+        if at >= end:
+            return
+        queue = self._queue
+        text = (
+            f"the target lost messages that it had acknowledged: queue {queue.queue_id} of {queue.topic} on "
+            f"{queue.broker_name} ended at {end:,} and goes on at {at:,}. Begin a new copy"
+        )
+        self._patience.stop(text, for_good=True)
+        self._patience.check()
 
     def _note_sent(self, messages: Sequence[Ready], at: int) -> None:
         def run_of(place: int) -> tuple[int, int, bool]:

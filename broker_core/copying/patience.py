@@ -47,6 +47,8 @@ class Patience:
 
     def __init__(self, outside: Surroundings, *, rate: float | None, wait_max_s: float) -> None:
         self.stopped_because = ""
+        self.is_over_for_good = False
+        """Whether it was stopped by something that going on would not mend."""
         self._outside = outside
         self._rate = rate
         self._wait_max_s = wait_max_s
@@ -82,9 +84,10 @@ class Patience:
         """Go on, at the pace of before."""
         self._is_paused = False
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, *, for_good: bool = False) -> None:
         """End soon."""
         self.stopped_because = self.stopped_because or reason
+        self.is_over_for_good = self.is_over_for_good or for_good
 
     def check(self) -> None:
         """Raises `CopyStoppedError` where it is to end."""
