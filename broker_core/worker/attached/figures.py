@@ -91,19 +91,23 @@ class ClusterFigures:
         self._is_dirty = self._is_dirty or judged != (of.version, of.cannot)
         of.version, of.cannot = judged
 
-    def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> None:
-        """Consumer offsets, all of a broker."""
+    def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> set[str]:
+        """Consumer offsets, all of a broker; returns the groups that have consumed something since."""
         of = self.of(broker)
+        moving: set[str] = set()
         for (group, topic), queues in positions.items():
             before = of.positions.get((group, topic), {})
             grown = sum(max(offset - before[queue], 0) for queue, offset in queues.items() if queue in before)
             self._got_topic[topic] += grown
             self._got_group[group] += grown
+            if grown:
+                moving.add(group)
         shape = {key: queues.keys() for key, queues in positions.items()}
         if shape != {key: queues.keys() for key, queues in of.positions.items()}:
             self._is_dirty = True
             of.next_store = {key: store for key, store in of.next_store.items() if key[:2] in positions}
         of.positions = positions
+        return moving
 
     def take_offsets(self, broker: str, topic: str, queues: dict[int, QueueOffsets]) -> bool:
         """What the queues of a topic hold; returns whether something was written since."""

@@ -30,6 +30,7 @@ from broker_core.ipc.schema import (
     ListDelayed,
     ListMembers,
     ListTransactions,
+    MeasureTopics,
     Members,
     MessageDetail,
     MessagePage,
@@ -153,6 +154,9 @@ class ClusterQueries:
                 return await self._transactions.resume(query)
             case SendMessage():
                 return await self._send(query)
+            case MeasureTopics(topics):
+                # Those whose rows are on the screen.
+                self._sampling.asked_about(topics)
             case CreateTopic():
                 await create_topic(self._link, query)
                 return Done()
@@ -182,7 +186,7 @@ class ClusterQueries:
     async def _browse(self, query: BrowseQueue) -> MessagePage:
         if not 1 <= query.count <= PAGE_MESSAGES_MAX:
             raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
-        self._sampling.asked_about(query.topic)
+        self._sampling.asked_about([query.topic])
         if query.queue_id >= 0:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
             queue = MessageQueue(query.topic, broker, queue_id)

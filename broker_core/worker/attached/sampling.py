@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.message.record import decode_record
@@ -86,9 +86,14 @@ class Sampling:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
 
-    def asked_about(self, topic: str) -> None:
-        """A person looks at a topic: its queues come first for a while."""
-        self._asked_ms[topic] = self._clock()
+    def asked_about(self, topics: Iterable[str]) -> None:
+        """A person looks at topics: their queues come first for a while."""
+        self._asked_ms = {topic: self._asked_ms[topic] for topic in self.recent()} | dict.fromkeys(topics, self._clock())
+
+    def recent(self) -> set[str]:
+        """Topics that a person looked at a while ago at most."""
+        now_ms, asked_ms = self._clock(), self._link.settings.asked_ms
+        return {topic for topic, at in self._asked_ms.items() if now_ms - at < asked_ms}
 
     async def once(self) -> None:
         """Ask everything once, all brokers side by side; faults are left in the figures.
@@ -143,9 +148,7 @@ class Sampling:
         rounds = BrokerRounds(self._link, self._figures, name)
         while True:
             try:
-                now_ms = self._clock()
-                recent = {topic for topic, at in self._asked_ms.items() if now_ms - at < settings.asked_ms}
-                await rounds.next(now_ms, recent)
+                await rounds.next(self._clock(), self.recent())
             except NetworkError as error:
                 self._figures.lost(name, error.message)
                 await asyncio.sleep(settings.retry_ms / 1000)
@@ -167,6 +170,10 @@ class BrokerRounds:
         self._name = name
         self._tables_ms: int | None = None
         self._moving: set[str] = set()
+        self._moving_groups: set[str] = set()
+        self._looks = 0
+        self._looked: dict[str, int] = {}
+        """Topic or group → which look was the last at its queues or members."""
         self._topic_turn = self._group_turn = self._age_turn = 0
         self._fault = ""
 
@@ -225,6 +232,7 @@ class BrokerRounds:
         topics = read_topics((await self._ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
         groups = read_groups((await self._ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)).body)
         self._figures.take_tables(self._name, topics, groups)
+        self._looked = {name: look for name, look in self._looked.items() if name in topics or name in groups}
         config = parse_properties(bytes((await self._ask(RequestCode.GET_BROKER_CONFIG)).body).decode("utf-8", "replace"))
         self._figures.take_config(self._name, config)
         self._figures.of(self._name).levels.table = read_level_table(config.get("messageDelayLevel", ""))
@@ -244,7 +252,7 @@ class BrokerRounds:
             # Brokers refuse, instead of answering with an empty table.
             if _NO_OFFSETS not in error.message:
                 raise
-        self._figures.take_positions(self._name, read_positions(body))
+        self._moving_groups = self._figures.take_positions(self._name, read_positions(body))
 
     async def _levels(self) -> None:
         """Queues of the broker's own topics, what it delivered of its delay levels, and when the next are due."""
@@ -268,15 +276,22 @@ class BrokerRounds:
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
 
     async def _some_queues(self, count: int, recent: set[str]) -> None:
-        topics = self._figures.of(self._name).topics
-        names = sorted(topics)
-        turn = [names[(self._topic_turn + step) % len(names)] for step in range(min(count, len(names)))]
-        first = [topic for topic in (*sorted(recent), *sorted(self._moving)) if topic in topics]
-        # Half of the room goes to all topics in turn, however many are asked for or move.
-        wanted = list(dict.fromkeys((*first[: max(count // 2, 1)], *turn)))[:count]
+        topics = sorted(self._figures.of(self._name).topics)
+        turn = _in_turn(topics, self._topic_turn, count)
+        wanted = self._chosen([*sorted(recent), *sorted(self._moving)], topics, turn, count)
         for topic in wanted:
             await self._guarded(f"topic {topic}", self._queues(topic))
-        self._topic_turn += sum(topic in turn for topic in wanted)
+        self._topic_turn += _taken(turn, wanted)
+
+    def _chosen(self, first: list[str], known: list[str], turn: list[str], count: int) -> list[str]:
+        """What is looked at now: what comes first, but half of the room goes to all in turn, however many come first."""
+        # They take turns too: a screen has more rows than there is room for.
+        first = sorted(set(first).intersection(known), key=lambda name: (self._looked.get(name, 0), name))
+        wanted = list(dict.fromkeys((*first[: max(count // 2, 1)], *turn)))[:count]
+        for name in wanted:
+            self._looks += 1
+            self._looked[name] = self._looks
+        return wanted
 
     async def _queues(self, topic: str) -> None:
         try:
@@ -295,10 +310,12 @@ class BrokerRounds:
 
     async def _some_members(self, count: int) -> None:
         groups = self._groups()
-        for step in range(min(count, len(groups))):
-            group = groups[(self._group_turn + step) % len(groups)]
+        turn = _in_turn(groups, self._group_turn, count)
+        # Who moves has members, and they are what a person wants to know of 2,000 groups.
+        wanted = self._chosen(sorted(self._moving_groups), groups, turn, count)
+        for group in wanted:
             await self._guarded(f"members of group {group}", self._members(group))
-        self._group_turn += count
+        self._group_turn += _taken(turn, wanted)
 
     async def _members(self, group: str) -> None:
         members: frozenset[str] = frozenset()
@@ -323,3 +340,12 @@ class BrokerRounds:
 
     async def _ask(self, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         return await self._link.ask_gently(self._name, code, fields)
+
+
+def _in_turn(names: list[str], turn: int, count: int) -> list[str]:
+    return [names[(turn + step) % len(names)] for step in range(min(count, len(names)))]
+
+
+def _taken(turn: list[str], wanted: list[str]) -> int:
+    """How many of a turn were taken before the first that was not."""
+    return next((place for place, name in enumerate(turn) if name not in wanted), len(turn))

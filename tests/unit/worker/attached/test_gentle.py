@@ -2,13 +2,17 @@
 
 import asyncio
 
+import pytest
+
+from broker_core.errors import UsageError
+from broker_core.ipc.schema import MeasureTopics
 from broker_core.remoting.codes import RequestCode
 from broker_core.remoting.json_body import emit
 from broker_core.search.cluster import ClusterSearch
 from broker_core.search.language import parse_filter
 from broker_core.worker.attached.sampling import BrokerRounds
 from broker_core.worker.attached.settings import WatchSettings
-from tests.support.attached import attached
+from tests.support.attached import asking, attached
 from tests.support.fake_cluster import FakeBroker, FakeCluster
 
 TOPICS, GROUPS, ROUNDS = 1_000, 2_000, 15
@@ -47,6 +51,27 @@ def test_a_refresh_asks_a_bounded_number_however_large_the_cluster_is(monkeypatc
                 *(f"topic-{number:04}" for number in range(15 * ROUNDS)),
             }
             assert not {int(code) for code in MOVING} & broker.asked.keys()
+
+    asyncio.run(scenario())
+
+
+def test_rows_on_the_screen_and_groups_that_move_come_first(monkeypatch):
+    screen = [f"topic-{number:04}" for number in range(900, 940)]
+
+    async def scenario():
+        broker = large_broker()
+        async with FakeCluster([broker]) as fake, attached(fake.name_server, SETTINGS) as cluster:
+            monkeypatch.setattr(cluster.link.budget_of("a"), "wait_seconds", lambda: 0.0)
+            async with asking(cluster) as queries:
+                with pytest.raises(UsageError, match="no sizes of topics"):
+                    await queries.answer(MeasureTopics(screen))
+            rounds = BrokerRounds(cluster.link, cluster.figures, "a")
+            for number in range(5):
+                broker.positions["topic-0990@group-1990"] = {0: 5 + number}
+                await rounds.next(number * 1_000, cluster.sampling.recent())
+            assert cluster.figures.of("a").offsets.keys() >= set(screen)
+            assert "group-1990" in cluster.figures.of("a").members
+            assert "group-1989" not in cluster.figures.of("a").members
 
     asyncio.run(scenario())
 
