@@ -9,7 +9,7 @@ from broker_core.search.time_bounds import queue_first_from
 
 
 async def range_of(
-    admin: AdminClient, address: str, queue: MessageQueue, wanted: Wanted, low: int, high: int
+    admin: AdminClient, address: str, queue: MessageQueue, wanted: Wanted, *, low: int, high: int
 ) -> tuple[int, int]:
     """First offset and end of what is wanted of a queue that holds ``low`` up to, not with, ``high``.
 
@@ -17,9 +17,9 @@ async def range_of(
     """
     first, end = low, high
     if wanted.since_ms is not None:
-        first = await queue_first_from(admin, address, queue, wanted.since_ms, first, end)
+        first = await queue_first_from(admin, address, queue, wanted.since_ms, first=first, end=end)
     if wanted.until_ms is not None:
-        end = await queue_first_from(admin, address, queue, wanted.until_ms, first, end)
+        end = await queue_first_from(admin, address, queue, wanted.until_ms, first=first, end=end)
     if wanted.first_offset is not None:
         first = max(first, wanted.first_offset)
     if wanted.end_offset is not None:

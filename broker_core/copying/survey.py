@@ -212,7 +212,7 @@ class Survey:
                 if known is not None
                 else (await admin.min_offset(queue), await admin.max_offset(queue))
             )
-            first, end = await range_of(admin, address, queue, self._order.wanted, low, high)
+            first, end = await range_of(admin, address, queue, self._order.wanted, low=low, high=high)
             gone += max(low - (self._order.wanted.first_offset or low), 0)
             self._parts.append(
                 Part(

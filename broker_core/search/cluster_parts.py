@@ -146,7 +146,7 @@ class ClusterParts:
         """What of a part was stored within times; nothing was where it does not begin before its end."""
         first, end = part.first, part.end
         if stored.low > LOWEST:
-            first = await queue_first_from(self._admin, part.address, part.queue, stored.low, first, end)
+            first = await queue_first_from(self._admin, part.address, part.queue, stored.low, first=first, end=end)
         if stored.high < HIGHEST:
-            end = await queue_first_from(self._admin, part.address, part.queue, stored.high + 1, first, end)
+            end = await queue_first_from(self._admin, part.address, part.queue, stored.high + 1, first=first, end=end)
         return replace(part, first=first, end=end)

@@ -47,7 +47,7 @@ async def first_from(store_ms: StoreTime, at_ms: int, first: int, end: int, gues
     return low
 
 
-async def queue_first_from(admin: AdminClient, address: str, queue: MessageQueue, at_ms: int, first: int, end: int) -> int:
+async def queue_first_from(admin: AdminClient, address: str, queue: MessageQueue, at_ms: int, *, first: int, end: int) -> int:
     """The first offset of a queue from ``first`` to ``end`` whose message was stored at or after a time; ``end`` if none was.
 
     Args:

@@ -195,7 +195,19 @@ def test_a_copy_that_is_killed_goes_on_both_ways(real, tmp_path):
     asyncio.run(fill(real.name_server, "T", count, body=BODY))
     home = tmp_path / "home"
     out, back = tmp_path / "out", tmp_path / "back"
-    words = ["copy", "--from", real.name_server, "--to-store", str(home), "--topic", "T", "--rate", "500", "--receipt", str(out)]
+    words = [
+        "copy",
+        "--from",
+        real.name_server,
+        "--to-store",
+        str(home),
+        "--topic",
+        "T",
+        "--rate",
+        "500",
+        "--receipt",
+        str(out),
+    ]
     _killed_and_resumed(words, out)
 
     async def at_home(work):

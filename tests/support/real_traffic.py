@@ -14,7 +14,9 @@ BATCH = 50
 QUEUES = 4
 
 
-async def fill(name_server: str, topic: str, count: int, *, broker: str = "broker-a", first: int = 0, body: bytes = b"") -> None:
+async def fill(
+    name_server: str, topic: str, count: int, *, broker: str = "broker-a", first: int = 0, body: bytes = b""
+) -> None:
     """Send messages that begin with their numbers, 50 to each of four queues in turn; makes the topic."""
     async with AdminClient(name_server) as admin, Producer(name_server) as producer:
         await admin.create_topic(topic, queues=QUEUES)

@@ -48,9 +48,7 @@ _TABLES = frozenset(
         RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
     }
 )
-_OF_QUEUES = frozenset(
-    {RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO}
-)
+_OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
 """Whose answers have tables by queue."""
 _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 

@@ -118,8 +118,7 @@ class ClusterSearches:
         until = time.monotonic() + TURN_SECONDS
         found: list[tuple[str, MessageHead]] = []
         async for step in opened.steps:
-            for hit in step.hits:
-                found.append((hit.message.topic, _shown(self._link, hit.broker, head_of(hit.message))))
+            found += [(hit.message.topic, _shown(self._link, hit.broker, head_of(hit.message))) for hit in step.hits]
             opened.last = step.scanned, step.total, step.found
             if len(found) >= HITS_ENOUGH or time.monotonic() >= until:
                 break

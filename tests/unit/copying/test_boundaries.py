@@ -52,7 +52,7 @@ def answer_of(asking):
 )
 def test_what_is_wanted_of_a_queue(wanted, found):
     broker = Broker(list(range(100)), 0)
-    assert answer_of(range_of(broker, "a", MessageQueue("t", "b", 0), wanted, 10, 20)) == found
+    assert answer_of(range_of(broker, "a", MessageQueue("t", "b", 0), wanted, low=10, high=20)) == found
 
 
 @pytest.mark.parametrize(
