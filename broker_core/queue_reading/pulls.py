@@ -15,7 +15,7 @@ from typing import TypeVar
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.queue_reading.client import QueueClient
 from broker_core.queue_reading.model import QueueSlice
-from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.codes import BUSY_CODES, RequestCode, ResponseCode
 from broker_core.remoting.frame import RemotingCommand
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached.answers import read_queue_places
@@ -26,8 +26,6 @@ PULL_MESSAGES = 256
 """Asked for in one pull; a broker gives what its own bounds allow, 32 by default."""
 _SINGLE_MESSAGES = 32
 _PAUSE_SECONDS = 0.5
-_BUSY = (ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE)
-"""Refusals that pass by themselves."""
 
 
 class BrokerPatience:
@@ -65,7 +63,7 @@ class BrokerPatience:
             try:
                 return await ask()
             except (NetworkError, RemoteError) as error:
-                if isinstance(error, RemoteError) and error.context.get("code") not in _BUSY:
+                if isinstance(error, RemoteError) and error.context.get("code") not in BUSY_CODES:
                     raise
                 if self._monotonic() + _PAUSE_SECONDS > until:
                     self._lost[address] = error

@@ -228,6 +228,9 @@ RETRYABLE_SEND_CODES = frozenset(
 )
 """Answers to a send after which another queue or broker may do better (Source: spec broker §2.6)."""
 
+BUSY_CODES = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE})
+"""Refusals of a read that pass by themselves (Source: spec remoting §1.6)."""
+
 STORED_CODES = frozenset(
     {
         ResponseCode.SUCCESS,

@@ -1,8 +1,8 @@
 """Parts of queues read side by side, a few pulls under way at once. Knows the order of things, not the network.
 
     each part       one pull after the other; the next is under way while the messages of the last are looked at
-    a lost broker   is left alone at once, and its parts go on from where they stood when the others are read: after a pause,
-                    and after a longer one, until it answers or there are no more pauses
+    a lost broker   is left alone at once, and so is one that is too busy; its parts go on from where they stood when the others
+                    are read: after a pause, and after a longer one, until it answers or there are no more pauses
 
 Whoever takes no more batches stops the pulls: nothing is pulled ahead but what is under way.
 """
@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.remoting.codes import BUSY_CODES
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.gaps import Gaps
 
@@ -125,11 +126,11 @@ class ParallelPulls:
                 place = self._running.pop(task)
                 try:
                     records, following = task.result()
-                except NetworkError as error:
-                    self._lost[place.part.address] = error.message
-                    failed.append(place)
-                    continue
-                except (RemoteError, CodecError) as error:
+                except (NetworkError, RemoteError, CodecError) as error:
+                    if isinstance(error, NetworkError) or error.context.get("code") in BUSY_CODES:
+                        self._lost[place.part.address] = error.message
+                        failed.append(place)
+                        continue
                     reason = f"could not be read from offset {place.offset:,} on: {error.message}"
                     self._gaps.add(f"{place.part.name} {reason}")
                     continue

@@ -195,19 +195,7 @@ def test_a_copy_that_is_killed_goes_on_both_ways(real, tmp_path):
     asyncio.run(fill(real.name_server, "T", count, body=BODY))
     home = tmp_path / "home"
     out, back = tmp_path / "out", tmp_path / "back"
-    words = [
-        "copy",
-        "--from",
-        real.name_server,
-        "--to-store",
-        str(home),
-        "--topic",
-        "T",
-        "--rate",
-        "500",
-        "--receipt",
-        str(out),
-    ]
+    words = ["copy", "--from", real.name_server, "--to-store", str(home), "--topic", "T", "--rate", "500"]
     _killed_and_resumed(words, out)
 
     async def at_home(work):
@@ -224,7 +212,7 @@ def test_a_copy_that_is_killed_goes_on_both_ways(real, tmp_path):
     async def sent_back(name_server):
         await fill(name_server, "Back", count)
         words = ["copy", "--from", name_server, "--to", real.name_server, "--topic", "Back", "--rate", "500"]
-        await asyncio.to_thread(_killed_and_resumed, [*words, "--receipt", str(back)], back)
+        await asyncio.to_thread(_killed_and_resumed, words, back)
 
     asyncio.run(at_home(sent_back))
     found = Counter(asyncio.run(numbers_of(real.name_server, "Back")))
@@ -233,7 +221,7 @@ def test_a_copy_that_is_killed_goes_on_both_ways(real, tmp_path):
 
 
 def _killed_and_resumed(words, receipt):
-    with running(*words) as copying:
+    with running(*words, "--receipt", str(receipt)) as copying:
         until(copying, "progress: ")
         copying.kill()
     with running("copy", "--resume", str(receipt)) as copying:

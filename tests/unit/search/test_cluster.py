@@ -246,13 +246,14 @@ def test_a_slave_is_read_where_there_is_no_master_and_that_is_told():
     assert search.outcome.reasons == ("broker a has no master now: its slave was read, which may lack the newest",)
 
 
-def test_a_broker_that_restarts_is_read_to_the_end():
+@pytest.mark.parametrize("fault", [NetworkError("restarts"), RemoteError("too busy", code=2)])
+def test_a_broker_that_restarts_or_is_busy_is_read_to_the_end(fault):
     admin = two_brokers()
     whole, times = admin.pulled, iter(range(100))
 
     def pulled(queue_id: int, offset: int, count: int) -> tuple[bytes, int]:
         if offset >= 5 and next(times) < 3:
-            raise NetworkError("restarts")
+            raise fault
         return whole(queue_id, offset, min(count, 5))
 
     admin.pulled = pulled
