@@ -130,7 +130,7 @@ class ClientInstance:
         Raises:
             NetworkError: No name server can be reached.
         """
-        connection = await self._name_server_connection()
+        _address, connection = await self._name_server_connection()
         host, _, _ = connection.local_address.rpartition(":")
         if host:
             # The end of a tunnel has no address of its own.
@@ -178,9 +178,13 @@ class ClientInstance:
         await self._pool.send_oneway(address, command)
 
     async def call_name_server(self, command: RemotingCommand) -> RemotingCommand:
-        """As `call`, to the first name server that can be reached."""
-        connection = await self._name_server_connection()
-        response = await connection.request(command)
+        """As `call`, to the first name server that can be reached; one that does not answer is the last to be asked again."""
+        address, connection = await self._name_server_connection()
+        try:
+            response = await connection.request(command)
+        except (NetworkError, asyncio.CancelledError):
+            self._ask_last(address)
+            raise
         if response.code != ResponseCode.SUCCESS:
             raise answer_error(connection.remote_address, command.code, response)
         return response
@@ -316,8 +320,8 @@ class ClientInstance:
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _name_server_connection(self) -> Connection:
-        """Connect to the name server that worked last, else to the next that does."""
+    async def _name_server_connection(self) -> tuple[str, Connection]:
+        """Connect to the name server that worked last, else to the next that does; gives its address as it was given."""
         failures: list[str] = []
         for address in list(self._name_servers):
             try:
@@ -325,10 +329,18 @@ class ClientInstance:
             except NetworkError as error:
                 failures.append(error.message)
                 continue
+            except asyncio.CancelledError:
+                # Whoever asked waits no longer, and would wait as long the next time.
+                self._ask_last(address)
+                raise
             self._name_servers.remove(address)
             self._name_servers.insert(0, address)
-            return connection
+            return address, connection
         raise NetworkError("; ".join(failures), addresses=";".join(self._name_servers))
+
+    def _ask_last(self, address: str) -> None:
+        self._name_servers.remove(address)
+        self._name_servers.append(address)
 
     def _serve(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:

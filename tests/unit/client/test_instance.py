@@ -50,6 +50,21 @@ def test_the_next_name_server_is_taken_and_kept():
     asyncio.run(run())
 
 
+def test_a_name_server_that_hangs_is_the_last_to_be_asked_again():
+    async def run():
+        async with Peer() as hanging, Peer(topics={"T": 1}) as peer:
+            hanging.script[RequestCode.GET_ROUTEINFO_BY_TOPIC] = [lambda _connection, _command: None] * 2
+            instance = ClientInstance(f"{hanging.address};{peer.address}")
+            await instance.start()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await instance.route("T")
+            assert await instance.route("T") is not None
+            await instance.close()
+
+    asyncio.run(run())
+
+
 def test_two_instances_have_different_ids():
     async def run():
         async with Peer() as peer:
