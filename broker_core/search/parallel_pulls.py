@@ -20,8 +20,8 @@ from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.gaps import Gaps
 
 PULLS_AT_ONCE = 4
-RETRY_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""Before a lost broker is tried again; a broker that restarts is back within them."""
+RETRY_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
+"""Before a lost broker is tried again: a minute, as ending and starting a real one was seen to take 40 s on a busy machine."""
 _TICK_S = 0.5
 """During a pause an empty batch is given so often, so that the search can be cancelled."""
 

@@ -9,10 +9,12 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from broker_core.client.admin import AdminClient
@@ -26,6 +28,7 @@ from tests.support.shared import shared_dir
 _TAKES_SUBSCRIPTION = 4
 _TIMEOUT_MS = 20_000
 _FOREVER_MS = (1 << 63) - 1
+_ENDED_SECONDS = 150.0
 _REGISTERED_SECONDS = 120.0
 """A broker whose connection to its name server broke registers again within half a minute."""
 
@@ -94,8 +97,14 @@ class RealBroker:
         asyncio.run(eventually_answers(is_registered, _REGISTERED_SECONDS))
 
     def stop(self, *, kill: bool = False) -> None:
-        """End it, in good order or by force."""
+        """End it, in good order or by force; returns when it is gone, which may take it longer than its program waits."""
+        files = [self.folder / f"{name}.pid" for name in ("broker", "namesrv")]
+        processes = [int(path.read_text()) for path in files if path.exists()]
         assert self._run("kill" if kill else "stop", str(self.folder)).returncode == 0
+        deadline = time.monotonic() + _ENDED_SECONDS
+        while any(map(psutil.pid_exists, processes)):
+            assert time.monotonic() < deadline, f"RocketMQ {self.version} does not end"
+            time.sleep(0.05)
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._program), *arguments]
