@@ -49,8 +49,9 @@ logger = logging.getLogger(__name__)
 SNAPSHOT_SECONDS = 0.1
 ATTACHED_SNAPSHOT_SECONDS = 0.5
 """Figures of an attached cluster are asked for once a second."""
-FIRST_LOOK_SECONDS = 0.01
-"""Until the window has read that it is connected, and takes the first figures."""
+FIRST_LOOK_SECONDS = 0.005
+FIRST_LOOKS_MAX = 200
+"""How often it is looked whether the window has read that it is connected, before figures are made all the same."""
 REQUESTS_MAX = 1_024
 STOP_SECONDS_MAX = 10.0
 FORCED_EXIT_CODE = 71
@@ -321,18 +322,24 @@ class _Worker:
 
         assert self._stop_asked is not None
         feed = FigureFeed(figures, send=self._writer.send, history=history, clock=wall_clock_ms)
-        pause, is_untold = 0.0, True
+        await self._until_read()
+        pause = 0.0
         while not self._stop_asked.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop_asked.wait(), pause)
-            reads = self._writer.is_idle
-            # The first figures do not wait for their turn: the window shows nothing without them.
-            is_untold = is_untold and not reads
-            pause = FIRST_LOOK_SECONDS if is_untold else snapshot_seconds
+            pause = snapshot_seconds
             began = time.perf_counter()
-            if not self._stop_asked.is_set() and feed.pass_on(window_reads=reads):
+            if not self._stop_asked.is_set() and feed.pass_on(window_reads=self._writer.is_idle):
                 took = time.perf_counter() - began
-                pause = max(pause - took, took / SAMPLING_SHARE_MAX)
+                pause = max(snapshot_seconds - took, took / SAMPLING_SHARE_MAX)
+
+    async def _until_read(self) -> None:
+        """Wait for the window's first read: figures made before would be recorded alone, and the next are due much later."""
+        assert self._stop_asked is not None
+        for _look in range(FIRST_LOOKS_MAX):
+            if self._writer.is_idle or self._stop_asked.is_set():
+                return
+            await asyncio.sleep(FIRST_LOOK_SECONDS)
 
     # ---- requests ----
 
