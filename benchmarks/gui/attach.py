@@ -43,7 +43,7 @@ def serve(topic_count: int, told: Connection) -> None:
     asyncio.run(run())
 
 
-def attached_once(topic_count: int, opens_later: bool) -> tuple[float, float]:
+def attached_once(topic_count: int, *, opens_later: bool) -> tuple[float, float]:
     """Milliseconds from connected to figures, and to the painted page."""
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(topic_count, theirs))
@@ -100,7 +100,8 @@ def main() -> None:
     for count in (FEW, arguments.topics):
         # A process of its own for each round: there is one application in a process.
         with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
-            told = [pool.submit(attached_once, count, arguments.page == "later").result() for _round in range(arguments.rounds)]
+            later = arguments.page == "later"
+            told = [pool.submit(attached_once, count, opens_later=later).result() for _round in range(arguments.rounds)]
         known, painted = (statistics.median(column) for column in zip(*told, strict=True))
         print(f"{count:6,} topics   figures after {known:7.0f} ms   painted after {painted:7.0f} ms")
 
