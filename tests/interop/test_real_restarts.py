@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -22,7 +21,6 @@ from tests.support.attached import broker_on
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import fill, numbers_of
-from tests.support.remoting_peer import eventually_answers
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -94,23 +92,6 @@ def test_rows_of_a_report_come_once(real, kill):
     assert sorted(int(row["body"].split()[0]) for row in rows) == list(range(MESSAGES))
 
 
-def test_rows_of_a_report_that_are_not_to_be_had_are_counted(real):
-    asyncio.run(fill(real.name_server, "T", MESSAGES, body=BODY))
-    reader = ClusterReader(
-        {"name_servers": real.name_server, "topics": '["T"]', "slice_messages": "1000", "retry_seconds": "1"}, ALL_COLUMNS
-    )
-    parts = reader.partitions()
-    rows = [row for batch in reader.read(parts[0]) for row in batch.to_pylist()]
-    real.stop(kill=True)
-    rows += [row for part in parts[1:] for batch in reader.read(part) for row in batch.to_pylist()]
-    read, skipped = [row for row in rows if not row["skipped_reason"]], [row for row in rows if row["skipped_reason"]]
-    assert read
-    assert skipped
-    assert len(read) + sum(row["skipped_rows"] for row in skipped) == MESSAGES
-    assert {(row["store"], "not read from broker broker-a" in row["skipped_reason"]) for row in skipped} == {("broker-a", True)}
-    real.start()
-
-
 @KILLS
 def test_a_copy_from_a_broker_that_restarts_is_whole_and_nothing_is_twice(real, tmp_path, kill):
     asyncio.run(fill(real.name_server, "T", MESSAGES, body=BODY))
@@ -159,76 +140,3 @@ def test_a_replay_goes_on_and_says_what_may_be_there_twice(real, tmp_path, kill)
     doubtful = sum(bool(line.get("maybeTwice")) for line in lines)
     assert min(found.values()) >= 2, "lost"
     assert sum(found.values()) - 2 * count <= doubtful
-
-
-def test_a_history_has_the_time_without_the_broker_and_goes_on(real, tmp_path):
-    folder = tmp_path / "recorded"
-    database = folder / "orbit" / "history.db"
-
-    def kinds():
-        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as history:
-            return [kind for (kind,) in history.execute("SELECT kind FROM events ORDER BY id")]
-
-    def has(kind):
-        async def is_told():
-            with contextlib.suppress(sqlite3.OperationalError):
-                return kind in kinds()
-            return False
-
-        asyncio.run(eventually_answers(is_told, 200))
-
-    with running("watch", "--ns", real.name_server, "--folder", str(folder)) as watching:
-        assert watching.stdout.readline().startswith("watching ")
-        real.stop(kill=True)
-        has("broker_lost")
-        real.start()
-        has("broker_back")
-        watching.terminate()
-        watching.communicate()
-        assert watching.returncode == 0
-    assert kinds()[-1] == "broker_stopped"
-
-
-def test_a_copy_that_is_killed_goes_on_both_ways(real, tmp_path):
-    """The copying process itself ends by force, out of the real cluster and into it."""
-    count = 2_000
-    asyncio.run(fill(real.name_server, "T", count, body=BODY))
-    home = tmp_path / "home"
-    out, back = tmp_path / "out", tmp_path / "back"
-    words = ["copy", "--from", real.name_server, "--to-store", str(home), "--topic", "T", "--rate", "500"]
-    _killed_and_resumed(words, out)
-
-    async def at_home(work):
-        async with broker_on(home) as broker:
-            return await work(broker.name_server_address)
-
-    async def numbers(name_server):
-        return Counter(await numbers_of(name_server, "T"))
-
-    found = asyncio.run(at_home(numbers))
-    assert set(found) == set(range(count))
-    assert sum(found.values()) - count <= _doubtful(out)
-
-    async def sent_back(name_server):
-        await fill(name_server, "Back", count)
-        words = ["copy", "--from", name_server, "--to", real.name_server, "--topic", "Back", "--rate", "500"]
-        await asyncio.to_thread(_killed_and_resumed, words, back)
-
-    asyncio.run(at_home(sent_back))
-    found = Counter(asyncio.run(numbers_of(real.name_server, "Back")))
-    assert set(found) == set(range(count))
-    assert sum(found.values()) - count <= _doubtful(back)
-
-
-def _killed_and_resumed(words, receipt):
-    with running(*words, "--receipt", str(receipt)) as copying:
-        until(copying, "progress: ")
-        copying.kill()
-    with running("copy", "--resume", str(receipt)) as copying:
-        _out, told = copying.communicate()
-    assert copying.returncode == 0, told
-
-
-def _doubtful(receipt):
-    lines = [json.loads(line) for line in receipt.read_text("utf-8").splitlines()]
-    return sum(line["count"] for line in lines if line.get("maybeTwice"))

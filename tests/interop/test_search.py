@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 
 import pytest
@@ -18,9 +17,7 @@ from broker_core.search.scan import StoreSearch
 from broker_core.search_command import main
 from tests.support.broker_process import running_broker
 from tests.support.golden import golden_store
-from tests.support.real_broker import RealBroker
 from tests.support.real_peer import running_peer
-from tests.support.real_traffic import fill
 from tests.support.remoting_peer import eventually_answers
 
 pytestmark = pytest.mark.timeout(300)
@@ -94,34 +91,6 @@ def test_what_is_found_over_the_network_is_what_the_files_hold(served):
             assert search.outcome.is_complete, str(search.outcome)
 
     asyncio.run(run())
-
-
-@pytest.mark.java
-@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
-def test_times_bound_exactly_where_a_store_has_lost_the_times_of_its_files(version, tmp_path):
-    """As a copy of it has; 4.x brokers look by them for the file that holds a time."""
-    real = RealBroker(version, tmp_path / "real", {"mappedFileSizeConsumeQueue": "1000", "autoCreateTopicEnable": "true"})
-
-    async def times(text):
-        found, search = await searched(real.name_server, text)
-        assert search.outcome.is_complete, str(search.outcome)
-        return sorted(hit.message.store_timestamp_ms for hit in found)
-
-    real.start()
-    try:
-        asyncio.run(fill(real.name_server, "T", 2_000))
-        stored = asyncio.run(times('topic = "T"'))
-        real.stop()
-        for file in (real.store / "consumequeue" / "T").rglob("0*"):
-            os.utime(file)
-        real.start()
-        real.until_registered()
-        for border in (stored[len(stored) // 4], stored[len(stored) // 2]):
-            found = asyncio.run(times(f'topic = "T" and stored <= {border}'))
-            assert found == [one for one in stored if one <= border]
-            assert asyncio.run(times(f'topic = "T" and stored > {border}')) == [one for one in stored if one > border]
-    finally:
-        real.stop()
 
 
 def test_a_message_is_found_by_both_of_its_ids_and_a_limit_is_told(served):
