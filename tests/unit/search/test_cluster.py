@@ -121,10 +121,10 @@ def test_times_bound_exactly_wherever_the_broker_thinks_them(guess):
     admin = FakeAdmin()
     admin.guess = guess
     admin.pulled = lambda queue_id, offset, count: (
-        b"".join(record(queue_id, number, stored=1_000 + number // 2) for number in range(offset, offset + count)),
+        b"".join(record(queue_id, number, stored=1_000_000 * (1 + number // 2)) for number in range(offset, offset + count)),
         offset + count,
     )
-    found, search = searched(admin, 'topic = "orders" and queue = 0 and stored >= 1001 and stored <= 1003')
+    found, search = searched(admin, 'topic = "orders" and queue = 0 and stored >= 2000000 and stored <= 4000000')
     assert found == [b"%d" % number for number in range(2, 8)]
     assert str(search.outcome) == "complete: 6 hits in 6 messages"
 
@@ -132,7 +132,7 @@ def test_times_bound_exactly_wherever_the_broker_thinks_them(guess):
 def test_a_queue_whose_newest_message_is_older_is_not_asked_for():
     admin = FakeAdmin()
     admin.newest_ms = 1_000
-    found, search = searched(admin, 'topic = "orders" and stored > 1000')
+    found, search = searched(admin, 'topic = "orders" and stored > 1000000')
     assert (found, admin.asked, str(search.outcome)) == ([], [], "complete: 0 hits in 0 messages")
 
 
