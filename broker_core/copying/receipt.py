@@ -17,17 +17,14 @@ Every source offset of the plan is in exactly one line of copied, leftOut and go
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Self
 
 from broker_core.copying.plan import CopyPlan
-from broker_core.errors import CodecError, UsageError
+from broker_core.errors import UsageError
+from broker_core.line_file import Line, LineFile
 
 RECEIPT_VERSION = 1
 
@@ -92,8 +89,7 @@ class Receipt:
         self.is_resumed = plan is None
         with contextlib.ExitStack() as files:
             try:
-                self._file: BinaryIO = files.enter_context(path.open("r+b" if plan is None else "x+b"))
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._file = files.enter_context(contextlib.closing(LineFile(path, "r+b" if plan is None else "x+b")))
             except OSError as error:
                 raise _not_opened(path, error) from error
             if plan is None:
@@ -107,7 +103,7 @@ class Receipt:
                 for part in self.plan.parts
             ]
             if plan is None:
-                self._read_rest()
+                self._file.take_in(self._take_in)
             self._files = files.pop_all()
 
     def __enter__(self) -> Self:
@@ -171,12 +167,10 @@ class Receipt:
 
     def sync(self) -> None:
         """Have all of it on the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._file.sync()
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
+    def _write(self, line: Line) -> None:
+        self._file.write([line])
 
     # ---- what a file says ----------------------------------------------------------------------------------------------
 
@@ -184,35 +178,14 @@ class Receipt:
         return {row.offset: None for row in self.plan.offsets if row.part == part}
 
     def _read_plan(self) -> CopyPlan:
-        self._file.seek(0)
-        values = _line_values(self._file.readline())
+        values = self._file.first()
         if values is None or "orbitCopy" not in values:
             raise UsageError(f"{self.path} is no receipt of a copy")
         if values["orbitCopy"] != RECEIPT_VERSION:
             raise UsageError(f"{self.path} is a receipt of another version of Orbit: {values['orbitCopy']!r}")
         return CopyPlan.from_json(values.get("plan"))
 
-    def _read_rest(self) -> None:
-        """Take in what runs before this one wrote; a last line that was not finished is cut off."""
-        end = self._file.tell()
-        for line in self._file:
-            values = _line_values(line)
-            if values is None:
-                break
-            try:
-                self._take_in(values)
-            except (KeyError, TypeError, ValueError, IndexError) as error:
-                raise CodecError(f"{self.path} has a damaged line at byte {end:,}: the copy cannot go on from it") from error
-            end += len(line)
-        rest = os.fstat(self._file.fileno()).st_size - end
-        if rest:
-            self._file.seek(end)
-            if b"\n" in self._file.read():
-                raise CodecError(f"{self.path} has a damaged line at byte {end:,}: the copy cannot go on from it")
-            self._file.truncate(end)
-        self._file.seek(end)
-
-    def _take_in(self, values: Mapping[str, Any]) -> None:
+    def _take_in(self, values: Line) -> None:
         if "copied" in values:
             self._take_copied(values)
         elif "leftOut" in values or "gone" in values:
@@ -231,7 +204,7 @@ class Receipt:
         else:
             self.settings_done.update((kind, str(values[kind])) for kind in ("topic", "group") if kind in values)
 
-    def _take_copied(self, values: Mapping[str, Any]) -> None:
+    def _take_copied(self, values: Line) -> None:
         first, count, at = int(values["from"]), int(values["count"]), int(values["at"])
         state = self.parts[values["copied"]]
         state.next_offset = first + count
@@ -251,11 +224,3 @@ def _not_opened(path: Path, error: OSError) -> UsageError:
     if isinstance(error, FileExistsError):
         return UsageError(f"{path} exists already: go on with it (--resume), or name another file with --receipt")
     return UsageError(f"the receipt {path} cannot be opened: {error.strerror}. Name another file with --receipt")
-
-
-def _line_values(line: bytes) -> dict[str, Any] | None:
-    try:
-        values = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) else None

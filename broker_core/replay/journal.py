@@ -4,7 +4,8 @@
     messages.spool    i32 bytes | msgpack of a ReplayItem          (per message)
     messages.index    i64 order in ms | i64 position in the spool  (per message)
     receipt.jsonl     one line per message; {"handed": n} comes before the messages up to the n-th are sent, {"held": […]}
-                      names those of them that were not sent after all
+                      names those of them that were not sent after all, {"again": […]} those of an earlier run, held or
+                      refused there, that are about to be sent by this one
 
 A replay that ended early goes on from here: messages without a line that were handed on may be at the broker already, so
 they are sent once more and marked. The messages are those that were found at first, whatever the store holds by now.
@@ -13,11 +14,10 @@ they are sent once more and marked. The messages are those that were found at fi
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.line_file import LineFile
 from broker_core.replay.item import ReplayItem
 from broker_core.replay.pace import Pace
 from broker_core.replay.rewrite import Target
@@ -211,8 +212,7 @@ class Journal:
         with contextlib.ExitStack() as files:
             try:
                 self.plan = ReplayPlan.from_json(json.loads((folder / PLAN_FILE).read_text("utf-8")))
-                self._receipt: BinaryIO = files.enter_context((folder / RECEIPT_FILE).open("a+b"))
-                fcntl.flock(self._receipt, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._receipt = files.enter_context(contextlib.closing(LineFile(folder / RECEIPT_FILE, "a+b")))
                 self._spool: BinaryIO = files.enter_context((folder / SPOOL_FILE).open("rb"))
                 self._order = self._read_order()
             except OSError as error:
@@ -220,7 +220,7 @@ class Journal:
             except ValueError as error:
                 raise CodecError(f"{folder / PLAN_FILE} is no JSON: {error}") from error
             self._done = np.zeros(self.plan.count, dtype=np.bool_)
-            self._read_receipt()
+            self._receipt.take_in(self._take_in)
             self._handed_before = self._handed
             self._files = files.pop_all()
 
@@ -229,7 +229,7 @@ class Journal:
 
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
         with self._files:
-            self.sync()
+            self._receipt.sync()
 
     @property
     def folder(self) -> Path:
@@ -251,31 +251,29 @@ class Journal:
         """Whether a run before this one may have sent it."""
         return number < self._handed_before and number not in self._refused_before
 
-    def hand_on(self, up_to: int) -> None:
-        """Note that messages before ``up_to`` are about to be sent."""
+    def hand_on(self, numbers: Sequence[int]) -> None:
+        """Note that messages are about to be sent, so that after a kill they are known to be in doubt."""
+        up_to = max(numbers, default=-1) + 1
+        again = [number for number in numbers if number in self._refused_before]
         if up_to > self._handed:
             self._handed = up_to
-            self._write([{"handed": up_to}])
+            self._receipt.write([{"handed": up_to}])
+        if again:
+            self._receipt.write([{"again": again}])
 
     def hold(self, numbers: Sequence[int]) -> None:
-        """Note that messages were not sent though they were handed on."""
-        self._write([{"held": list(numbers)}])
+        """Note that messages were not sent though they were handed on; what is in doubt for another reason stays so."""
+        self._receipt.write([{"held": [number for number in numbers if not self.is_in_doubt(number)]}])
 
     def note(self, results: Sequence[Result]) -> None:
         """Write down what became of messages."""
-        self._write(_line(result) for result in results)
+        self._receipt.write(_line(result) for result in results)
         for result in results:
             self._count(result.number, result.status)
 
     def sync(self) -> None:
         """Have the receipt on the disk."""
-        self._receipt.flush()
-        os.fsync(self._receipt.fileno())
-
-    def _write(self, lines: Iterable[dict[str, Any]]) -> None:
-        for line in lines:
-            self._receipt.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-        self._receipt.flush()
+        self._receipt.sync()
 
     def _count(self, number: int, status: str) -> None:
         if status == "failed":
@@ -303,25 +301,14 @@ class Journal:
         ordered: npt.NDArray[np.void] = index[np.argsort(index["order_ms"], kind="stable")]
         return ordered
 
-    def _read_receipt(self) -> None:
-        """Take in what runs before this one wrote; a last line that was not finished is cut off."""
-        self._receipt.seek(0)
-        end = 0
-        for line in self._receipt:
-            values = _receipt_values(line)
-            if values is None:
-                break
-            end += len(line)
-            self._take_in(values)
-        if end < os.fstat(self._receipt.fileno()).st_size:
-            self._receipt.truncate(end)
-
-    def _take_in(self, values: dict[str, Any]) -> None:
-        handed, held, number = values.get("handed"), values.get("held"), values.get("number")
+    def _take_in(self, values: Mapping[str, Any]) -> None:
+        handed, held, again, number = (values.get(name) for name in ("handed", "held", "again", "number"))
         if isinstance(handed, int):
             self._handed = max(self._handed, handed)
         elif isinstance(held, list):
             self._refused_before.update(held)
+        elif isinstance(again, list):
+            self._refused_before.difference_update(again)
         elif isinstance(number, int) and 0 <= number < self.plan.count:
             if values.get("status") == "failed":
                 # What a broker refused is surely not there; what it did not answer may be.
@@ -339,14 +326,6 @@ def _not_opened(folder: Path, error: OSError) -> UsageError:
     if isinstance(error, FileNotFoundError) and error.filename == str(folder / PLAN_FILE):
         return UsageError(f"{folder} holds no replay that can go on: there is no {PLAN_FILE}")
     return UsageError(f"the replay in {folder} cannot be opened: {error.strerror}, {error.filename}")
-
-
-def _receipt_values(line: bytes) -> dict[str, Any] | None:
-    try:
-        values = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) else None
 
 
 def _line(result: Result) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class ReplayRunner:
             await asyncio.sleep(0)  # others get their turn
             return
         parcels = await self._parcels(gathered)
-        self._journal.hand_on(gathered[-1].number + 1)
+        self._journal.hand_on([ready.number for parcel in parcels for ready in parcel.messages])
         for index, parcel in enumerate(parcels):
             await self._slots.acquire()
             if self.stopped_because:
@@ -271,9 +271,12 @@ class ReplayRunner:
 
     def _note_failure(self, messages: Sequence[Ready], reason: str, *, maybe_stored: bool) -> None:
         self.last_failure = reason
-        more: dict[str, Any] = {"reason": reason} | ({"maybeStored": True} if maybe_stored else {})
-        self._journal.note([
-            Result(ready.number, ready.item, "failed", more | {"topic": ready.message.topic}) for ready in messages
-        ])  # fmt: skip
+        results = []
+        for ready in messages:
+            # A refusal says nothing of what a run before this one sent without an answer.
+            in_doubt = maybe_stored or self._journal.is_in_doubt(ready.number)
+            more = {"reason": reason, **({"maybeStored": True} if in_doubt else {}), "topic": ready.message.topic}
+            results.append(Result(ready.number, ready.item, "failed", more))
+        self._journal.note(results)
         if self._journal.progress.failed >= self._failures_max:
             self.stop(f"{self._journal.progress.failed:,} messages failed, the last because {reason}")

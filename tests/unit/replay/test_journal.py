@@ -60,7 +60,7 @@ def test_messages_come_by_store_time_those_of_a_queue_in_their_order(tmp_path):
 def test_what_was_sent_is_not_sent_again(folder):
     with Journal(folder) as journal:
         assert not journal.is_in_doubt(0)
-        journal.hand_on(5)
+        journal.hand_on(range(5))
         journal.hold([4])
         journal.note([Result(0, item(0, 0), "sent"), Result(1, item(1, 0), "failed"), Result(2, item(2, 0), "skipped")])
         assert str(journal.progress) == "1 sent, 1 failed, 1 left out"
@@ -78,16 +78,52 @@ def test_what_was_sent_is_not_sent_again(folder):
 
 def test_a_message_without_an_answer_is_in_doubt(folder):
     with Journal(folder) as journal:
-        journal.hand_on(2)
+        journal.hand_on(range(2))
         journal.note([Result(0, item(0, 0), "failed", {"maybeStored": True}), Result(1, item(1, 0), "failed")])
     with Journal(folder) as journal:
         assert [journal.is_in_doubt(0), journal.is_in_doubt(1)] == [True, False]
 
 
+def test_what_was_held_or_refused_is_in_doubt_again_once_a_later_run_sends_it(folder):
+    with Journal(folder) as journal:
+        journal.hand_on(range(4))
+        journal.hold([2, 3])
+        journal.note([Result(1, item(1, 0), "failed")])
+    with Journal(folder) as journal:
+        assert [journal.is_in_doubt(number) for number in range(4)] == [True, False, False, False]
+        journal.hand_on([0, 1, 2])  # and killed before an answer came
+        assert not journal.is_in_doubt(1)
+    with Journal(folder) as journal:
+        assert [journal.is_in_doubt(number) for number in range(4)] == [True, True, True, False]
+
+
+def test_what_is_in_doubt_stays_so_when_it_is_held(folder):
+    with Journal(folder) as journal:
+        journal.hand_on(range(2))
+    with Journal(folder) as journal:
+        journal.hand_on(range(3))
+        journal.hold([1, 2])
+    with Journal(folder) as journal:
+        assert [journal.is_in_doubt(number) for number in range(3)] == [True, True, False]
+
+
+@pytest.mark.parametrize("damaged", [b'{"num', b"[]\n", b'{"held":[[1]]}\n'])
+def test_a_damaged_line_before_results_is_refused(folder, damaged):
+    with Journal(folder) as journal:
+        journal.hand_on(range(2))
+        journal.note([Result(0, item(0, 0), "sent"), Result(1, item(1, 0), "sent")])
+    receipt = folder / RECEIPT_FILE
+    lines = receipt.read_bytes().splitlines(keepends=True)
+    receipt.write_bytes(lines[0] + damaged + b"".join(lines[1:]))
+    with pytest.raises(CodecError, match=f"damaged line at byte {len(lines[0])}"):
+        Journal(folder)
+    assert receipt.read_bytes().endswith(lines[-1])
+
+
 @pytest.mark.parametrize("cut", range(1, 40))
 def test_a_receipt_that_was_cut_off_goes_on_behind_its_last_whole_line(folder, cut):
     with Journal(folder) as journal:
-        journal.hand_on(2)
+        journal.hand_on(range(2))
         journal.note([Result(0, item(0, 0), "sent"), Result(1, item(1, 0), "sent")])
     receipt = folder / RECEIPT_FILE
     receipt.write_bytes(receipt.read_bytes()[:-cut])

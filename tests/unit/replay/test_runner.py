@@ -242,6 +242,15 @@ def test_no_answer_may_mean_stored(run, world):
     assert run.progress == "1 sent, 1 may be there twice"
 
 
+def test_a_refusal_does_not_settle_what_an_earlier_run_may_have_sent(run, world):
+    for error in (NetworkError("no answer"), RemoteError("refused", code=1)):
+        world.fault = lambda _message, error=error: error
+        run(item(0)) if isinstance(error, NetworkError) else run()
+    world.fault = lambda _message: None
+    run()
+    assert run.progress == "1 sent, 1 may be there twice"
+
+
 def test_many_failures_stop_it(run, world):
     world.fault = lambda _message: RemoteError("refused", code=1)
     runner = run(*[item(number, DELAY="1") for number in range(500)], failures_max=3)
