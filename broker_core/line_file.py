@@ -83,7 +83,7 @@ class LineFile:
         self._file.close()
 
     def _damaged(self, position: int) -> CodecError:
-        return CodecError(f"{self._path} has a damaged line at byte {position:,}: it cannot be gone on with")
+        return CodecError(f"{self._path} has a damaged line at byte {position:,}: nothing can go on from it")
 
 
 def _values(data: bytes) -> Line | None:

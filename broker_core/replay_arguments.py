@@ -21,6 +21,11 @@ from broker_core.replay.journal import ReplayPlan
 
 FAILURES_MAX = 10
 
+_KEPT_IN_JOURNAL = (
+    "filter", "to", "to_group", "to_origin", "to_ns", "rate", "speed", "limit", "journal", "dry_run", "allow_partial",
+    "new_ids", "born_now", "without_delay", "no_link", "now",
+)  # fmt: skip
+
 _HELP = f"""\
 The filter is that of “orbit search”. Each new message carries the id of its origin in the property ORBIT_ORIGIN_ID.
 
@@ -75,10 +80,9 @@ def parser() -> argparse.ArgumentParser:
 
 def refuse_with_resume(arguments: argparse.Namespace) -> None:
     """Refuse what a replay that goes on has in its journal already; raises `UsageError`."""
-    given = [name for name in ("filter", "to", "to_group", "to_origin", "to_ns", "rate", "speed", "limit", "journal")
-             if getattr(arguments, name)]  # fmt: skip
-    if given or arguments.dry_run:
-        names = ", ".join(name.replace("_", "-") for name in given) or "dry-run"
+    given = [name for name in _KEPT_IN_JOURNAL if getattr(arguments, name)]
+    if given:
+        names = ", ".join(name.replace("_", "-") for name in given)
         raise UsageError(f"a replay goes on as it was begun: leave out {names}")
 
 

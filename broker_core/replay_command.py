@@ -26,6 +26,7 @@ from broker_core.access import ClusterAccess, FindSaved, access_of, given_detail
 from broker_core.clock import wall_clock_ms
 from broker_core.command_control import Wakeable, interrupts, listen
 from broker_core.errors import OrbitError, UsageError
+from broker_core.replay.folder import replays_folder
 from broker_core.replay.goal import check_goal
 from broker_core.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.replay.journal import RECEIPT_FILE, Journal, Progress, ReplayPlan, Spool
@@ -107,10 +108,8 @@ async def _replay(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 
 def _new_folder() -> Path:
-    import platformdirs  # noqa: PLC0415  only where no folder is named
-
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    base = platformdirs.user_data_path("orbit", appauthor=False) / "replays"
+    base = replays_folder()
     for number in range(1, 1_000):
         folder = base / (stamp if number == 1 else f"{stamp}-{number}")
         with contextlib.suppress(FileExistsError):

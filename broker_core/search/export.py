@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
+import errno
 import json
 import os
 import sys
@@ -30,6 +31,8 @@ _PARQUET_BYTES = 16 * 1024 * 1024
 _READ_ROWS = 512
 _TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId", MASKED))
 _NUMBERS = frozenset(NAMES) - _TEXT_COLUMNS - {"properties", "body"}
+
+_NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 WriteRow = Callable[[Row], None]
 
@@ -83,8 +86,14 @@ def _written_beside(path: Path) -> Iterator[Path]:
         yield beside
         beside.replace(path)
         _sync(path.absolute().parent)
-    except BaseException:
+    except BaseException as error:
+        written = beside.stat().st_size if beside.exists() else 0
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise UsageError(
+                f"{path} was not written: {os.strerror(error.errno)}, after {written:,} bytes; nothing of it is left. "
+                "Make room, or choose a file on another disk"
+            ) from error
         raise
 
 

@@ -182,6 +182,7 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(broker, tmp_path, cap
         (["--from-file", "x.csv", "topic = 1", "--to", "t"], "leave FILTER"),
         (["--resume", "x", "--rate", "3"], "leave out rate"),
         (["--resume", "x", "--dry-run"], "leave out dry-run"),
+        (["--resume", "x", "--new-ids", "--no-link"], "leave out new-ids, no-link"),
         (["--resume", "none-there"], "holds no replay"),
         (["--from-file", "none.csv", "--to", "t", "--dry-run"], "cannot be read"),
     ],

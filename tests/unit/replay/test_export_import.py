@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import resource
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +33,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x01\x02"), min_size=1, max_size=12)
 _NAMES = _TEXT.filter(lambda name: name not in BROKERS_OWN)
 _PROPERTIES = st.dictionaries(_NAMES, _TEXT, max_size=5) | st.fixed_dictionaries(
-    {"TAGS": _TEXT, "KEYS": _TEXT, "UNIQ_KEY": _TEXT, "DELAY": st.integers(1, 18).map(str)}
+    {"TAGS": _TEXT, "KEYS": _TEXT, "UNIQ_KEY": _TEXT, "DELAY": st.integers(1, 18).map(str), "__SHARDINGKEY": _TEXT}
 )
 
 
@@ -64,6 +66,12 @@ def messages(draw: st.DrawFn) -> StoredMessage:
         store_timestamp_ms=draw(st.integers(0, 1 << 45)),
     )
     return decode_record(record)
+
+
+def example(body: bytes) -> StoredMessage:
+    """A message without more than its body."""
+    message = MessageToStore("t", 0, 0, 0, 1, HOST, HOST, 0, 0, body, b"")
+    return decode_record(encode_record(message, queue_offset=0, physical_offset=0, store_timestamp_ms=1))
 
 
 def hit_of(message: StoredMessage) -> Hit:
@@ -196,15 +204,22 @@ def test_nothing_stays_of_an_export_that_fails(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_a_disk_without_room_is_told_with_figures_and_leaves_nothing(tmp_path, form):
+    body = random.Random(7).randbytes(300_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        refused = pytest.raises(UsageError, match=rf"hits.{form} was not written: .*after [\d,]+ bytes.*Make room")
+        with refused, exported(tmp_path / f"hits.{form}", form) as write:
+            write(message_row(hit_of(example(body)), 0)[0])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_large_bodies_and_many_rows(form):
-    template = decode_record(
-        encode_record(
-            MessageToStore("t", 0, 0, 0, 1, HOST, HOST, 0, 0, b"x", b""),
-            queue_offset=0,
-            physical_offset=0,
-            store_timestamp_ms=1,
-        )
-    )
+    template = example(b"x")
     many = [replace(template, body=b"\xf0" * 300_000, queue_offset=0)]
     many += [replace(template, queue_offset=number) for number in range(1, 5_000)]
     found = through(form, many)
