@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
-from broker_core.api import SendMessage
+from broker_core.api import SendMessage, java_string_hash
 from monitoring.compose.delivery import DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIMER_DELIVER_MS
 
 KEYS, TAGS = "KEYS", "TAGS"
@@ -21,6 +21,44 @@ _NUMBERS = (DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
 """Properties that are written as numbers; where they hold something else they are properties like any other."""
 _DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
 _SYSTEM = (KEYS, TAGS, SHARDING_KEY)
+_SYSTEM_NAME = re.compile("[A-Z0-9_]+|__.*", re.DOTALL)
+_WRITTEN_OUT = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x7f\u2028\ufeff"}
+_JAVA_LITERAL_CHARACTERS = 10_000
+"""Each takes 6 bytes at most."""
+_ARGUMENT_BYTES_MAX = 131_072
+_JAVA_ENDS = {"commit": "COMMIT_MESSAGE", "rollback": "ROLLBACK_MESSAGE", "unknown": "UNKNOW"}
+_JAVA_LISTENER = """\
+        producer.setTransactionListener(new TransactionListener() {
+            public LocalTransactionState executeLocalTransaction(Message half, Object argument) {
+                return LocalTransactionState.END;
+            }
+
+            public LocalTransactionState checkLocalTransaction(MessageExt half) {
+                return LocalTransactionState.END;
+            }
+        });
+"""
+_GO_ENDS = {"commit": "CommitMessageState", "rollback": "RollbackMessageState", "unknown": "UnknowState"}
+_GO_LISTENER = """
+type end struct{}
+
+func (end) ExecuteLocalTransaction(*primitive.Message) primitive.LocalTransactionState {
+\treturn primitive.END
+}
+
+func (end) CheckLocalTransaction(*primitive.MessageExt) primitive.LocalTransactionState {
+\treturn primitive.END
+}
+"""
+_GO_DECODED = """
+func decoded(text string) []byte {
+\tbody, err := base64.StdEncoding.DecodeString(text)
+\tif err != nil {
+\t\tpanic(err)
+\t}
+\treturn body
+}
+"""
 
 
 def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
@@ -28,31 +66,38 @@ def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
     properties = message.properties
     texts = (_quoted(text) for text in (message.topic, properties.get(TAGS, ""), properties.get(KEYS, "")))
     lines = [f"Message message = new Message({', '.join(texts)}, {_java_body(message.body)});"]
-    lines += [f"message.putUserProperty({_quoted(name)}, {_quoted(value)});" for name, value in _own(properties)]
+    lines += [_java_property(name, value) for name, value in _own(properties)]
+    if SHARDING_KEY in properties:
+        lines.append(_java_property(SHARDING_KEY, properties[SHARDING_KEY]))
     setters = {DELAY: "setDelayTimeLevel({})", TIMER_DELAY_MS: "setDelayTimeMs({}L)", TIMER_DELIVER_MS: "setDeliverTimeMs({}L)"}
     lines += [f"message.{call.format(properties[name])};" for name, call in setters.items() if _is_number(properties, name)]
     if message.flag:
         lines.append(f"message.setFlag({message.flag});")
-    if message.queue_id >= 0:
+    if message.transaction:
+        lines += [f"// this client chooses the queue of a transaction itself, not {message.queue_id}"] * (message.queue_id >= 0)
+        send = "producer.sendMessageInTransaction(message, null)"
+    elif message.queue_id >= 0:
         queue = f"new MessageQueue({_quoted(message.topic)}, {_quoted(broker_name)}, {message.queue_id})"
         send = f"producer.send(message, {queue})"
     elif SHARDING_KEY in properties:
         send = f"producer.send(message, new SelectMessageQueueByHash(), {_quoted(properties[SHARDING_KEY])})"
     else:
         send = "producer.send(message)"
+    kind, listener = "DefaultMQProducer", ""
+    if message.transaction:
+        kind, listener = "TransactionMQProducer", _JAVA_LISTENER.replace("END", _JAVA_ENDS[message.transaction])
     body = "\n".join(f"        {line}" for line in (*lines, f"System.out.println({send});"))
     return f"""import java.nio.charset.StandardCharsets;
 import java.util.Base64;
-import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.*;
 import org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash;
-import org.apache.rocketmq.common.message.Message;
-import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.common.message.*;
 
 public class Send {{
     public static void main(String[] arguments) throws Exception {{
-        DefaultMQProducer producer = new DefaultMQProducer("orbit");
+        {kind} producer = new {kind}("orbit");
         producer.setNamesrvAddr({_quoted(name_server)});
-        producer.start();
+{listener}        producer.start();
 {body}
         producer.shutdown();
     }}
@@ -67,13 +112,12 @@ def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
     if TAGS in properties:
         lines.append(f"message.WithTag({_quoted(properties[TAGS])})")
     if KEYS in properties:
-        keys = ", ".join(map(_quoted, properties[KEYS].split()))
+        keys = ", ".join(map(_quoted, properties[KEYS].split(" ")))
         lines.append(f"message.WithKeys([]string{{{keys}}})")
     if _is_number(properties, DELAY):
         lines.append(f"message.WithDelayTimeLevel({properties[DELAY]})")
-    if SHARDING_KEY in properties:
-        lines.append(f"message.WithShardingKey({_quoted(properties[SHARDING_KEY])})")
     timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if _is_number(properties, name)]
+    timed += [(name, value) for name, value in properties.items() if name == SHARDING_KEY]
     lines += [f"message.WithProperty({_quoted(name)}, {_quoted(value)})" for name, value in (*timed, *_own(properties))]
     option = ""
     if message.queue_id >= 0:
@@ -83,17 +127,18 @@ def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
         )
         option = ", producer.WithQueueSelector(producer.NewManualQueueSelector())"
     elif SHARDING_KEY in properties:
+        # This client has another name for the key that it chooses queues by.
+        lines.append(f"message.WithShardingKey({_quoted(properties[SHARDING_KEY])})")
         option = ", producer.WithQueueSelector(producer.NewHashQueueSelector())"
     if message.flag:
         lines.append(f"message.Flag = {message.flag}")
+    made, send, listener = "NewProducer(", "SendSync", ""
+    if message.transaction:
+        made, send = "NewTransactionProducer(end{}, ", "SendMessageInTransaction"
+        listener = _GO_LISTENER.replace("END", _GO_ENDS[message.transaction])
     body = "\n".join(f"\t{line}" for line in lines)
     base64_import = '\t"encoding/base64"\n' if not _is_text(message.body) else ""
-    decode = (
-        "\nfunc decoded(text string) []byte {\n\tbody, err := base64.StdEncoding.DecodeString(text)\n"
-        "\tif err != nil {\n\t\tpanic(err)\n\t}\n\treturn body\n}\n"
-        if base64_import
-        else ""
-    )
+    decode = _GO_DECODED if base64_import else ""
     return f"""package main
 
 import (
@@ -106,7 +151,7 @@ import (
 )
 
 func main() {{
-\tp, err := rocketmq.NewProducer(producer.WithNameServer([]string{{{_quoted(name_server)}}}){option})
+\tp, err := rocketmq.{made}producer.WithNameServer([]string{{{_quoted(name_server)}}}){option})
 \tif err != nil {{
 \t\tpanic(err)
 \t}}
@@ -115,14 +160,14 @@ func main() {{
 \t}}
 \tdefer p.Shutdown()
 {body}
-\tresult, err := p.SendSync(context.Background(), message)
+\tresult, err := p.{send}(context.Background(), message)
 \tfmt.Println(result, err)
 }}
-{decode}"""
+{decode}{listener}"""
 
 
 def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
-    """A Python program."""
+    """A Python program, for rocketmq-client-python and for the package rocketmq that came before it."""
     properties = message.properties
     lines = [f"message = Message({message.topic!r})"]
     if KEYS in properties:
@@ -131,30 +176,52 @@ def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
         lines.append(f"message.set_tags({properties[TAGS]!r})")
     if _is_number(properties, DELAY):
         lines.append(f"message.set_delay_time_level({properties[DELAY]})")
-    timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if _is_number(properties, name)]
-    lines += [f"message.set_property({name!r}, {value!r})" for name, value in (*timed, *_own(properties))]
-    body = message.body.decode() if _is_text(message.body) else message.body
-    lines.append(f"message.set_body({body!r})")
-    if message.queue_id >= 0:
-        lines.append(f"# this client cannot choose queue {message.queue_id}")
+    names = (TIMER_DELAY_MS, TIMER_DELIVER_MS, SHARDING_KEY)
+    known = [(name, properties[name]) for name in names if name == SHARDING_KEY or _is_number(properties, name)
+             if name in properties]  # fmt: skip
+    lines += [f"message.set_property({name!r}, {value!r})" for name, value in (*known, *_own(properties))]
+    imports = ["from rocketmq.client import Message, Producer"]
+    if b"\0" in message.body:
+        imports.append("from rocketmq.ffi import dll")
+        lines += [
+            f"body = {message.body!r}",
+            "dll.SetByteMessageBody(message, body, len(body))  # set_body ends at a zero byte",
+        ]
+    else:
+        body = message.body.decode() if _is_text(message.body) else message.body
+        lines.append(f"message.set_body({body!r})")
     if message.flag:
         lines.append(f"# this client cannot set the flag {message.flag}")
-    key = properties.get(SHARDING_KEY)
-    lines.append(
-        f"print(producer.send_orderly_with_sharding_key(message, {key!r}))" if key else "print(producer.send_sync(message))"
+    if message.transaction:
+        lines.append(f"# sent as a plain message, not in a transaction that ends with: {message.transaction}")
+    queue = _python_queue(message)
+    send = (
+        f"producer.send_orderly(message, 0, queue_selector=lambda count, *_: {queue})"
+        if queue
+        else "producer.send_sync(message)"
     )
     return "\n".join(
         (
-            "from rocketmq.client import Message, Producer",
+            *imports,
             "",
             'producer = Producer("orbit")',
-            f"producer.set_name_server_address({name_server!r})",
+            'set_address = getattr(producer, "set_name_server_address", None) or producer.set_namesrv_addr',
+            f"set_address({name_server!r})",
             "producer.start()",
             *lines,
+            f"print({send})",
             "producer.shutdown()",
             "",
         )
     )
+
+
+def _python_queue(message: SendMessage) -> str:
+    """Number of the queue, of ``count`` queues; empty where the client may choose."""
+    if message.queue_id >= 0:
+        return str(message.queue_id)
+    key = message.properties.get(SHARDING_KEY)
+    return f"{abs(java_string_hash(key))} % count" if key else ""
 
 
 def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
@@ -165,12 +232,28 @@ def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
         call += [option, value] if value else []
     if message.queue_id >= 0:
         call += ["-b", broker_name, "-i", str(message.queue_id)]
-    unsaid = [name for name in properties if name not in (KEYS, TAGS)] + (["flag"] if message.flag else [])
+    unsaid = [name for name in properties if name not in (KEYS, TAGS)]
+    unsaid += [name for name, asked in (("flag", message.flag), ("a transaction", message.transaction)) if asked]
     notes = [f"# mqadmin cannot set: {', '.join(map(_on_one_line, unsaid))}"] if unsaid else []
     if not _is_text(message.body):
         notes.append("# the body is no text, which mqadmin cannot send; this is its Base64")
     text = message.body.decode() if _is_text(message.body) else base64.b64encode(message.body).decode()
+    if len(text.encode()) >= _ARGUMENT_BYTES_MAX:
+        notes.append(f"# Linux hands no program a word of {_ARGUMENT_BYTES_MAX:,} bytes or more: this body is too long")
+    unlike = [option for option, value in (("-p", text), ("-k", properties.get(KEYS, "")), ("-c", properties.get(TAGS, "")))
+              if _mqadmin_changes(value)]  # fmt: skip
+    if unlike:
+        notes.append(f"# mqadmin may not send as it is: {', '.join(unlike)} (spaces or quotes around it, or a dash in front)")
     return "\n".join([*notes, shlex.join([*call, "-p", text]), ""])
+
+
+def _mqadmin_changes(value: str) -> bool:
+    """Whether mqadmin may send something else.
+
+    It trims, takes quotes off that are around the whole and nowhere within, and reads what begins with a dash as an option.
+    """
+    is_quoted = len(value) > 1 and value[0] == value[-1] == '"' and '"' not in value[1:-1]
+    return value != value.strip() or is_quoted or value.startswith("-")
 
 
 LANGUAGES: Mapping[str, Callable[[SendMessage, str, str], str]] = {
@@ -202,14 +285,29 @@ def _is_text(body: bytes) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A literal that Java and Go read alike: JSON's."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f").replace("\u2028", "\\u2028")
+    """A literal that Java and Go read alike: JSON's. Go takes no byte order mark within a program."""
+    return json.dumps(text, ensure_ascii=False).translate(_WRITTEN_OUT)
+
+
+def _java_property(name: str, value: str) -> str:
+    # putUserProperty refuses names of the system, which look like this, and blank values.
+    if _SYSTEM_NAME.fullmatch(name) or not value.strip():
+        return f"MessageAccessor.putProperty(message, {_quoted(name)}, {_quoted(value)});"
+    return f"message.putUserProperty({_quoted(name)}, {_quoted(value)});"
+
+
+def _java_text(text: str) -> str:
+    """An expression; a single literal has 65,535 bytes at most."""
+    if len(text) <= _JAVA_LITERAL_CHARACTERS:
+        return _quoted(text)
+    parts = (text[at : at + _JAVA_LITERAL_CHARACTERS] for at in range(0, len(text), _JAVA_LITERAL_CHARACTERS))
+    return f'String.join("", {", ".join(map(_quoted, parts))})'
 
 
 def _java_body(body: bytes) -> str:
     if _is_text(body):
-        return f"{_quoted(body.decode())}.getBytes(StandardCharsets.UTF_8)"
-    return f'Base64.getDecoder().decode("{base64.b64encode(body).decode()}")'
+        return f"{_java_text(body.decode())}.getBytes(StandardCharsets.UTF_8)"
+    return f"Base64.getDecoder().decode({_java_text(base64.b64encode(body).decode())})"
 
 
 def _go_body(body: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,10 +33,16 @@ def need(*programs: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
-def run(command: Sequence[object], *, cwd: Path | None = None, seconds: float = _FETCH_SECONDS) -> str:
+def run(
+    command: Sequence[object],
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = _FETCH_SECONDS,
+) -> str:
     """Run a tool to its end and return what it printed; fails the test when the tool does."""
     words = list(map(str, command))
-    done = subprocess.run(words, check=False, cwd=cwd, capture_output=True, text=True, timeout=seconds)
+    done = subprocess.run(words, check=False, cwd=cwd, env=environment, capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, f"{' '.join(words)}\n{(done.stdout + done.stderr)[-3000:]}"
     return done.stdout
 

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import ast
 import base64
+import re
 import shlex
 
 import pytest
 
-from broker_core.api import SendMessage
+from broker_core.api import SendMessage, java_string_hash
 from monitoring.compose.code import LANGUAGES, as_go, as_java, as_mqadmin, as_python
 
 TEXT = '{"name": "王\\"芳"}\nend $HOME \'quoted\''
@@ -27,9 +28,12 @@ def test_python_says_everything_the_client_can():
     assert {"orders", "K-1 K-2", "paid", "region", 'e"u', 3, TEXT, "127.0.0.1:9876"} <= set(found)
     code = as_python(BYTES, *PLACE)
     assert b"\x00\xff\x01" in values(code)
-    assert "# this client cannot choose queue 2" in code
+    assert "queue_selector=lambda count, *_: 2)" in code
+    assert "dll.SetByteMessageBody(message, body, len(body))" in code
     assert "# this client cannot set the flag 5" in code
-    assert "send_orderly_with_sharding_key(message, 'order-7')" in as_python(KEYED, *PLACE)
+    keyed = as_python(KEYED, *PLACE)
+    assert f"queue_selector=lambda count, *_: {abs(java_string_hash('order-7'))} % count)" in keyed
+    assert {"__SHARDINGKEY", "order-7"} <= set(values(keyed))
 
 
 def test_java_quotes_and_uses_setters_for_what_the_system_reads():
@@ -44,7 +48,34 @@ def test_java_quotes_and_uses_setters_for_what_the_system_reads():
     assert 'producer.send(message, new MessageQueue("orders", "broker-a", 2))' in code
     assert "message.setFlag(5);" in code
     assert 'producer.send(message, new SelectMessageQueueByHash(), "order-7")' in as_java(KEYED, *PLACE)
+    assert 'MessageAccessor.putProperty(message, "__SHARDINGKEY", "order-7");' in as_java(KEYED, *PLACE)
     assert "message.setDelayTimeMs(5000L);" in as_java(KEYED, *PLACE)
+
+
+def test_java_takes_bodies_of_any_length_and_values_that_its_setter_refuses():
+    code = as_java(SendMessage("orders", -1, ("龙" * 25_000).encode(), {"CLUSTER": "a", "blank": " "}), *PLACE)
+    assert re.findall(r'"(龙+)"', code) == ["龙" * 10_000, "龙" * 10_000, "龙" * 5_000]
+    assert 'MessageAccessor.putProperty(message, "CLUSTER", "a");' in code
+    assert 'MessageAccessor.putProperty(message, "blank", " ");' in code
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "unknown"])
+def test_a_transaction_ends_in_the_program_as_it_would_in_the_composer_or_is_named(end):
+    message = SendMessage("orders", 2, b"x", {}, transaction=end)
+    java, go = as_java(message, *PLACE), as_go(message, *PLACE)
+    states = {"commit": ("COMMIT_MESSAGE", "CommitMessageState"), "rollback": ("ROLLBACK_MESSAGE", "RollbackMessageState"),
+              "unknown": ("UNKNOW", "UnknowState")}  # fmt: skip
+    assert java.count(f"return LocalTransactionState.{states[end][0]};") == 2
+    assert "sendMessageInTransaction" in java
+    assert "// this client chooses the queue of a transaction itself, not 2" in java
+    assert go.count(f"return primitive.{states[end][1]}\n") == 2
+    assert "SendMessageInTransaction" in go
+    assert f"# sent as a plain message, not in a transaction that ends with: {end}" in as_python(message, *PLACE)
+    assert as_mqadmin(message, *PLACE).startswith("# mqadmin cannot set: a transaction\n")
+
+
+def test_go_takes_no_byte_order_mark():
+    assert "\ufeff" not in as_go(SendMessage("orders", -1, "\ufeffa,b".encode(), {"KEYS": "\ufeff"}), *PLACE)
 
 
 def test_go_imports_only_what_it_uses():
@@ -57,6 +88,7 @@ def test_go_imports_only_what_it_uses():
     assert 'BrokerName: "broker-a", QueueId: 2' in code
     assert "NewManualQueueSelector" in code
     assert "NewHashQueueSelector" in as_go(KEYED, *PLACE)
+    assert 'message.WithProperty("__SHARDINGKEY", "order-7")' in as_go(KEYED, *PLACE)
 
 
 def test_mqadmin_is_one_call_and_names_what_it_leaves_out():
@@ -68,6 +100,30 @@ def test_mqadmin_is_one_call_and_names_what_it_leaves_out():
     assert pairs == {"-n": "127.0.0.1:9876", "-t": "orders", "-k": "K-1 K-2", "-c": "paid", "-p": TEXT}
     assert "-b broker-a -i 2" in as_mqadmin(BYTES, *PLACE)
     assert "Base64" in as_mqadmin(BYTES, *PLACE)
+
+
+@pytest.mark.parametrize(
+    ("body", "keys", "note"),
+    [
+        (b'"quoted"', "k", "-p"),
+        (b"x", " k", "-k"),
+        (b"x\n", '"k"', "-p, -k"),
+        (b"-t", "k", "-p"),
+        (b'"a" or "b"', "k", ""),
+        (b'"', "k", ""),
+    ],
+)
+def test_what_mqadmin_would_change_is_named(body, keys, note):
+    first, *_rest = as_mqadmin(SendMessage("orders", -1, body, {"KEYS": keys}), *PLACE).splitlines()
+    assert first == (
+        f"# mqadmin may not send as it is: {note} (spaces or quotes around it, or a dash in front)" if note else first
+    )
+    assert first.startswith("#" if note else "mqadmin")
+
+
+def test_a_body_that_is_too_long_for_a_command_line_is_named():
+    assert "this body is too long" in as_mqadmin(SendMessage("orders", -1, b"x" * 131_072, {}), *PLACE)
+    assert "too long" not in as_mqadmin(SendMessage("orders", -1, b"x" * 131_071, {}), *PLACE)
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
