@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from broker_core.api import MessageDetail
 from gui.models.message_properties import property_rows
+from gui.models.table_text import as_markdown, as_tsv
 from monitoring.payload.content import Kind
 from monitoring.payload.shown import ShownBody
 
@@ -49,22 +50,17 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
 
 
 def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
-    """Two lines, names and values; tabs and line breaks within become spaces."""
-    pairs = message_pairs(detail, body)
-    return "\n".join("\t".join(" ".join(text.split()) for text in line) for line in zip(*pairs, strict=True))
+    """Two rows, names and values."""
+    return as_tsv(zip(*message_pairs(detail, body), strict=True))
 
 
 def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
     """A table of names and values, and the body as a block of code."""
     *pairs, _body = message_pairs(detail, body)
-    lines = ["| Name | Value |", "|---|---|", *(f"| {_cell(name)} | {_cell(value)} |" for name, value in pairs)]
+    table = as_markdown([("Name", "Value"), *pairs])
     text = body.content.text or body.copied_text()
     language = "json" if body.content.kind is Kind.JSON else ""
     fence = "```"
     while fence in text:
         fence += "`"
-    return "\n".join([*lines, "", fence + language, text, fence])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
+    return "\n".join([table, "", fence + language, text, fence])

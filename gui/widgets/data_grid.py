@@ -29,6 +29,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
 
 from gui.models.table import ColumnTableModel
+from gui.models.table_text import as_markdown, as_tsv
 from gui.text import tr
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -51,6 +52,7 @@ class CopyFormat(Enum):
 
     TSV = "tsv"
     JSON = "json"
+    MARKDOWN = "markdown"
 
 
 class GridHeader(QHeaderView):
@@ -403,13 +405,13 @@ class DataGrid(QWidget, Generic[R]):
         QGuiApplication.clipboard().setText(self.copied_text(form))
 
     def copied_text(self, form: CopyFormat) -> str:
-        """The selected rows as tab-separated text with a header line, or as JSON by column key."""
+        """The selected rows as a table with a head, tab-separated or of Markdown, or as JSON by column key."""
         columns, rows = self.model.columns, self.selected_rows
         if form is CopyFormat.JSON:
             made = [{column.key: column.text(row) for column in columns} for row in rows]
             return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
         lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
-        return "\n".join("\t".join(line) for line in lines)
+        return as_markdown(lines) if form is CopyFormat.MARKDOWN else as_tsv(lines)
 
     def _clicked(self, index: QModelIndex) -> None:
         section = self.model.section_at(index.row())

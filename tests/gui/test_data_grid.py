@@ -123,6 +123,10 @@ def test_selected_rows_are_copied_as_table_and_as_json(grid):
     assert lines[0].split("\t")[:2] == ["Topic", "Lag"]
     assert lines[2].split("\t")[:2] == ["payments", "16,870"]
     assert [row["name"] for row in json.loads(grid.copied_text(CopyFormat.JSON))] == ["orders", "payments", "audit-log"]
+    head, rule, *rows = grid.copied_text(CopyFormat.MARKDOWN).splitlines()
+    assert head.startswith("| Topic | Lag |")
+    assert rule == f"|{' --- |' * head.count(' | ')} --- |"
+    assert rows[1].startswith("| payments | 16,870 |")
 
 
 def test_keys_copy(grid, qtbot):

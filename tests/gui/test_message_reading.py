@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 from dataclasses import replace
 from functools import partial
@@ -370,8 +372,8 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
     shown = read_shown(b'{"a": "x|y"}', None, Schemas())
     detail = replace(DETAIL, body=b'{"a": "x|y"}', properties={"KEYS": "k1", "note": "a|b\tc"})
 
-    names, values = (line.split("\t") for line in message_tsv(detail, shown).split("\n"))
-    assert dict(zip(names, values, strict=True))["note"] == "a|b c"
+    names, values = csv.reader(io.StringIO(message_tsv(detail, shown)), dialect="excel-tab")
+    assert dict(zip(names, values, strict=True))["note"] == "a|b\tc"
     assert json.loads(message_json(detail, shown))["body"] == {"a": "x|y"}
     markdown = message_markdown(detail, shown)
     assert "| note | a\\|b c |" in markdown

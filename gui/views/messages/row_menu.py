@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
@@ -26,13 +27,19 @@ def popup_row_menu(grid: DataGrid[MessageRow], message: MessageRow, actions: Ite
         actions: Of the page.
         at: Where, on the screen.
     """
+    popup_menu(grid, actions, lambda menu: add_row_copies(menu, grid, message), at)
+
+
+def popup_menu(grid: DataGrid[Any], actions: Iterable[Action], add_copies: Callable[[QMenu], None], at: QPoint) -> QMenu:
+    """Open a menu of actions, and below them copies; it goes when it is closed."""
     menu = QMenu(grid)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     for title, act in actions:
         menu.addAction(title, act)
     menu.addSeparator()
-    add_row_copies(menu, grid, message)
+    add_copies(menu)
     menu.popup(at)
+    return menu
 
 
 def add_row_copies(menu: QMenu, grid: DataGrid[MessageRow], message: MessageRow) -> None:
@@ -42,5 +49,11 @@ def add_row_copies(menu: QMenu, grid: DataGrid[MessageRow], message: MessageRow)
         menu.addAction(tr("Copy keys"), partial(clipboard.setText, message.keys))
     if message.unique_key:
         menu.addAction(tr("Copy unique ID"), partial(clipboard.setText, message.unique_key))
-    menu.addAction(tr("Copy row"), partial(grid.copy, CopyFormat.TSV))
-    menu.addAction(tr("Copy row as JSON"), partial(grid.copy, CopyFormat.JSON))
+    add_grid_copies(menu, grid)
+
+
+def add_grid_copies(menu: QMenu, grid: DataGrid[Any]) -> None:
+    """Fill a menu with the forms in which the selected rows can be copied."""
+    menu.addAction(tr("Copy rows"), partial(grid.copy, CopyFormat.TSV))
+    menu.addAction(tr("Copy rows as JSON"), partial(grid.copy, CopyFormat.JSON))
+    menu.addAction(tr("Copy rows as Markdown"), partial(grid.copy, CopyFormat.MARKDOWN))

@@ -16,6 +16,7 @@ from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.text import bytes_text, count_text, rate_text, tr
 from gui.theme.tokens import Size, State
+from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.tail.columns import tail_columns
 from gui.views.tail.filter_bar import TailBar
@@ -24,7 +25,7 @@ from gui.views.tail.session import TailSession
 from gui.views.tail.settings import load_rules, save_rules
 from gui.widgets.basic import ElidedLabel, IconButton, label, row
 from gui.widgets.chip import Chip
-from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.sources.base import SourceStatus
@@ -351,8 +352,7 @@ class TailView(PageView):
         clipboard = QGuiApplication.clipboard()
         menu.addAction(tr("Open message"), lambda: self._open_message(message))
         menu.addSeparator()
-        menu.addAction(tr("Copy rows"), lambda: self.grid.copy(CopyFormat.TSV))
-        menu.addAction(tr("Copy rows as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
+        add_grid_copies(menu, self.grid)
         if message.keys:
             menu.addAction(tr("Copy key"), lambda: clipboard.setText(message.keys))
         if message.unique_key:
