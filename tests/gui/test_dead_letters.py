@@ -7,6 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
 
 from broker_core.api import (
     ORIGIN_LINK,
@@ -25,7 +28,9 @@ from broker_core.api import (
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
-from gui.views.dead_letters.view import NOTES_KEY, RETRIES_AGAIN_MS, DeadLettersView
+from gui.views.dead_letters.notebook import NOTES_KEY
+from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
+from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
@@ -220,6 +225,48 @@ def test_several_are_marked_at_once(view):
     select(view, 3, 4)
     view.mark(HANDLED)
     assert [letter(view, offset).note.mark for offset in (3, 4, 5)] == [HANDLED, HANDLED, "new"]
+
+
+def test_several_are_selected_with_the_mouse(view, qtbot):
+    grid = view.letter_grid.view
+    for row, key in ((0, Qt.KeyboardModifier.NoModifier), (2, Qt.KeyboardModifier.ControlModifier)):
+        at = grid.visualRect(view.letters.index(row, 0)).center()
+        qtbot.mouseClick(grid.viewport(), Qt.MouseButton.LeftButton, key, at)
+    assert view.letter_grid.selected_count == 2
+    assert "2" in view.side.resend_button.text()
+    view.side.marks[HANDLED].click()
+    assert [one.note.mark for one in view.letters.shown_rows[:3]] == [HANDLED, "new", HANDLED]
+
+
+def test_the_table_has_what_triage_needs(view):
+    one = letter(view, 3)
+    texts = {column.key: column.text(one) for column in view.letters.columns}
+    assert {"origin", "key", "tag", "tries", "host", "body"} <= texts.keys()
+    assert texts["body"]
+    assert one.letter.body.startswith(texts["body"][:10])
+
+
+def test_all_letters_of_the_group_are_opened_as_a_search(view, window):
+    view.all_button.click()
+    assert window.opened == [("messages", {"filter": 'topic = "%DLQ%stock-worker"'})]
+
+
+def test_the_menu_of_a_letter_opens_its_life_gives_it_to_a_consumer_and_copies_it(view, window):
+    select(view, 3, 5)
+    view.letter_grid.menu_asked.emit(letter(view, 3), QPoint(10, 10))
+    (menu,) = view.letter_grid.findChildren(QMenu)
+    actions = {action.text(): action for action in menu.actions()}
+    actions["Life line"].trigger()
+    actions["Open message"].trigger()
+    offset = letter(view, 3).letter.physical_offset
+    assert window.opened == [("message", {"physical_offset": offset}), ("messages", {"physical_offset": offset})]
+    actions["Copy rows as Markdown"].trigger()
+    assert len(QGuiApplication.clipboard().text().splitlines()) == 4
+    actions["Give to one consumer…"].trigger()
+    (dialog,) = view.findChildren(HandDialog)
+    assert dialog.windowTitle() == "Give 2 messages to one consumer"
+    dialog.reject()
+    menu.close()
 
 
 def test_the_filter_looks_at_notes_too(view):

@@ -9,11 +9,11 @@ import pytest
 from broker_core.api import BrokerAnswer, Members, MessageDetail, RemoteError, RequestCode, SendMessage, SendReceipt
 from broker_core.client.push_consumer import PushConsumer
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
-from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.hand_dialog import HANDED_MAX, HandDialog
 from gui.views.messages.view import MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.support.client_thread import ClientThread
-from tests.support.fake_source import FakeSource, fake_detail
+from tests.support.fake_source import FakePending, FakeSource, fake_detail
 
 TIMEOUT_MS = 60_000
 
@@ -43,7 +43,7 @@ def source() -> ConsumerSource:
 def make(qtbot, theme, source):
     def made(**changes) -> HandDialog:
         detail = replace(fake_detail(1_000), topic="orders", **changes)
-        dialog = HandDialog(source, theme, source.state, detail)
+        dialog = HandDialog(source, theme, source.state, [detail])
         qtbot.addWidget(dialog)
         dialog.show()
         return dialog
@@ -101,11 +101,52 @@ def test_without_a_consumer_or_the_right_to_act_nothing_can_be_done(make, source
 def test_the_messages_page_offers_it_for_the_message_that_is_read(show_page, source):
     view = show_page(MessagesView, source)
     assert view.detail.detail is not None
-    dialog = view.ask_hand(view.detail.detail)
+    view.sending.hands.ask([view.detail.detail.physical_offset])
+    (dialog,) = view.findChildren(HandDialog)
     assert dialog.isVisible()
     dialog.go.click()
     assert source.asked[-1][1][0].fields["msgId"] == view.detail.detail.offset_message_id
     dialog.reject()
+
+
+@pytest.fixture
+def several(qtbot, theme, source):
+    """The dialog for three messages, of which the filter of the group takes two."""
+    tags = ("paid", "new", "paid")
+    details = [replace(fake_detail(1_000 + n), topic="orders", queue_offset=n, properties={"TAGS": tags[n]}) for n in range(3)]
+    dialog = HandDialog(source, theme, source.state, details)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
+
+
+def test_several_are_given_one_after_another_and_each_result_is_shown(several, source):
+    assert "1 of 3" in several.warning.text
+    assert "rejects the tag" in several.warning.text
+    answers = iter([
+        FakePending(BrokerAnswer(body=b'{"consumeResult":"CR_SUCCESS","spentTimeMills":1}')),
+        FakePending(error=RemoteError("the consumer did not answer", code=207)),
+        FakePending(BrokerAnswer(body=b'{"consumeResult":"CR_LATER","remark":"closed\\nat Shop.java"}')),
+    ])  # fmt: skip
+    source.ask_broker = lambda request: source.asked.append(("given", (request,))) or next(answers)
+    several.go.click()
+    given = [arguments[0].fields["msgId"] for method, arguments in source.asked if method == "given"]
+    assert len(set(given)) == len(given) == 3
+    lines = several.outcome.text.splitlines()
+    assert "The consumer took 1 of 3" in lines[0]
+    assert "offset 1: the consumer did not answer" in lines[0]
+    assert lines[1].endswith("offset 2: CR_LATER, closed")
+    assert "offset 0: CR_SUCCESS" in lines[2]
+    assert several.go.isEnabled()
+
+
+def test_no_more_are_given_than_a_person_would_mean(show_page, source):
+    view = show_page(MessagesView, source)
+    view.sending.hands.ask(range(HANDED_MAX + 1))
+    assert not view.findChildren(HandDialog)
+    source.fail_with = RemoteError("gone", code=1)
+    view.sending.hands.ask([5])
+    assert not view.findChildren(HandDialog)
 
 
 @pytest.mark.timeout(240)
@@ -138,7 +179,7 @@ def test_a_real_consumer_gets_the_message_and_its_answer_comes_back(qtbot, tmp_p
             qtbot.waitUntil(lambda: "settle" in source.state.catalog.groups, timeout=TIMEOUT_MS)
             detail = answer_of(source.read_message_by_id(first.offset_message_id))
             assert isinstance(detail, MessageDetail)
-            dialog = HandDialog(source, theme, source.state, detail)
+            dialog = HandDialog(source, theme, source.state, [detail])
             qtbot.addWidget(dialog)
             dialog.group.setCurrentText("settle")
             qtbot.waitUntil(lambda: dialog.client.count() == 1, timeout=TIMEOUT_MS)

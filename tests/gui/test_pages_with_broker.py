@@ -346,10 +346,10 @@ def see_attempts_and_origins(scene):
     view.open({"show": "retries"})
     view.retry_grid.select_first()
     scene.until(
-        lambda: view.attempts.facts is not None and view.attempts.facts.limit_from is LimitFrom.GROUP,
+        lambda: view.waiting.attempts.facts is not None and view.waiting.attempts.facts.limit_from is LimitFrom.GROUP,
         "what the group allows is not known",
     )
-    assert (view.attempts.facts.attempt, view.attempts.facts.limit) == (1, 16)
+    assert (view.waiting.attempts.facts.attempt, view.waiting.attempts.facts.limit) == (1, 16)
     assert [rung.wait_ms for rung in view.ladder.model.rows[:3]] == [HOUR_MS, 2 * HOUR_MS, 2 * HOUR_MS]
     view.open({"show": "letters"})
     scene.until(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gui.models.table import CellKind, Column
@@ -36,6 +36,10 @@ PROOFS = {
     WAITING: ("Not read yet", State.PENDING),
     "unknown": ("Resent", State.PENDING),
 }
+
+
+BODY_SHOWN = 200
+"""Characters of a body in the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +136,21 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
                tip=lambda row: row.letter.host, width=98),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
                width=112),
+        Column("body", "Body", lambda row: " ".join(row.letter.body[:BODY_SHOWN].split()), kind=CellKind.MONO, dim=True),
         Column("note", "Note", lambda row: row.note.text, dim=True),
     ]  # fmt: skip
+
+
+def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
+    """A filter for letters that hold all of some words, given in lower case."""
+
+    def accepts(row: LetterRow) -> bool:
+        letter = row.letter
+        facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
+        whole = " ".join(facts).casefold()
+        return all(word in whole for word in words)
+
+    return accepts
 
 
 def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:

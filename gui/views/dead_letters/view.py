@@ -2,55 +2,41 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
+from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
-from gui.operations.retry_facts import RetryReader
 from gui.text import count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
-from gui.views.dead_letters.columns import (
-    GroupRow,
-    LetterRow,
-    group_columns,
-    letter_columns,
-    retry_columns,
-    state_of,
-)
+from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
 from gui.views.dead_letters.cuts import CutsButton
-from gui.views.dead_letters.ladder import RetryLadder
+from gui.views.dead_letters.groups import GroupsPanel
+from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
+from gui.views.dead_letters.retries import WaitingRetries
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
+from gui.views.messages.hand_dialog import Hand
+from gui.views.messages.row_menu import add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import label, row
+from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
-from monitoring.dead_letters import (
-    NEW,
-    OPEN,
-    RESENT,
-    DeadLetter,
-    Notes,
-    WaitingRetry,
-    group_figures,
-    group_positions,
-    proof,
-    top_origins,
-)
+from monitoring.dead_letters import DEAD_PREFIX, group_figures, group_positions, proof, top_origins
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-NOTES_KEY = "dead_letters/notes"
 RETRIES_AGAIN_MS = 5_000
 LETTERS, RETRIES = "letters", "retries"
-GROUPS_HEIGHT = 196
 
 
 class DeadLettersView(PageView):
@@ -66,38 +52,30 @@ class DeadLettersView(PageView):
         self._state: ClusterState | None = None
         self._now_ms = 0
         self._words: list[str] = []
-        self._asked = ""
-        """The group that was asked for; it is listed in any case."""
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
-        self.notes = Notes(str(context.settings.value(NOTES_KEY, "")))
+        self.notes = NoteBook(context.settings, self)
         self.reader = DeadLetterReader(context.source, context.decoders, self)
-        self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
-            group_columns(lambda: self._now_ms), lambda one: one.figures.group, parent=self
-        )
-        self.group_grid = DataGrid(self.groups, theme)
-        self.group_panel = Panel(" ", flush=True)
+        self.origins = OriginReader(context.source, self)
+        self.group_panel = GroupsPanel(theme, self.reader, self.origins, self._now)
+        self.groups, self.group_grid = self.group_panel.model, self.group_panel.grid
         self.letters: ColumnTableModel[LetterRow] = ColumnTableModel(
-            letter_columns(context.times, lambda: self._now_ms), lambda one: one.letter.physical_offset, parent=self
+            letter_columns(context.times, self._now), lambda one: one.letter.physical_offset, parent=self
         )
-        self.letter_grid = DataGrid(self.letters, theme)
-        self.retries: ColumnTableModel[WaitingRetry] = ColumnTableModel(
-            retry_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
-        )
-        self.retry_grid = DataGrid(self.retries, theme)
+        self.letter_grid = DataGrid(self.letters, theme, several=True)
+        self.waiting = WaitingRetries(context, self.reader, self._now, self.refresh, self)
+        self.retries, self.retry_grid, self.ladder = self.waiting.model, self.waiting.grid, self.waiting.ladder
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
         self.search = SearchField(theme, " ", "funnel")
-        self.cuts = CutsButton(theme, context.settings, lambda: Cut(self._group, self.search.text().strip()))
-        self.origins = OriginReader(context.source, self)
-        self.attempts = RetryReader(context.source, self)
-        self.ladder = RetryLadder(theme, context.times)
+        self.cuts = CutsButton(theme, context.settings, lambda: Cut(self.group_panel.group, self.search.text().strip()))
+        self.all_button = IconButton(theme, "magnifying-glass", " ", on_click=self._search_all)
+        self.hand = Hand(context, self)
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
         self.foot = label(role="caption")
         self.side = LetterSide(theme, context.times)
         self._build()
         self._connect()
-        self.group_grid.sort_by("dead", descending=True)
         self.letter_grid.sort_by("died", descending=True)
         self.retranslate()
 
@@ -106,7 +84,7 @@ class DeadLettersView(PageView):
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
         if isinstance(group, str) and group:
-            self._asked = group
+            self.group_panel.ask_for(group)
             self._show_groups()
             self.group_grid.select_key(group)
         show = arguments.get("show")
@@ -125,7 +103,7 @@ class DeadLettersView(PageView):
         self.group_grid.select_first()
         self._read_group()
         self._show_letters()
-        self.retry_grid.view.viewport().update()
+        self.waiting.state_changed(state)
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
@@ -135,7 +113,7 @@ class DeadLettersView(PageView):
         self._dead_for = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.reader.forget()
-        self.attempts.forget()
+        self.waiting.attempts.forget()
         self.origins.forget()
         if self._state is not None:
             self.state_changed(self._state)
@@ -152,17 +130,16 @@ class DeadLettersView(PageView):
         return self.sides
 
     def retranslate(self) -> None:
-        self.group_panel.set_title(tr("Groups"), tr("with dead letters or retries"))
+        self.group_panel.retranslate()
         self.parts.set_text(LETTERS, tr("Dead letters"))
         self.parts.set_text(RETRIES, tr("Waiting retries"))
         self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
         self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
         self.side.retranslate()
         self.cuts.setText(tr("Cuts"))
-        self.ladder.retranslate()
-        self.retry_grid.set_empty(tr("No retry waits."))
-        for model in (self.groups, self.letters, self.retries):
-            model.all_texts_changed()
+        self.all_button.setText(tr("All in Messages"))
+        self.waiting.retranslate()
+        self.letters.all_texts_changed()
         self._show_groups()
         self._show_letters()
         self._show_side()
@@ -171,53 +148,59 @@ class DeadLettersView(PageView):
 
     def mark(self, mark: str) -> None:
         """Mark the selected dead letters."""
-        for one in self.letter_grid.selected_rows:
-            self.notes.change(one.letter.offset_message_id, mark=mark)
-        self._keep_notes()
+        self.notes.mark(self.letter_grid.selected_rows, mark)
 
     def ask_resend(self) -> ActionDialog | None:
         """Open the dialog that sends the selected dead letters again."""
         letters = [one.letter for one in self.letter_grid.selected_rows]
         if not letters:
             return None
-        dialog = resend_dialog(self.context.source, self.context.theme, letters, self._sent, self)
+        dialog = resend_dialog(self.context.source, self.context.theme, letters, self.notes.sent, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.succeeded.connect(self._resent)
         dialog.open()
         return dialog
-
-    def _sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
-        self.notes.change(
-            letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
-            queue_offset=receipt.queue_offset, at_ms=receipt.store_ms,
-        )  # fmt: skip
-        self._keep_notes()
 
     def _resent(self, receipts: list[SendReceipt]) -> None:
         self.context.notify(tr("{count} sent again", count=count_text(len(receipts))), state=State.HEALTHY)
 
     def _note_changed(self, text: str) -> None:
         one = self.letter_grid.selected_row
-        if one is None or text == self.notes.of(one.letter.offset_message_id).text:
-            return
-        mark = self.notes.of(one.letter.offset_message_id).mark
-        self.notes.change(one.letter.offset_message_id, text=text, mark=OPEN if mark == NEW else mark)
-        self._keep_notes()
+        if one is not None:
+            self.notes.write(one.letter, text)
 
-    def _keep_notes(self) -> None:
-        self.context.settings.setValue(NOTES_KEY, self.notes.as_text())
+    def _notes_changed(self) -> None:
         self._show_letters()
         self._show_side()
+
+    def _search_all(self) -> None:
+        """All dead letters of the group, not only the newest: there they are also exported, and sent again at a pace."""
+        if self.group_panel.group:
+            self.context.navigate("messages", filter=f"topic = {quoted(DEAD_PREFIX + self.group_panel.group)}")
+
+    def _give_selected(self) -> None:
+        self.hand.ask([one.letter.physical_offset for one in self.letter_grid.selected_rows])
+
+    def _open_life(self, one: LetterRow) -> None:
+        self.context.navigate("message", physical_offset=one.letter.physical_offset)
+
+    def _open_menu(self, one: LetterRow, at: QPoint) -> None:
+        letter, count = one.letter, count_text(self.letter_grid.selected_count)
+        actions = (
+            (tr("Resend {count}…", count=count), self.ask_resend),
+            (tr("Give to one consumer…"), self._give_selected),
+            (tr("Life line"), lambda: self._open_life(one)),
+            (tr("Open message"), lambda: self.context.navigate("messages", physical_offset=letter.physical_offset)),
+        )
+        popup_menu(self.letter_grid, actions, partial(add_grid_copies, grid=self.letter_grid), at)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.group_panel.content.addWidget(self.group_grid)
-        self.group_panel.setFixedHeight(GROUPS_HEIGHT)
         self.content.addWidget(self.group_panel)
         table = Panel(flush=True)
         table.content.setSpacing(0)
-        table.content.addLayout(row(self.parts, 1, self.cuts, self.search, margins=(8, 8, 8, 8)))
+        table.content.addLayout(row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(260)
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
@@ -242,9 +225,10 @@ class DeadLettersView(PageView):
         self.search.searched.connect(self._filter)
         self.cuts.chosen.connect(self._show_cut)
         self.cuts.refused.connect(self._not_kept)
-        self.retry_grid.selected.connect(lambda _retry: self._show_ladder())
-        self.attempts.changed.connect(self._show_attempts)
+        self.letter_grid.menu_asked.connect(self._open_menu)
+        self.letter_grid.activated.connect(self._open_life)
         self.origins.changed.connect(self._show_groups)
+        self.notes.changed.connect(self._notes_changed)
         self.side.noted.connect(self._note_changed)
         self.side.marked.connect(self.mark)
         self.side.resend_wanted.connect(self.ask_resend)
@@ -252,7 +236,7 @@ class DeadLettersView(PageView):
         self.reader.retries_changed.connect(self._retries_read)
         self.reader.ages_changed.connect(self._show_groups)
         self.reader.letters_failed.connect(self._letters_failed)
-        self.reader.retries_failed.connect(self._retries_failed)
+        self.reader.retries_failed.connect(lambda _error: self._show_groups())
         self.reader.masks.changed.connect(self.refresh)
 
     # ---- reading -------------------------------------------------------------------------------------------------------
@@ -262,10 +246,9 @@ class DeadLettersView(PageView):
         self._show_letters()
 
     def _read_group(self) -> None:
-        chosen = self.group_grid.selected_row
-        if chosen is None:
+        figures = self.group_panel.figures
+        if figures is None:
             return
-        figures = chosen.figures
         wanted = (figures.group, figures.dead, figures.last_died_ms)
         if wanted == self._dead_for:
             return
@@ -286,21 +269,13 @@ class DeadLettersView(PageView):
         self._show_side()
 
     def _retries_read(self) -> None:
-        self.retry_grid.set_error("")
-        self.retries.set_rows(self.reader.retries or [])
-        if self.parts.current == RETRIES:
-            self.retry_grid.select_first()
-        self._show_ladder()
+        self.waiting.read()
         self._show_groups()
+        self._show_foot()
 
     def _letters_failed(self, error: OrbitError) -> None:
         self.letter_grid.set_loading(False)
         self.letter_grid.set_error(tr("The dead letters could not be read."), error.message, tr("Try again"), self.refresh)
-
-    def _retries_failed(self, error: OrbitError) -> None:
-        self.retries.set_rows([])
-        self.retry_grid.set_error(tr("The retries could not be read."), error.message, tr("Try again"), self.refresh)
-        self._show_groups()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -308,26 +283,13 @@ class DeadLettersView(PageView):
         self.parts.choose(part)
         self.grids.setCurrentIndex(0 if part == LETTERS else 1)
         self.sides.setCurrentIndex(0 if part == LETTERS else 1)
-        for widget in (self.search, self.cuts):
+        for widget in (self.search, self.cuts, self.all_button):
             widget.setVisible(part == LETTERS)
-        self._show_ladder()
+        self.waiting.show(is_shown=part == RETRIES)
         self._show_foot()
 
-    def _show_ladder(self) -> None:
-        if self.parts.current == RETRIES and self._state is not None:
-            self.attempts.read(self.retry_grid.selected_row)
-            self._show_attempts()
-
-    def _show_attempts(self) -> None:
-        if self._state is not None:
-            delays = [int(delay) for delay in self._state.delays.delay_ms]
-            self.ladder.show_retry(self.retry_grid.selected_row, self.attempts.facts, delays)
-
-    @property
-    def _group(self) -> str:
-        """The group that is chosen; empty for none."""
-        chosen = self.group_grid.selected_row
-        return chosen.figures.group if chosen is not None else ""
+    def _now(self) -> int:
+        return self._now_ms
 
     def _not_kept(self, why: str) -> None:
         self.context.notify(why)
@@ -343,20 +305,7 @@ class DeadLettersView(PageView):
             return
         figures = group_figures(self._state)
         waiting = self.reader.retries
-        self.groups.set_rows(
-            GroupRow(
-                figures=one,
-                recent=(self.reader.recent.get(one.group, -1) if one.dead else 0),
-                oldest_ms=self.reader.oldest_ms.get(one.group, -1) if one.dead else -1,
-                waiting=-1 if waiting is None else self.reader.waiting[one.group],
-                is_cut=self.reader.retries_are_cut,
-                origins=tuple(self.origins.of(one.group)),
-                first_due_ms=self.reader.first_due_ms.get(one.group, -1),
-            )
-            for one in figures
-            if one.group == self._asked or self.reader.may_have_any(one)
-        )
-        self.group_grid.set_empty(tr("No group has dead letters or retries. That is good."))
+        self.group_panel.show_groups(figures)
         dead = sum(one.dead for one in figures)
         chips = [(tr("{count} dead", count=count_text(dead)), State.CRITICAL if dead else State.HEALTHY)]
         if waiting is not None:
@@ -368,7 +317,7 @@ class DeadLettersView(PageView):
         positions = group_positions(self._state, self.reader.group) if self._state is not None else {}
         rows = []
         for letter in letters:
-            note = self.notes.of(letter.offset_message_id)
+            note = self.notes.of(letter)
             rows.append(LetterRow(letter, note, proof(note, letter, letters, positions)))
         self.letters.set_rows(rows)
         self.letter_grid.set_empty(tr("This group has no dead letters.") if not self._words else tr("None passes the filter."))
@@ -378,14 +327,13 @@ class DeadLettersView(PageView):
 
     def _show_foot(self) -> None:
         if self.parts.current == RETRIES:
-            cut = tr("only the first of each delay level are listed") if self.reader.retries_are_cut else ""
-            self.foot.setText(cut or tr("{count} retries wait, next first", count=count_text(len(self.retries.rows))))
+            self.foot.setText(self.waiting.foot)
             return
         origins = ", ".join(f"{topic} {count_text(count)}" for topic, count in top_origins(self.reader.letters))
         parts = [tr("{count} dead letters", count=count_text(len(self.letters.shown_rows)))]
-        chosen = self.group_grid.selected_row
-        if chosen is not None and chosen.figures.dead > LETTERS_MAX:
-            parts.append(tr("the newest {count} of {total}", count=LETTERS_MAX, total=count_text(chosen.figures.dead)))
+        figures = self.group_panel.figures
+        if figures is not None and figures.dead > LETTERS_MAX:
+            parts.append(tr("the newest {count} of {total}", count=LETTERS_MAX, total=count_text(figures.dead)))
         if origins:
             parts.append(tr("most from {origins}", origins=origins))
         self.foot.setText(" · ".join(parts))
@@ -402,14 +350,5 @@ class DeadLettersView(PageView):
 
     def _filter(self, text: str) -> None:
         self._words = text.casefold().split()
-        words = self._words
-
-        def accepts(one: LetterRow) -> bool:
-            letter = one.letter
-            body = letter.body
-            facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, body, one.note.text, state_of(one)[0])
-            whole = " ".join(facts).casefold()
-            return all(word in whole for word in words)
-
-        self.letters.set_filter(accepts if words else None)
+        self.letters.set_filter(with_words(self._words) if self._words else None)
         self._show_letters()

@@ -1,15 +1,31 @@
-"""`HandDialog`: give one stored message to one chosen consumer, and see what its listener makes of it."""
+"""`HandDialog`: give stored messages to one chosen consumer, and see what its listener makes of each; `Hand` asks for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
 
-from broker_core.api import BrokerAnswer, JsonBodyError, Members, MessageDetail, OrbitError, Rejection, Wanted, rejection
+from broker_core.api import (
+    AskBroker,
+    BrokerAnswer,
+    JsonBodyError,
+    Members,
+    MessageDetail,
+    OrbitError,
+    Rejection,
+    Wanted,
+    rejection,
+)
+from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
+from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
 from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
@@ -17,6 +33,11 @@ from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
 WIDTH = 560
+HANDED_MAX = 100
+RESULTS_SHOWN = 12
+_LINE_END = "\n"
+Given = ConsumeResult | OrbitError
+"""What became of a message."""
 OUTCOMES = {
     Outcome.SUCCESS: "The consumer took the message.",
     Outcome.COMMIT: "The consumer took the message.",
@@ -42,7 +63,7 @@ class HandDialog(QDialog):
         source: ClusterSource,
         theme: ThemeManager,
         state: ClusterState | None,
-        detail: MessageDetail,
+        details: Sequence[MessageDetail],
         parent: QWidget | None = None,
     ) -> None:
         """Create the dialog.
@@ -51,22 +72,23 @@ class HandDialog(QDialog):
             source: Whose consumers are asked.
             theme: Colours.
             state: Groups to choose from.
-            detail: The message.
+            details: At least one message; they are given one after another.
             parent: Qt's owner.
         """
         super().__init__(parent)
         self._source = source
-        self._detail = detail
+        self._details = details
         self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[list[Given]] = LatestQuery(self)
         self.group = QComboBox()
         self.client = QComboBox()
         self.warning = Notice(theme)
         self.outcome = Notice(theme)
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
         self._close = QPushButton(tr("Close"))
-        self.setWindowTitle(tr("Give 1 message to one consumer"))
+        several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
+        self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else several)
         self.setMinimumWidth(WIDTH)
         self._build()
         self.group.addItems(self._groups(state))
@@ -77,19 +99,14 @@ class HandDialog(QDialog):
     def _build(self) -> None:
         for field, name in ((self.group, "Group"), (self.client, "Consumer")):
             field.setAccessibleName(tr(name))
-        place = {
-            "topic": self._detail.topic,
-            "queue": self._detail.queue_id,
-            "offset": count_text(self._detail.queue_offset),
-        }
         form = QFormLayout()
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.addRow(label(tr("Message"), "secondary"), label(tr("{topic}, queue {queue}, offset {offset}", **place)))
+        form.addRow(label(tr("Message"), "secondary"), label(self._places()))
         form.addRow(label(tr("Group"), "secondary"), self.group)
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
-        effect = tr("Its listener runs once with the stored message. No offset moves, and nothing is stored.")
+        effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
@@ -103,6 +120,12 @@ class HandDialog(QDialog):
         lines.addLayout(row(1, self._close, self.go))
         self._close.clicked.connect(self.reject)
         self.go.setAutoDefault(False)
+
+    def _places(self) -> str:
+        if len(self._details) == 1:
+            return _place(self._details[0])
+        topics = ", ".join(sorted({detail.topic for detail in self._details}))
+        return tr("{count} of {topics}", count=count_text(len(self._details)), topics=topics)
 
     @staticmethod
     def _groups(state: ClusterState | None) -> list[str]:
@@ -140,12 +163,21 @@ class HandDialog(QDialog):
         self._check()
 
     def _show_rejection(self, wanted: dict[str, Wanted]) -> None:
-        topic, tag = self._detail.topic, self._detail.properties.get("TAGS", "")
-        found = rejection(wanted, topic, tag, self._detail.properties)
-        if found is not Rejection.NONE:
-            words = tr(REJECTIONS[found], topic=topic, filter=wanted[topic].expression if topic in wanted else "")
-            state = State.INFO if found is Rejection.UNKNOWN else State.WARNING
-            self.warning.set(tr("Subscription"), words, state)
+        found = [
+            (detail.topic, verdict)
+            for detail in self._details
+            if (verdict := rejection(wanted, detail.topic, detail.properties.get("TAGS", ""), detail.properties))
+            is not Rejection.NONE
+        ]
+        if not found:
+            return
+        topic, verdict = found[0]
+        words = tr(REJECTIONS[verdict], topic=topic, filter=wanted[topic].expression if topic in wanted else "")
+        if len(self._details) > 1:
+            count, total = count_text(len(found)), count_text(len(self._details))
+            words = tr("So with {count} of {total}: {reason}", count=count, total=total, reason=words)
+        state = State.INFO if {verdict for _topic, verdict in found} == {Rejection.UNKNOWN} else State.WARNING
+        self.warning.set(tr("Subscription"), words, state)
 
     def _check(self) -> None:
         refusal = read_only_reason(self._source)
@@ -156,22 +188,111 @@ class HandDialog(QDialog):
 
     def _start(self) -> None:
         self.outcome.set("")
-        request = consume_request(self.group.currentText(), str(self.client.currentData()), self._detail)
-        self._query.ask(self._source.ask_broker(request), self._answered, self._failed)
+        group, client = self.group.currentText(), str(self.client.currentData())
+        asks = [partial(_Giving, self._source, consume_request(group, client, detail)) for detail in self._details]
+        self._query.ask(InTurn(asks, self._show_progress), self._show_results, self._failed)
         self._check()
 
-    def _answered(self, answer: BrokerAnswer) -> None:
-        try:
-            self._show_result(read_consume_result(answer.body))
-        except JsonBodyError as error:
-            self._failed(error)
+    def _show_progress(self, number: int, _given: Given) -> None:
+        done, total = count_text(number + 1), count_text(len(self._details))
+        self.outcome.set(tr("{done} of {total} given", done=done, total=total), state=State.INFO)
+
+    def _show_results(self, results: list[Given]) -> None:
+        if len(results) == 1:
+            self._show_result(results[0])
+        else:
+            self._show_several(results)
         self._check()
 
-    def _show_result(self, result: ConsumeResult) -> None:
-        facts = [result.name, milliseconds_text(result.spent_ms if result.spent_ms >= 0 else None), result.remark]
-        state = State.INFO if result.outcome.is_consumed else State.WARNING
-        self.outcome.set(tr(OUTCOMES[result.outcome]), "\n".join(fact for fact in facts if fact), state)
+    def _show_result(self, result: Given) -> None:
+        if isinstance(result, OrbitError):
+            self._failed(result)
+            return
+        self.outcome.set(tr(OUTCOMES[result.outcome]), "\n".join(_facts(result)), _state_of(result))
+
+    def _show_several(self, results: Sequence[Given]) -> None:
+        """All of them in a line each, those that were not taken first."""
+        lines = sorted(
+            (_state_of(result) is State.INFO, number, f"{_place(detail)}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
+            for number, (detail, result) in enumerate(zip(self._details, results, strict=True))
+        )
+        taken = sum(is_taken for is_taken, _number, _line in lines)
+        texts = [line for _is_taken, _number, line in lines[:RESULTS_SHOWN]]
+        if len(lines) > RESULTS_SHOWN:
+            texts.append(tr("and {count} more", count=count_text(len(lines) - RESULTS_SHOWN)))
+        title = tr("The consumer took {taken} of {total}", taken=count_text(taken), total=count_text(len(results)))
+        self.outcome.set(title, "\n".join(texts), State.INFO if taken == len(results) else State.WARNING)
 
     def _failed(self, error: OrbitError) -> None:
         self.outcome.set(tr("The consumer gave no result"), error.message, State.CRITICAL)
         self._check()
+
+
+class _Giving:
+    """A `Pending` of what became of one message; a failure is an outcome too, so that the next one is given."""
+
+    def __init__(self, source: ClusterSource, request: AskBroker) -> None:
+        self._asked = source.ask_broker(request)
+
+    def then(self, done: Callable[[Given], None], _failed: Callable[[OrbitError], None]) -> None:
+        def answered(answer: BrokerAnswer) -> None:
+            try:
+                result: Given = read_consume_result(answer.body)
+            except JsonBodyError as error:
+                result = error
+            done(result)
+
+        self._asked.then(answered, done)
+
+    def cancel(self) -> None:
+        """Do not wait for it."""
+        self._asked.cancel()
+
+
+class Hand(QObject):
+    """Reads messages and opens the dialog for them."""
+
+    def __init__(self, context: PageContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._parent = parent
+        self._query: LatestQuery[list[MessageDetail]] = LatestQuery(self)
+
+    def ask(self, physical_offsets: Sequence[int]) -> None:
+        """Give the messages at some places; no more than `HANDED_MAX`."""
+        if len(physical_offsets) > HANDED_MAX:
+            self._context.notify(tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
+        elif physical_offsets:
+            asks = [partial(self._context.source.read_message, position) for position in physical_offsets]
+            self._query.ask(InTurn(asks), self._read, self._failed)
+
+    def open(self, details: Sequence[MessageDetail]) -> HandDialog:
+        """Open the dialog."""
+        source, theme = self._context.source, self._context.theme
+        dialog = HandDialog(source, theme, source.state, details, self._parent)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    def _read(self, details: list[MessageDetail]) -> None:
+        self.open(details)
+
+    def _failed(self, error: OrbitError) -> None:
+        self._context.notify(tr("The messages were not read: {reason}", reason=error.message))
+
+
+def _place(detail: MessageDetail) -> str:
+    offset = count_text(detail.queue_offset)
+    return tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id, offset=offset)
+
+
+def _facts(result: Given) -> list[str]:
+    if isinstance(result, OrbitError):
+        return [result.message]
+    spent = milliseconds_text(result.spent_ms) if result.spent_ms >= 0 else ""
+    return [fact for fact in (result.name, spent, result.remark) if fact]
+
+
+def _state_of(result: Given) -> State:
+    is_taken = not isinstance(result, OrbitError) and result.outcome.is_consumed
+    return State.INFO if is_taken else State.WARNING

@@ -20,7 +20,7 @@ from gui.views.messages.columns import life_columns, property_columns
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.copies import add_copies
-from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label
@@ -56,6 +56,7 @@ class MessageView(PageView):
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._resend_clicked)
+        self.hand = Hand(context, self)
         self.hand_button = IconButton(theme, "users-three", " ", on_click=self._hand_clicked)
         self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
         self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
@@ -167,10 +168,7 @@ class MessageView(PageView):
         """Open the dialog that gives the message to one consumer."""
         if self._detail is None:
             return None
-        dialog = HandDialog(self.context.source, self.context.theme, self._state, self._detail, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return self.hand.open([self._detail])
 
     def _hand_clicked(self) -> None:
         self.ask_hand()

@@ -26,6 +26,7 @@ from gui.theme.tokens import Size
 from gui.views.messages.columns import hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
+from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
@@ -92,6 +93,7 @@ class SearchPanel(QWidget):
         self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
         self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
+        self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
         self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
         self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
@@ -306,6 +308,10 @@ class SearchPanel(QWidget):
         """Open the dialog that sends messages again."""
         return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
 
+    def give(self) -> None:
+        """Give the selected messages to one consumer."""
+        self.hand.ask([one.physical_offset for one in self.grid.selected_rows])
+
     @property
     def _can_take(self) -> bool:
         """Whether there is a search whose result can be taken along."""
@@ -341,6 +347,7 @@ class SearchPanel(QWidget):
             menu.addAction(tr("Resend {count} messages…", count=count_text(several)), self.replay)
             menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
             menu.addSeparator()
+        menu.addAction(tr("Give to one consumer…"), self.give)
         menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
         add_row_copies(menu, self.grid, hit)
         menu.popup(at)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import MessageDetail
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
-from gui.views.messages.hand_dialog import HandDialog
+from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.page import PageContext
 from monitoring.state import ClusterState
-
-AnyDialog = TypeVar("AnyDialog", ComposeDialog, HandDialog)
 
 
 class SendDialogs(QObject):
@@ -38,6 +34,7 @@ class SendDialogs(QObject):
         self._context = context
         self._pane = pane
         self._page = page
+        self.hands = Hand(context, page)
         self.state: ClusterState | None = None
         """What the dialogs offer; None: nothing is known yet."""
 
@@ -57,7 +54,7 @@ class SendDialogs(QObject):
 
     def hand(self, detail: MessageDetail) -> HandDialog:
         """Give a stored message to one consumer."""
-        return _opened(HandDialog(self._context.source, self._context.theme, self.state, detail, self._page))
+        return self.hands.open([detail])
 
     def resend_shown(self) -> None:
         """Send the message that is shown again, if there is one."""
@@ -73,13 +70,9 @@ class SendDialogs(QObject):
         dialog.sent.connect(self.sent)
         dialog.shown_wanted.connect(self.shown_wanted)
         dialog.stored_several.connect(self._several_sent)
-        return _opened(dialog)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
 
     def _several_sent(self, topic: str, count: int) -> None:
         self.sent.emit(topic, count)
-
-
-def _opened(dialog: AnyDialog) -> AnyDialog:
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.open()
-    return dialog

@@ -1,0 +1,88 @@
+"""`GroupsPanel`: the groups that have dead letters or retries, one of them chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QWidget
+
+from gui.models.table import ColumnTableModel
+from gui.text import tr
+from gui.theme.manager import ThemeManager
+from gui.views.dead_letters.columns import GroupRow, group_columns
+from gui.views.dead_letters.origins import OriginReader
+from gui.views.dead_letters.reader import DeadLetterReader
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import Panel
+from monitoring.dead_letters import GroupFigures
+
+HEIGHT = 196
+
+
+class GroupsPanel(Panel):
+    """On top of the page, the group with most dead letters first.
+
+    Args:
+        theme: Colours.
+        reader, origins: What was read besides the figures.
+        now_ms: The time that ages count to.
+        parent: Qt's owner.
+    """
+
+    def __init__(
+        self,
+        theme: ThemeManager,
+        reader: DeadLetterReader,
+        origins: OriginReader,
+        now_ms: Callable[[], int],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(" ", flush=True, parent=parent)
+        self._reader = reader
+        self._origins = origins
+        self._asked = ""
+        self.model: ColumnTableModel[GroupRow] = ColumnTableModel(
+            group_columns(now_ms), lambda one: one.figures.group, parent=self
+        )
+        self.grid = DataGrid(self.model, theme)
+        self.content.addWidget(self.grid)
+        self.setFixedHeight(HEIGHT)
+        self.grid.sort_by("dead", descending=True)
+
+    @property
+    def figures(self) -> GroupFigures | None:
+        """Of the group that is chosen."""
+        chosen = self.grid.selected_row
+        return None if chosen is None else chosen.figures
+
+    @property
+    def group(self) -> str:
+        """The group that is chosen; empty for none."""
+        figures = self.figures
+        return "" if figures is None else figures.group
+
+    def ask_for(self, group: str) -> None:
+        """List a group in any case, from the next `show_groups` on."""
+        self._asked = group
+
+    def show_groups(self, figures: list[GroupFigures]) -> None:
+        """Show the groups of now that have any dead letters or retries."""
+        self.model.set_rows(self._row(one) for one in figures if one.group == self._asked or self._reader.may_have_any(one))
+        self.grid.set_empty(tr("No group has dead letters or retries. That is good."))
+
+    def retranslate(self) -> None:
+        """Write all texts anew but for what `show_groups` writes."""
+        self.set_title(tr("Groups"), tr("with dead letters or retries"))
+        self.model.all_texts_changed()
+
+    def _row(self, figures: GroupFigures) -> GroupRow:
+        reader, group = self._reader, figures.group
+        return GroupRow(
+            figures=figures,
+            recent=reader.recent.get(group, -1) if figures.dead else 0,
+            oldest_ms=reader.oldest_ms.get(group, -1) if figures.dead else -1,
+            waiting=-1 if reader.retries is None else reader.waiting[group],
+            is_cut=reader.retries_are_cut,
+            origins=tuple(self._origins.of(group)),
+            first_due_ms=reader.first_due_ms.get(group, -1),
+        )

@@ -1,0 +1,57 @@
+"""`NoteBook`: what a person noted on dead letters and where they were sent again, kept in the settings of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, QSettings, Signal
+
+from broker_core.api import SendReceipt
+from gui.views.dead_letters.columns import LetterRow
+from monitoring.dead_letters import NEW, OPEN, RESENT, DeadLetter, Note, Notes
+
+NOTES_KEY = "dead_letters/notes"
+
+
+class NoteBook(QObject):
+    """Reads all notes when it is made, and writes them at each change.
+
+    Signals:
+        changed: A note is another.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: QSettings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._notes = Notes(str(settings.value(NOTES_KEY, "")))
+
+    def of(self, letter: DeadLetter) -> Note:
+        """The note on a dead letter."""
+        return self._notes.of(letter.offset_message_id)
+
+    def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
+        """Mark dead letters."""
+        for one in rows:
+            self._notes.change(one.letter.offset_message_id, mark=mark)
+        self._keep()
+
+    def write(self, letter: DeadLetter, text: str) -> None:
+        """Note something on a dead letter; one that was new is open then."""
+        note = self.of(letter)
+        if text != note.text:
+            self._notes.change(letter.offset_message_id, text=text, mark=OPEN if note.mark == NEW else note.mark)
+            self._keep()
+
+    def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
+        """Note that it was sent again, and where to."""
+        self._notes.change(
+            letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
+            queue_offset=receipt.queue_offset, at_ms=receipt.store_ms,
+        )  # fmt: skip
+        self._keep()
+
+    def _keep(self) -> None:
+        self._settings.setValue(NOTES_KEY, self._notes.as_text())
+        self.changed.emit()
