@@ -138,6 +138,7 @@ from broker_core.message.tags import java_string_hash
 from broker_core.properties_text import parse_properties
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import JsonBodyError, MessageQueue, as_message_queue, emit, parse_object
+from broker_core.replay.folder import replays_folder
 from broker_core.replay.imported import IMPORT_BYTES_MAX, IMPORT_MESSAGES_MAX, read_imports
 from broker_core.search.expression import Kind as FilterKind
 from broker_core.search.expression import Operator as FilterOperator
@@ -150,6 +151,7 @@ from broker_core.search.marks import Marks, marks_of
 from broker_core.search.patterns import MarkPattern
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.version import ORBIT_VERSION
+from broker_core.worker.attached.numbering import QUEUES_OF_BROKER
 
 __all__ = [
     "FILTER_FIELDS",
@@ -160,6 +162,7 @@ __all__ = [
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
+    "QUEUES_OF_BROKER",
     "Ability",
     "AbortAtomic",
     "ActOnDelayed",
@@ -305,6 +308,7 @@ __all__ = [
     "read_imports",
     "refusal",
     "rejection",
+    "replays_folder",
     "resent_properties",
     "setting_specs",
     "state_of_topic",

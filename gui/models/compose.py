@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
@@ -42,14 +42,14 @@ class DraftTemplate:
 
     Args:
         draft: Without fault.
-        queues: Queues that the topic has for writing; 0: not known.
+        queues: Numbers of the queues of the topic that take messages; empty where they are not known.
         fills: Whether variables are filled in: in tag, keys, values of properties, and the body where it is text.
 
     Raises:
         TemplateError: A variable cannot be read.
     """
 
-    def __init__(self, draft: Draft, *, queues: int, fills: bool) -> None:
+    def __init__(self, draft: Draft, *, queues: Sequence[int], fills: bool) -> None:
         self._draft = draft
         self._queues = queues
         read: Callable[[str], Callable[[Moment], str]] = (lambda text: Template(text).fill) if fills else _as_it_is
@@ -75,10 +75,15 @@ class DraftTemplate:
             properties=tuple((name, value(moment)) for name, value in self._properties),
             body=self._draft.body if self._body is None else self._body.fill(moment).encode(),
         )
-        key = dict(draft.properties).get(SHARDING_KEY)
-        if key and draft.queue_id == ALL_QUEUES and self._queues > 0:
-            draft = replace(draft, queue_id=queue_of_key(key, self._queues))
-        return message_to_send(draft)
+        return in_its_queue(message_to_send(draft), self._queues)
+
+
+def in_its_queue(message: SendMessage, queues: Sequence[int]) -> SendMessage:
+    """A message with a sharding key for that of some queues which the key names, unless one was chosen."""
+    key = message.properties.get(SHARDING_KEY)
+    if key and message.queue_id == ALL_QUEUES and queues:
+        return replace(message, queue_id=queues[queue_of_key(key, len(queues))])
+    return message
 
 
 def _as_it_is(text: str) -> Callable[[Moment], str]:

@@ -14,7 +14,13 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import MessageDetail, MessagePage, SendMessage, resent_properties
+from broker_core.api import (
+    MessageDetail,
+    MessagePage,
+    SendMessage,
+    first_topic_of_retry,
+    resent_properties,
+)
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
@@ -115,11 +121,6 @@ def writable_topics(state: ClusterState) -> list[str]:
         for name, is_system, permission in zip(catalog.topics, catalog.topic_is_system, catalog.topic_permission, strict=True)
         if not is_system and permission & PERMISSION_WRITE
     )
-
-
-def write_queue_count(state: ClusterState, topic: str) -> int:
-    """How many queues of a topic take messages; 0 when the topic is not known."""
-    return state.catalog.topic_write_queues[state.catalog.topics.index(topic)] if topic in state.catalog.topics else 0
 
 
 def busiest_topic(state: ClusterState) -> str:
@@ -242,10 +243,7 @@ def _has_separator(texts: Sequence[str]) -> bool:
 def message_to_send(draft: Draft) -> SendMessage:
     """The command that sends a draft without fault."""
     properties = dict(draft.properties)
-    if draft.keys.strip():
-        properties[KEYS] = " ".join(draft.keys.split())
-    if draft.tag.strip():
-        properties[TAGS] = draft.tag.strip()
+    properties |= {name: text for name, text in ((KEYS, draft.keys), (TAGS, draft.tag)) if text}
     return SendMessage(draft.topic, draft.queue_id, draft.body, properties, draft.flag)
 
 
@@ -256,13 +254,11 @@ def resend_draft(detail: MessageDetail) -> Draft:
     """
     sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
     return Draft(
-        topic=detail.properties.get("RETRY_TOPIC") or detail.properties.get("REAL_TOPIC") or detail.topic,
+        topic=first_topic_of_retry(detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),
-        properties=tuple(
-            (name, value) for name, value in sent_again.items() if name not in _CLIENTS_OWN | {KEYS, TAGS} and value
-        ),
+        properties=tuple((name, value) for name, value in sent_again.items() if name not in _CLIENTS_OWN | {KEYS, TAGS}),
         body=detail.body,
         flag=detail.flag,
     )
@@ -271,4 +267,4 @@ def resend_draft(detail: MessageDetail) -> Draft:
 def dropped_properties(detail: MessageDetail) -> list[str]:
     """Names of properties that `resend_draft` leaves out."""
     kept = resent_properties(detail.properties, "", without_delay=True)
-    return sorted(name for name in detail.properties if name not in kept or name in _CLIENTS_OWN)
+    return sorted(name for name, value in detail.properties.items() if name not in kept or name in _CLIENTS_OWN or not value)

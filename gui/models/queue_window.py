@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broker_core.api import QUEUES_OF_BROKER
 from gui.models.messages import ALL_QUEUES
 from monitoring.state import ClusterState
 
@@ -62,6 +63,27 @@ def queue_ids(state: ClusterState, topic: str) -> list[int]:
         return []
     wanted = state.catalog.topics.index(topic)
     return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
+
+
+def write_queues(state: ClusterState | None, topic: str) -> list[int]:
+    """Numbers of the queues of a topic that take messages, as they are shown; none where the topic is not known.
+
+    Over several brokers it is not known which queues are only read: brokers take messages to those, too.
+    """
+    if state is None or topic not in state.catalog.topics:
+        return []
+    if len(state.catalog.brokers) > 1:
+        return sorted(queue_ids(state, topic))
+    return list(range(state.catalog.topic_write_queues[state.catalog.topics.index(topic)]))
+
+
+def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple[str, int]:
+    """Broker of a queue, and its number there; ``broker_name`` is that of the only one."""
+    brokers = state.catalog.brokers if state is not None else []
+    if len(brokers) < 2 or shown < 0:
+        return broker_name, shown
+    number, queue_id = divmod(shown, QUEUES_OF_BROKER)
+    return (brokers[number], queue_id) if number < len(brokers) else (broker_name, shown)
 
 
 def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import random
 import threading
 from dataclasses import replace
@@ -10,8 +12,9 @@ from datetime import UTC
 import pytest
 from PySide6.QtCore import QSettings, QThreadPool
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLineEdit
 
-from broker_core.api import Members, MessagePage, RemoteError, SendReceipt
+from broker_core.api import ListTransactions, Members, MessagePage, RemoteError, SendReceipt
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.compose_history import BODY_BYTES_MAX, DRAFTS_MAX, drafts_from_text, drafts_to_text, with_draft
@@ -98,7 +101,7 @@ def test_a_resend_to_another_topic_asks_for_its_groups(compose, members):
 
 
 def groups_by_topic(dialog):
-    state = dialog._state
+    state = dialog._state()
     return {topic: groups[0] for topic in state.catalog.topics if (groups := groups_of_topic(state, topic))}
 
 
@@ -123,7 +126,7 @@ def test_deliveries_are_levels_durations_and_times():
 
 def test_a_draft_with_variables_makes_another_message_each_time():
     draft = Draft("orders", ALL_QUEUES, "${pick:a}", "K-${n}", (("no", "${n:3}"), ("__SHARDINGKEY", "s${n}")), b'{"n": ${n}}')
-    template = DraftTemplate(draft, queues=8, fills=True)
+    template = DraftTemplate(draft, queues=range(8), fills=True)
     one, two = (template.message(Moment(number, NOW_MS, random.Random(1))) for number in (1, 2))
     assert (one.body, two.body) == (b'{"n": 1}', b'{"n": 2}')
     assert one.properties == {"KEYS": "K-1", "TAGS": "a", "no": "001", "__SHARDINGKEY": "s1"}
@@ -132,13 +135,13 @@ def test_a_draft_with_variables_makes_another_message_each_time():
 
 def test_variables_stay_where_they_are_not_to_be_filled_in_and_bytes_stay_bytes():
     moment = Moment(1, NOW_MS, random.Random(1))
-    kept = DraftTemplate(Draft("t", 0, "", "${k}", (), b"${x}"), queues=0, fills=False).message(moment)
+    kept = DraftTemplate(Draft("t", 0, "", "${k}", (), b"${x}"), queues=(), fills=False).message(moment)
     assert (kept.body, kept.properties["KEYS"]) == (b"${x}", "${k}")
     body = b"\xff\xfe${n}"
-    assert DraftTemplate(Draft("t", 0, "", "", (), body), queues=0, fills=True).message(moment).body == body
-    assert DraftTemplate(Draft("t", 0, "", "", (), b"$${n}"), queues=0, fills=True).message(moment).body == b"${n}"
+    assert DraftTemplate(Draft("t", 0, "", "", (), body), queues=(), fills=True).message(moment).body == body
+    assert DraftTemplate(Draft("t", 0, "", "", (), b"$${n}"), queues=(), fills=True).message(moment).body == b"${n}"
     with pytest.raises(TemplateError):
-        DraftTemplate(Draft("t", 0, "", "${k}", (), b""), queues=0, fills=True)
+        DraftTemplate(Draft("t", 0, "", "${k}", (), b""), queues=(), fills=True)
 
 
 # ---- bursts ----
@@ -153,7 +156,7 @@ class Clock:
 
 
 def burst_of(source, qapp, count: int, rate: float, clock: Clock) -> tuple[Burst, list[tuple[int, object]]]:
-    template = DraftTemplate(Draft("orders", 0, "", "", (), b"${n}"), queues=0, fills=True)
+    template = DraftTemplate(Draft("orders", 0, "", "", (), b"${n}"), queues=(), fills=True)
     made = Burst(
         source,
         lambda number: template.message(Moment(number, NOW_MS, random.Random(1))),
@@ -228,6 +231,55 @@ def test_options_become_properties_and_the_queue_of_the_sharding_key(compose, so
     state = fake_state()
     queues = state.catalog.topic_write_queues[state.catalog.topics.index("orders")]
     assert (message.queue_id, message.body) == (queue_of_key("order-7", queues), b"1")
+
+
+def test_a_page_that_knows_no_state_yet_has_all_topics_and_queues(qtbot, theme, source):
+    dialog = ComposeDialog(source, theme, None, topic="orders")
+    qtbot.addWidget(dialog)
+    assert len(dialog.form.queues) > 1
+    assert dialog.form.topic.count() > 1
+
+
+def test_queues_of_several_brokers_have_their_own_numbers(compose, source):
+    catalog = source.state.catalog
+    queues = (0, 1, 10_000, 10_001)
+    row = catalog.topics.index("orders")
+    several = [(topic, queue) for topic, queue in zip(catalog.queue_topic, catalog.queue_id, strict=True) if topic != row]
+    several += [(row, queue) for queue in queues]
+    source.state = replace(
+        source.state,
+        catalog=replace(
+            catalog,
+            brokers=["east", "west"],
+            queue_topic=[topic for topic, _ in several],
+            queue_id=[queue for _, queue in several],
+        ),
+    )
+    dialog = compose()
+    assert [dialog.form.queue.itemData(place) for place in range(5)] == [ALL_QUEUES, *queues]
+    dialog.form.queue.setCurrentIndex(4)
+    dialog.form.body.setPlainText("x")
+    dialog.copy_code("Java")
+    assert 'new MessageQueue("orders", "west", 1)' in QGuiApplication.clipboard().text()
+    dialog.form.queue.setCurrentIndex(0)
+    dialog.options.sharding_key.setText("order-7")
+    dialog.send_button.click()
+    assert sent(source)[0].queue_id == queues[queue_of_key("order-7", 4)]
+
+
+def test_the_dialog_grows_with_its_properties_and_then_scrolls(compose, qtbot):
+    dialog = compose()
+    before = dialog.height()
+    dialog.form.properties.add("region", "eu")
+    qtbot.waitUntil(lambda: dialog.height() > before)
+    for number in range(40):
+        dialog.form.properties.add(f"name-{number}", "value")
+    bar = dialog.fields.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    assert dialog.height() <= dialog.screen().availableGeometry().height()
+    names = [field for field in dialog.form.properties.findChildren(QLineEdit) if field.text().startswith("name-")]
+    assert all(field.height() >= field.sizeHint().height() for field in names)
+    assert dialog.send_button.visibleRegion().boundingRect().height() == dialog.send_button.height()
 
 
 def test_a_slip_in_a_variable_is_told_before_anything_is_sent(compose, source):
@@ -306,6 +358,48 @@ def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp
     assert len(set(topics)) == len(topics)
 
 
+def test_what_was_sent_takes_the_place_of_all_that_was_entered(compose, tmp_path, source):
+    dialog = compose(settings=QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
+    dialog.options.sharding_key.setText("order-7")
+    dialog.options.when.setCurrentIndex(2)
+    dialog.options.when_text.setText("90s")
+    dialog.send_button.click()
+    dialog.options.sharding_key.setText("order-8")
+    (kept,) = dialog.past.drafts
+    dialog.past.chosen.emit(kept)
+    assert dialog.options.sharding_key.text() == "order-7"
+    assert dialog.form.properties.pairs() == ()
+    assert (dialog.form.draft, dialog.send_button.isEnabled()) == (kept, True)
+    plain = replace(kept, properties=(("DELAY", "soon"), ("region", "eu")))
+    dialog.past.chosen.emit(plain)
+    assert (dialog.options.sharding_key.text(), dialog.options.is_timer) == ("", False)
+    assert dialog.form.draft == plain
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("DELAY", "3"), ("TIMER_DELAY_MS", "1500"), ("TIMER_DELIVER_MS", "1800000000000"), ("__SHARDINGKEY", "a b")],
+)
+def test_what_has_a_field_of_its_own_is_entered_there(compose, name, value):
+    dialog = compose()
+    dialog.form.fill(replace(dialog.form.draft, topic="orders", properties=(("region", "eu"), (name, value))))
+    assert dialog.form.properties.pairs() == (("region", "eu"),)
+    assert dialog.form.draft.properties == (("region", "eu"), (name, value))
+    assert not dialog.options.fault
+
+
+def test_a_resend_changes_nothing_that_nobody_has_edited(compose, source, qtbot):
+    properties = {"KEYS": "k1  k2\u3000", "TAGS": " new ", " name ": "a\nb", "__SHARDINGKEY": " s "}
+    dialog = compose(resent=resent(**properties))
+    dialog.send_button.click()
+    (message,) = sent(source)
+    assert {name: value for name, value in message.properties.items() if name != "ORBIT_ORIGIN_ID"} == properties
+    for field, text in ((dialog.form.tag, " other "), (dialog.form.keys, " k3  k4 ")):
+        field.clear()
+        qtbot.keyClicks(field, text)
+    assert (dialog.form.draft.tag, dialog.form.draft.keys) == ("other", "k3 k4")
+
+
 def test_the_history_is_bounded_and_survives_what_it_cannot_read():
     drafts: list[Draft] = []
     for number in range(DRAFTS_MAX + 5):
@@ -323,8 +417,54 @@ def test_the_history_is_bounded_and_survives_what_it_cannot_read():
 # ---- with the real worker ----
 
 
+def answer_of(qtbot, pending):
+    answers: list[object] = []
+    pending.then(answers.append, answers.append)
+    qtbot.waitUntil(lambda: bool(answers), timeout=TIMEOUT_MS)
+    return answers[0]
+
+
+def browsed(qtbot, source, topic) -> MessagePage:
+    page = answer_of(qtbot, source.browse_queue(topic, -1, 0, 1_000))
+    assert isinstance(page, MessagePage)
+    return page
+
+
+def send_in_transactions(qtbot, dialog, source):
+    """One of each end: the first is readable, the last undecided, the other neither."""
+    dialog.options.when.setCurrentIndex(0)
+    for end in ("commit", "rollback", "unknown"):
+        choose_end(dialog, end)
+        dialog.form.keys.setText(f"tx-{end}")
+        with qtbot.waitSignal(dialog.sent, timeout=TIMEOUT_MS):
+            dialog.send_button.click()
+    choose_end(dialog, "")
+    keys = [key for key in browsed(qtbot, source, "orders").keys if key.startswith("tx-")]
+    undecided = answer_of(qtbot, source.list_transactions(ListTransactions(0, 10)))
+    assert (keys, undecided.keys) == (["tx-commit"], ["tx-unknown"])
+
+
+def import_files(qtbot, dialog, source, folder):
+    """Rows with a sharding key go to the queue of that key, and arrive with all that they say."""
+    table, body = folder / "rows.csv", folder / "body.bin"
+    rows = [(f'multi\r\nline {n}, "龙"', json.dumps({"KEYS": f"imp-{n}", "__SHARDINGKEY": "order-7"})) for n in range(5)]
+    with table.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("bodyText", "properties"), *rows])
+    body.write_bytes(b"\x00\xff")
+    dialog.imports.read([table, body])
+    qtbot.waitUntil(lambda: bool(dialog.imports.messages and dialog.form.queues), timeout=TIMEOUT_MS)
+    with qtbot.waitSignal(dialog.stored_several, timeout=TIMEOUT_MS) as told:
+        dialog.send_button.click()
+    assert told.args == ["orders", 6]
+    page = browsed(qtbot, source, "orders")
+    kept = dict(zip(page.body_start, page.queue_id, strict=True))
+    queue = dialog.form.queues[queue_of_key("order-7", len(dialog.form.queues))]
+    assert {text: kept.get(text.encode()) for text, _properties in rows} == {text: queue for text, _properties in rows}
+    assert b"\x00\xff" in kept
+
+
 @pytest.mark.timeout(240)
-def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbot, tmp_path, monkeypatch, theme):
+def test_what_is_composed_reaches_the_real_broker(qtbot, tmp_path, monkeypatch, theme):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = {"mappedFileSizeCommitLog": "1048576", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
     worker = WorkerProcess(WorkerOptions(tmp_path / "store", 0, 0, settings=settings))
@@ -342,11 +482,7 @@ def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbo
         with qtbot.waitSignal(dialog.stored_several, timeout=TIMEOUT_MS) as told:
             dialog.send_button.click()
         assert told.args == ["orders", 150]
-        pages: list[object] = []
-        source.browse_queue("orders", -1, 0, 1_000).then(pages.append, pages.append)
-        qtbot.waitUntil(lambda: bool(pages), timeout=TIMEOUT_MS)
-        (page,) = pages
-        assert isinstance(page, MessagePage)
+        page = browsed(qtbot, source, "orders")
         assert sorted(page.body_start) == [f'{{"订单": {n:03}}}'.encode() for n in range(1, 151)]
         assert sorted(page.keys) == sorted(f"K-{n}" for n in range(1, 151))
         dialog.options.count.setValue(1)
@@ -356,6 +492,10 @@ def test_a_burst_with_variables_and_a_delayed_message_reach_the_real_broker(qtbo
             dialog.send_button.click()
         assert isinstance(told.args[1], SendReceipt)
         qtbot.waitUntil(lambda: source.state.timers.get("pending") == 1, timeout=TIMEOUT_MS)
+        send_in_transactions(qtbot, dialog, source)
+        dialog = ComposeDialog(source, theme, None, topic="orders")
+        qtbot.addWidget(dialog)
+        import_files(qtbot, dialog, source, tmp_path)
     finally:
         if worker.is_running:
             with qtbot.waitSignal(worker.stopped, timeout=TIMEOUT_MS):

@@ -226,6 +226,15 @@ def test_a_dry_run_a_run_a_stop_and_on_from_the_journal(opened, child):
     assert dialog.go.text() == "Go on"
     dialog.go.click()
     assert child.started[-1] == ["replay", "--resume", "/data/r", "--control"]
+    child.error_read.emit("journal: /data/r, 6 of 9 messages to send")
+    child.end(-9, crashed=True)
+    assert dialog.go.text() == "Go on"
+    dialog.go.click()
+    assert child.started[-1] == ["replay", "--resume", "/data/r", "--control"]
+    child.error_read.emit("journal: /data/r, 6 of 9 messages to send")
+    child.error_read.emit("complete: 9 sent; receipt: x")
+    child.end()
+    assert dialog.go.text() == "Send them again"
 
 
 def test_a_connection_that_only_looks_sends_nothing_to_its_own_cluster(opened, child):

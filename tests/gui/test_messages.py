@@ -176,13 +176,14 @@ def test_properties_stand_with_unique_key_keys_and_tag_first():
 
 # ---- drafts ----
 
-DRAFT = Draft("orders", ALL_QUEUES, " PAID ", " k1  k2 ", (("region", "hz"),), b"{}")
+DRAFT = Draft("orders", ALL_QUEUES, "PAID", "k1  k2\u3000", (("region", "hz"),), b"{}")
 
 
 def test_a_draft_becomes_a_command_with_tag_and_keys_as_properties():
     assert message_to_send(DRAFT) == SendMessage(
-        "orders", ALL_QUEUES, b"{}", {"region": "hz", "KEYS": "k1 k2", "TAGS": "PAID"}, 0
+        "orders", ALL_QUEUES, b"{}", {"region": "hz", "KEYS": "k1  k2\u3000", "TAGS": "PAID"}, 0
     )
+    assert message_to_send(replace(DRAFT, tag="", keys="")).properties == {"region": "hz"}
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ class ClusterQueries:
             queue = MessageQueue(message.topic, broker, queue_id)
         properties = dict(message.properties)
         tags, keys = properties.pop(TAGS, ""), properties.pop(KEYS, "")
-        content = Message(message.topic, message.body, tags, tuple(keys.split()), properties, message.flag)
+        content = Message(message.topic, message.body, tags, keys, properties, message.flag)
         result = await (await self._opened_producer()).send(content, queue=queue)
         shown = self._link.numbers.shown_queue(result.queue.broker_name, result.queue.queue_id)
         return SendReceipt(result.offset_message_id, shown, result.queue_offset, -1)

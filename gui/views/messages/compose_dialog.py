@@ -11,7 +11,6 @@ from functools import partial
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QDialog,
     QMenu,
     QPushButton,
     QVBoxLayout,
@@ -19,8 +18,17 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
-from gui.models.compose import DraftTemplate
-from gui.models.messages import ALL_QUEUES, Draft, draft_fault, dropped_properties, masked_draft, message_to_send, resend_draft
+from gui.models.compose import DraftTemplate, in_its_queue
+from gui.models.messages import (
+    ALL_QUEUES,
+    Draft,
+    draft_fault,
+    dropped_properties,
+    masked_draft,
+    message_to_send,
+    resend_draft,
+)
+from gui.models.queue_window import own_queue, write_queues
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, tr
 from gui.theme.manager import ThemeManager
@@ -30,6 +38,7 @@ from gui.views.action_dialog import cannot_reason, read_only_reason
 from gui.views.messages.audience import Audience
 from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
+from gui.views.messages.fields_room import FieldsRoom, GrowingDialog
 from gui.views.messages.message_import import MessageImport
 from gui.views.messages.past_drafts import PastDrafts
 from gui.widgets.basic import IconButton, label, row
@@ -41,6 +50,7 @@ from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
+FORM_WIDTH = 620
 _ENDED = {
     "commit": "Half message stored, and committed: consumers get it.",
     "rollback": "Half message stored, and rolled back: nobody gets it.",
@@ -48,7 +58,7 @@ _ENDED = {
 }
 
 
-class ComposeDialog(QDialog):
+class ComposeDialog(GrowingDialog):
     """Asks for a message and sends it; stays open with the receipt so that more can be sent.
 
     Signals:
@@ -78,7 +88,7 @@ class ComposeDialog(QDialog):
         Args:
             source: Where the message goes.
             theme: Colours.
-            state: Topics and queues to choose from.
+            state: Topics and queues to choose from until the source knows any.
             topic: Topic that is proposed for a new message.
             resent: The stored message to send again; None for a new one.
             mask: What may be shown of it.
@@ -87,11 +97,14 @@ class ComposeDialog(QDialog):
         """
         super().__init__(parent)
         self._source = source
+        self._first_state = state
         self._resent = resent
         self._query: LatestQuery[SendReceipt] = LatestQuery(self)
         self._receipt: tuple[str, SendReceipt] | None = None
         self._chance = random.Random()
-        self.form = ComposeForm(theme, state, is_new=resent is None)
+        self.form = ComposeForm(theme, self._state, is_new=resent is None)
+        self.fields = FieldsRoom(self.form)
+        self.fields.setMinimumWidth(FORM_WIDTH)
         self.options = self.form.options
         self.imports = MessageImport(self._import_template, self)
         self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
@@ -107,10 +120,8 @@ class ComposeDialog(QDialog):
         self.copy_button = QPushButton(tr("Copy ID"))
         self.cancel_button = QPushButton(tr("Cancel"))
         self.setWindowTitle(tr("Send message") if resent is None else tr("Resend message"))
-        self.setMinimumWidth(660)
         self.past = PastDrafts(settings if resent is None else None, self)
         self._audience = Audience(source, self)
-        self._state = state
         self._build(keeps=settings is not None and resent is None)
         self._connect()
         self.options.forbid(
@@ -130,7 +141,7 @@ class ComposeDialog(QDialog):
         lines.setSpacing(12)
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(self.effect)
-        lines.addWidget(self.form, 1)
+        lines.addWidget(self.fields, 1)
         self.progress.hide()
         lines.addWidget(self.progress)
         for text in (self.error, self.receipt):
@@ -184,6 +195,10 @@ class ComposeDialog(QDialog):
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
+    def _state(self) -> ClusterState | None:
+        """Topics and queues of now: the first message may have made its topic."""
+        return self._source.state or self._first_state
+
     def _check(self) -> None:
         fault, refusal = self._fault(), read_only_reason(self._source)
         self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
@@ -221,7 +236,7 @@ class ComposeDialog(QDialog):
 
     def _template(self, draft: Draft | None = None) -> DraftTemplate:
         fills = self.options.fills.isChecked()
-        return DraftTemplate(draft or self.form.draft, queues=self.form.queue_count, fills=fills)
+        return DraftTemplate(draft or self.form.draft, queues=self.form.queues, fills=fills)
 
     def _message(self, template: DraftTemplate, number: int) -> SendMessage:
         message = template.message(Moment(number, time.time_ns() // 1_000_000, self._chance))
@@ -251,7 +266,9 @@ class ComposeDialog(QDialog):
         self._check()
 
     def _import_message(self, number: int) -> SendMessage:
-        return replace(self.imports.messages[number - 1], transaction=self.options.transaction_end)
+        message = self.imports.messages[number - 1]
+        queues = write_queues(self._state(), message.topic)
+        return replace(in_its_queue(message, queues), transaction=self.options.transaction_end)
 
     def _first_text(self) -> str:
         """Text of the body as the first message will have it; as it was written where that cannot be told."""
@@ -268,7 +285,8 @@ class ComposeDialog(QDialog):
         ready = self._source.ready
         if ready is not None and not self._fault():
             message = self._message(self._template(self.form.shown_draft), 1)
-            code = LANGUAGES[language](message, ready.name_server, ready.broker_name)
+            broker, queue_id = own_queue(self._state(), message.queue_id, ready.broker_name)
+            code = LANGUAGES[language](replace(message, queue_id=queue_id), ready.name_server, broker)
             QGuiApplication.clipboard().setText(code)
 
     def _show_effect(self) -> None:
@@ -286,7 +304,7 @@ class ComposeDialog(QDialog):
         dropped = dropped_properties(self._resent)
         if dropped:
             facts.append(tr("Not sent again: {names}.", names=", ".join(dropped)))
-        self._audience.look(draft.topic, self._state)
+        self._audience.look(draft.topic, self._state())
         warning = self._audience.words(message_to_send(draft))
         state = State.WARNING if warning else State.INFO
         set_role(self.effect, "warning" if warning else "info")

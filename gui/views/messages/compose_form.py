@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLineEdit, QStackedWidget, QWidget
 
-from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics, write_queue_count
+from gui.models.messages import ALL_QUEUES, Draft, json_fault, writable_topics
+from gui.models.queue_window import write_queues
 from gui.text import bytes_text, count_text, tr
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -35,12 +37,14 @@ class ComposeForm(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, state: ClusterState | None, *, is_new: bool, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, state: Callable[[], ClusterState | None], *, is_new: bool, parent: QWidget | None = None
+    ) -> None:
         """Create it.
 
         Args:
             theme: Colours.
-            state: Topics and queues to choose from.
+            state: Gives topics and queues to choose from, as they are now.
             is_new: Whether the message is a new one, with variables to be filled in.
             parent: Qt's owner.
         """
@@ -84,8 +88,9 @@ class ComposeForm(QWidget):
         return Draft(
             topic=self.topic_text.text().strip(),
             queue_id=int(data) if data is not None else ALL_QUEUES,
-            tag=self.tag.text(),
-            keys=self.keys.text(),
+            # What a stored message has stays as it is until somebody writes something else.
+            tag=self.tag.text().strip() if self.tag.isModified() else self.tag.text(),
+            keys=" ".join(self.keys.text().split()) if self.keys.isModified() else self.keys.text(),
             properties=(*self.properties.pairs(), *self.options.properties()),
             body=self._body(),
             flag=self._flag,
@@ -114,8 +119,7 @@ class ComposeForm(QWidget):
     def show_original(self) -> None:
         """Show what was hidden, and let it be edited."""
         if self._veiled is not None:
-            shown = self.shown_draft
-            self.fill(replace(self._veiled, topic=shown.topic, queue_id=shown.queue_id))
+            self.fill(self.draft)
 
     def set_for_files(self, *, has_files: bool) -> None:
         """Messages of files bring what the fields say."""
@@ -130,14 +134,16 @@ class ComposeForm(QWidget):
         self.original_button.setVisible(self._veiled is not None)
 
     def _fill(self, draft: Draft) -> None:
-        topics = writable_topics(self._state) if self._state is not None else []
+        state = self._state()
+        topics = writable_topics(state) if state is not None else []
         self.topic.clear()
         self.topic.addItems(topics)
         self.topic.setCurrentIndex(topics.index(draft.topic) if draft.topic in topics else -1)
         self.topic_text.setText(draft.topic)
         self.tag.setText(draft.tag)
         self.keys.setText(draft.keys)
-        self.properties.set_pairs(draft.properties)
+        # What is hidden is sent as it is, beside what is asked for in the fields of the options.
+        self.properties.set_pairs(draft.properties if self.is_veiled else self.options.take(draft.properties))
         self._flag = draft.flag
         self._original = draft.body
         text, _encoding = decode_text(draft.body)
@@ -222,15 +228,15 @@ class ComposeForm(QWidget):
         self.body.textChanged.connect(self.changed)
 
     def _list_queues(self) -> None:
-        count = self.queue_count
-        if self.queue.count() != count + 1:
+        queues = self.queues
+        if [self.queue.itemData(place) for place in range(self.queue.count())] != [ALL_QUEUES, *queues]:
             self.queue.clear()
             self.queue.addItem(tr("Any queue"), ALL_QUEUES)
-            for queue_id in range(count):
+            for queue_id in queues:
                 self.queue.addItem(tr("Queue {queue}", queue=queue_id), queue_id)
         self.changed.emit()
 
     @property
-    def queue_count(self) -> int:
-        """Queues of the topic that take messages; 0 where that is not known."""
-        return write_queue_count(self._state, self.topic_text.text().strip()) if self._state is not None else 0
+    def queues(self) -> list[int]:
+        """Numbers of the queues of the topic that take messages; empty where that is not known."""
+        return write_queues(self._state(), self.topic_text.text().strip())

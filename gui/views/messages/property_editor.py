@@ -37,7 +37,7 @@ class PropertyEditor(QWidget):
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """What was entered; lines with neither name nor value are left out."""
-        entered = ((line.name.text().strip(), line.value.text()) for line in self._lines)
+        entered = ((line.entered_name, line.value.text()) for line in self._lines)
         return tuple(pair for pair in entered if any(pair))
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -85,3 +85,8 @@ class _Line(QWidget):
         line.addWidget(self.name, 2)
         line.addWidget(self.value, 3)
         line.addWidget(self.remove)
+
+    @property
+    def entered_name(self) -> str:
+        """Without spaces around it, unless it came with them."""
+        return self.name.text().strip() if self.name.isModified() else self.name.text()

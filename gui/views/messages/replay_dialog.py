@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from broker_core.api import replays_folder
 from gui.connections import Cluster
 from gui.models.messages import writable_topics
 from gui.models.replay_order import Goal, ReplayOrder, Speed, resume_arguments
@@ -244,8 +245,10 @@ class ReplayDialog(QDialog):
     @property
     def _can_go_on(self) -> bool:
         """Whether the replay that ended here has messages left."""
-        ended_early = self.job.state in (JobState.CANCELLED, JobState.PARTIAL, JobState.FAILED)
-        return ended_early and bool(self.job.folder) and "go on with" in self.job.last
+        # One that was killed had no last word.
+        ended_early = self.job.state in (JobState.CANCELLED, JobState.FAILED)
+        has_rest = self.job.state is JobState.PARTIAL and "go on with" in self.job.last
+        return bool(self.job.folder) and (ended_early or has_rest)
 
     def _show(self) -> None:
         goal, running = Goal(self.goal.current), self.job.is_running
@@ -289,7 +292,7 @@ class ReplayDialog(QDialog):
         dialog.open()
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Journal of the replay"))
+        dialog = QFileDialog(self, tr("Journal of the replay"), str(replays_folder()))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.fileSelected.connect(self.resume)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
@@ -70,6 +71,20 @@ class SendOptions(QWidget):
         key, when = self.sharding_key.text().strip(), self._when
         asked = ((SHARDING_KEY, key), (when.value, self._value(when) or "" if when is not When.NOW else ""))
         return tuple((name, value) for name, value in asked if value)
+
+    def take(self, properties: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Enter what of some properties has a field here, in place of what was entered before; the others are returned."""
+        asked = dict(properties)
+        when = next((one for one in (When.LEVEL, When.AFTER, When.AT) if one.value in asked), When.NOW)
+        text = asked.get(when.value, "") + ("ms" if when is When.AFTER else "")
+        if when is not When.NOW and delivery_value(when, text, now_ms=0, zone=None) != asked[when.value]:
+            when, text = When.NOW, ""
+        key = asked.get(SHARDING_KEY, "")
+        self.sharding_key.setText(key if key == key.strip() else "")
+        self.when.setCurrentIndex([one for one, _title, _example in _WHEN].index(when))
+        self.when_text.setText(text)
+        taken = self.properties()
+        return tuple(pair for pair in properties if pair not in taken)
 
     def add_to(self, form: QFormLayout) -> None:
         """Put the lines into the form of the dialog."""
