@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ RETRIES_DEFAULT = 16
 """How often a group tries a message again unless it is set otherwise (Source: spec broker §8.1)."""
 
 NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
-WAITING, CONSUMED, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "died again", "unknown"
+WAITING, CONSUMED, RETRYING, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "retrying", "died again", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class WaitingRetry:
     due_ms: int
     keys: str
     tag: str
+    unique_key: str = ""
 
 
 def group_figures(state: ClusterState) -> list[GroupFigures]:
@@ -166,13 +167,19 @@ def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str
 
 def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
     """Retries among the messages of a delay level; ``mask_of`` a topic is what may be shown of its messages."""
-    columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, strict=True)
+    columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, page.unique_key, strict=True)
     attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)
     return [
         WaitingRetry(
-            position, topic.removeprefix(RETRY_PREFIX), attempt, due_ms, mask_of(topic).text(keys), mask_of(topic).text(tag)
+            position,
+            topic.removeprefix(RETRY_PREFIX),
+            attempt,
+            due_ms,
+            mask_of(topic).text(keys),
+            mask_of(topic).text(tag),
+            unique_key,
         )
-        for position, topic, due_ms, keys, tag in columns
+        for position, topic, due_ms, keys, tag, unique_key in columns
         if topic.startswith(RETRY_PREFIX)
     ]
 
@@ -286,7 +293,13 @@ def _notes_of(text: str) -> dict[str, Note]:
         return {}
 
 
-def proof(note: Note, letter: DeadLetter, letters: Sequence[DeadLetter], positions: Mapping[tuple[str, int], int]) -> str:
+def proof(
+    note: Note,
+    letter: DeadLetter,
+    letters: Sequence[DeadLetter],
+    positions: Mapping[tuple[str, int], int],
+    retrying: Collection[str] = (),
+) -> str:
     """What became of the message that a dead letter was sent again as.
 
     Args:
@@ -294,10 +307,11 @@ def proof(note: Note, letter: DeadLetter, letters: Sequence[DeadLetter], positio
         letter: The dead letter.
         letters: Dead letters of the group that are known.
         positions: The group's offsets by topic and queue.
+        retrying: Unique keys of the messages that wait for their next attempt in the group. A resend keeps that of its origin.
 
     Returns:
-        Empty where it was not sent again; ``died again``; ``consumed``: the group read on past it; ``waiting``; ``unknown``:
-        the group has no position there.
+        Empty where it was not sent again; ``died again``; ``retrying``: the group failed on it and will try again;
+        ``consumed``: the group read on past it; ``waiting``; ``unknown``: the group has no position there.
     """
     if note.queue_offset < 0:
         return ""
@@ -306,7 +320,9 @@ def proof(note: Note, letter: DeadLetter, letters: Sequence[DeadLetter], positio
     position = positions.get((note.topic, note.queue_id), -1)
     if position < 0:
         return UNKNOWN
-    return CONSUMED if position > note.queue_offset else WAITING
+    if position <= note.queue_offset:
+        return WAITING
+    return RETRYING if letter.properties.get("UNIQ_KEY") in retrying else CONSUMED
 
 
 def group_positions(state: ClusterState, group: str) -> dict[tuple[str, int], int]:

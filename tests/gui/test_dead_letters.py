@@ -34,7 +34,7 @@ from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
-from monitoring.dead_letters import HANDLED, OPEN, RESENT
+from monitoring.dead_letters import HANDLED, OPEN, RESENT, WaitingRetry
 from tests.support.fake_source import TAKEN_MS, FakePending, FakeSource, fake_detail, fake_page, fake_state
 
 pytestmark = [
@@ -331,6 +331,22 @@ def test_the_proof_follows_the_offset_of_the_group(view, source):
     source.made_from = letter(view, 3).letter.offset_message_id
     view.refresh()
     assert letter(view, 3).proof == "died again"
+
+
+def test_what_the_group_failed_on_again_is_not_called_consumed(view, source):
+    select(view, 3)
+    resent = letter(view, 3).letter
+    key = resent.properties["UNIQ_KEY"]
+    view.notes.sent(resent, resent.origin_topic, SendReceipt("new", 0, 0, TAKEN_MS))
+    retry = WaitingRetry(1, "stock-worker", 2, TAKEN_MS + 1_000, "", "", key)
+    view.reader.retries = [replace(retry, group="payment-settle")]
+    view.reader.retries_changed.emit()
+    before = letter(view, 3).proof
+    view.reader.retries = [retry]
+    view.reader.retries_changed.emit()
+    after = letter(view, 3).proof
+    assert (before, after) == ("consumed", "retrying")
+    assert state_of(letter(view, 3)) == ("Retrying", State.RETRY)
 
 
 def test_a_failure_is_told_and_tried_again(view, source):

@@ -67,6 +67,7 @@ def test_what_the_subscription_would_reject_is_said_before(make, source):
     assert "rejects the tag" in make(properties={"TAGS": "new"}).warning.text
     source.subscriptions = {"payments": "*"}
     assert "does not subscribe to orders" in make(properties={}).warning.text
+    assert make(properties={"RETRY_TOPIC": "payments"}).warning.isHidden()
     source.subscriptions = {"orders": "a > 5"}
     assert "does not hold for this message" in make(properties={}).warning.text
 

@@ -16,6 +16,7 @@ from monitoring.dead_letters import (
     OPEN,
     PARKED,
     RESENT,
+    RETRYING,
     WAITING,
     DeadLetter,
     GroupFigures,
@@ -33,6 +34,7 @@ MARKS = {
 PROOFS = {
     DIED_AGAIN: ("Died again", State.CRITICAL),
     CONSUMED: ("Consumed", State.HEALTHY),
+    RETRYING: ("Retrying", State.RETRY),
     WAITING: ("Not read yet", State.PENDING),
     "unknown": ("Resent", State.PENDING),
 }

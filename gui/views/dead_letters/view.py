@@ -271,7 +271,7 @@ class DeadLettersView(PageView):
     def _retries_read(self) -> None:
         self.waiting.read()
         self._show_groups()
-        self._show_foot()
+        self._show_letters()
 
     def _letters_failed(self, error: OrbitError) -> None:
         self.letter_grid.set_loading(False)
@@ -315,10 +315,11 @@ class DeadLettersView(PageView):
     def _show_letters(self) -> None:
         letters = self.reader.letters
         positions = group_positions(self._state, self.reader.group) if self._state is not None else {}
+        retrying = {one.unique_key for one in self.reader.retries or () if one.group == self.reader.group and one.unique_key}
         rows = []
         for letter in letters:
             note = self.notes.of(letter)
-            rows.append(LetterRow(letter, note, proof(note, letter, letters, positions)))
+            rows.append(LetterRow(letter, note, proof(note, letter, letters, positions, retrying)))
         self.letters.set_rows(rows)
         self.letter_grid.set_empty(tr("This group has no dead letters.") if not self._words else tr("None passes the filter."))
         self.letter_grid.view.viewport().update()

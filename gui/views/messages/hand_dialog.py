@@ -17,6 +17,7 @@ from broker_core.api import (
     OrbitError,
     Rejection,
     Wanted,
+    first_topic_of_retry,
     rejection,
 )
 from gui.operations.in_turn import InTurn
@@ -163,12 +164,13 @@ class HandDialog(QDialog):
         self._check()
 
     def _show_rejection(self, wanted: dict[str, Wanted]) -> None:
-        found = [
-            (detail.topic, verdict)
-            for detail in self._details
-            if (verdict := rejection(wanted, detail.topic, detail.properties.get("TAGS", ""), detail.properties))
-            is not Rejection.NONE
-        ]
+        found = []
+        for detail in self._details:
+            # A dead letter is judged by the topic that the group had it from.
+            topic = first_topic_of_retry(detail.properties) or detail.topic
+            verdict = rejection(wanted, topic, detail.properties.get("TAGS", ""), detail.properties)
+            if verdict is not Rejection.NONE:
+                found.append((topic, verdict))
         if not found:
             return
         topic, verdict = found[0]

@@ -135,8 +135,12 @@ def test_proof():
     assert proof(note, letter, [letter], {}) == "unknown"
     assert proof(note, letter, [letter], {("orders", 2): 40}) == "waiting"
     assert proof(note, letter, [letter], {("orders", 2): 41}) == "consumed"
+    waits = {letter.properties["UNIQ_KEY"]}
+    assert proof(note, letter, [letter], {("orders", 2): 41}, waits) == "retrying"
+    assert proof(note, letter, [letter], {("orders", 2): 40}, waits) == "waiting"
+    assert proof(note, letter, [letter], {("orders", 2): 41}, {"another"}) == "consumed"
     again = replace(letter, made_from=letter.offset_message_id)
-    assert proof(note, letter, [letter, again], {("orders", 2): 41}) == "died again"
+    assert proof(note, letter, [letter, again], {("orders", 2): 41}, waits) == "died again"
 
 
 def test_the_ladder_counts_from_the_attempt_that_is_next():
