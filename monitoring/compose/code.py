@@ -243,17 +243,17 @@ def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
     unlike = [option for option, value in (("-p", text), ("-k", properties.get(KEYS, "")), ("-c", properties.get(TAGS, "")))
               if _mqadmin_changes(value)]  # fmt: skip
     if unlike:
-        notes.append(f"# mqadmin may not send as it is: {', '.join(unlike)} (spaces or quotes around it, or a dash in front)")
+        notes.append(f"# mqadmin may not send as it is: {', '.join(unlike)} (spaces or quotes at its ends, or a dash in front)")
     return "\n".join([*notes, shlex.join([*call, "-p", text]), ""])
 
 
 def _mqadmin_changes(value: str) -> bool:
     """Whether mqadmin may send something else.
 
-    It trims, takes quotes off that are around the whole and nowhere within, and reads what begins with a dash as an option.
+    It trims, takes a quote off at either end (5.x only where there is one at both and none within), and reads what begins with
+    a dash as an option.
     """
-    is_quoted = len(value) > 1 and value[0] == value[-1] == '"' and '"' not in value[1:-1]
-    return value != value.strip() or is_quoted or value.startswith("-")
+    return value != value.strip() or value.startswith(('"', "-")) or value.endswith('"')
 
 
 LANGUAGES: Mapping[str, Callable[[SendMessage, str, str], str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from broker_core.api import (
     AskBroker,
@@ -100,6 +100,7 @@ class HandDialog(QDialog):
     def _build(self) -> None:
         for field, name in ((self.group, "Group"), (self.client, "Consumer")):
             field.setAccessibleName(tr(name))
+            field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         form = QFormLayout()
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
@@ -179,7 +180,7 @@ class HandDialog(QDialog):
             count, total = count_text(len(found)), count_text(len(self._details))
             words = tr("So with {count} of {total}: {reason}", count=count, total=total, reason=words)
         state = State.INFO if {verdict for _topic, verdict in found} == {Rejection.UNKNOWN} else State.WARNING
-        self.warning.set(tr("Subscription"), words, state)
+        self._say(self.warning, tr("Subscription"), words, state)
 
     def _check(self) -> None:
         refusal = read_only_reason(self._source)
@@ -210,7 +211,7 @@ class HandDialog(QDialog):
         if isinstance(result, OrbitError):
             self._failed(result)
             return
-        self.outcome.set(tr(OUTCOMES[result.outcome]), "\n".join(_facts(result)), _state_of(result))
+        self._say(self.outcome, tr(OUTCOMES[result.outcome]), "\n".join(_facts(result)), _state_of(result))
 
     def _show_several(self, results: Sequence[Given]) -> None:
         """All of them in a line each, those that were not taken first."""
@@ -223,11 +224,16 @@ class HandDialog(QDialog):
         if len(lines) > RESULTS_SHOWN:
             texts.append(tr("and {count} more", count=count_text(len(lines) - RESULTS_SHOWN)))
         title = tr("The consumer took {taken} of {total}", taken=count_text(taken), total=count_text(len(results)))
-        self.outcome.set(title, "\n".join(texts), State.INFO if taken == len(results) else State.WARNING)
+        self._say(self.outcome, title, "\n".join(texts), State.INFO if taken == len(results) else State.WARNING)
 
     def _failed(self, error: OrbitError) -> None:
-        self.outcome.set(tr("The consumer gave no result"), error.message, State.CRITICAL)
+        self._say(self.outcome, tr("The consumer gave no result"), error.message, State.CRITICAL)
         self._check()
+
+    def _say(self, notice: Notice, title: str, text: str, state: State) -> None:
+        """Say something with room for all its lines."""
+        notice.set(title, text, state)
+        self.adjustSize()
 
 
 class _Giving:
