@@ -155,6 +155,15 @@ def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> 
     return ClusterAccess(name_servers, ClientSecurity(credentials=credentials))
 
 
+def target_environment(environment: Mapping[str, str] = os.environ, *, alone: bool) -> dict[str, str]:
+    """The environment as a target sees it: ``ORBIT_TO_ACCESS_KEY`` and so on are its keys.
+
+    Those of a source are not shown to it, as it could use what they sign; ``alone``: there is no source that they belong to.
+    """
+    own = {name.replace("ORBIT_TO_", "ORBIT_", 1): text for name, text in environment.items() if name.startswith("ORBIT_TO_")}
+    return own if own or not alone else dict(environment)
+
+
 def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a cluster") -> None:
     """Add the three ways to name a cluster to a group whose members exclude each other.
 

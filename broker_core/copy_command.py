@@ -3,7 +3,8 @@
     copy --from HOST:PORT (--to HOST:PORT | --to-store DIR) --topic T … [range] [--groups G …] [--offsets] [--dry-run]
     copy --resume FILE
 
-Either cluster may also be a saved connection: --from-connection NAME, --to-connection NAME.
+Either cluster may also be a saved connection or a file (--from-connection, --to-connection-file, …): see
+`broker_core.access`.
 
 The preview says what would be done; nothing is changed at the source, and what was done is in the receipt, from which an
 interrupted copy goes on.
@@ -14,13 +15,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from broker_core.access import FindSaved, access_of_line, no_saved
+from broker_core.access import FindSaved, access_of, access_of_environment, no_saved, target_environment
 from broker_core.client.instance import ClientSecurity
 from broker_core.clock import wall_clock_ms
 from broker_core.command_control import Wakeable, interrupts, listen
@@ -46,7 +48,11 @@ _HELP = """\
 examples:
   orbit copy --from 10.0.0.5:9876 --to-store ~/.local/share/orbit/store --topic orders --last 10000 --dry-run
   orbit copy --from 10.0.0.5:9876 --to 127.0.0.1:9876 --topic orders --since -2h --groups '*' --offsets --rate 500
+  orbit copy --from-connection-file prod.json --to-store ~/store --topic orders --last 10000
   orbit copy --resume receipt.jsonl
+
+keys: of saved connections, of files (for their owner alone), or of the environment: ORBIT_ACCESS_KEY, ORBIT_SECRET_KEY,
+ORBIT_SECURITY_TOKEN of the source, ORBIT_TO_ACCESS_KEY and so on of the target; never on the command line
 
 exit codes: 0 all copied, 1 some left out or not set, or it stopped early, 2 wrong arguments, 3 the store cannot be used,
 4 no connection, 6 a broker refused, 130 interrupted (go on with --resume)"""
@@ -63,9 +69,9 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
     Returns:
         0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
-        _use_connections(arguments, find_saved)
+        use_connections(arguments, find_saved)
         return asyncio.run(_copy(arguments, refusal))
     except OrbitError as error:
         _say(f"orbit copy: {error.message}")
@@ -78,18 +84,19 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
         return EXIT_PARTIAL
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
         prog="orbit copy",
         description="Copy topics, groups, offsets and messages from one cluster to another. The source is never changed.",
         epilog=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add("--from", dest="source", default="", metavar="HOST:PORT", help="name server of the source; several with ; between them")
-    add("--to", dest="target", default="", metavar="HOST:PORT", help="name server of the target")
-    add("--from-connection", metavar="NAME", help="the source by the name of a connection that the window keeps")
-    add("--to-connection", metavar="NAME", help="the target by the name of a connection that the window keeps")
+    add = made.add_argument
+    add("--from", dest="from_ns", metavar="HOST:PORT", help="name server of the source; several with ; between them")
+    add("--to", dest="to_ns", metavar="HOST:PORT", help="name server of the target")
+    for word, end in (("from", "source"), ("to", "target")):
+        add(f"--{word}-connection", metavar="NAME", help=f"the {end} by the name of a connection that the window keeps")
+        add(f"--{word}-connection-file", type=Path, metavar="FILE", help=f"the {end} by a file with keys, TLS and more")
     add("--to-store", type=Path, metavar="DIR", help="in place of --to: the store of an embedded broker that does not run")
     add("--topic", action="append", default=[], metavar="NAME", help="a topic; repeatable, or several with , between them")
     time_help = "ISO 8601, ms since 1970, or -2h"
@@ -114,22 +121,28 @@ def _parser() -> argparse.ArgumentParser:
     details_help = "first read a line of JSON from the input: keys, TLS and address map of the {end}"
     for end in ("source", "target"):
         add(f"--{end}-details", action="store_true", help=details_help.format(end=end))
-    return parser
+    return made
 
 
-def _use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> None:
-    """Put saved connections in the places of the addresses that they stand for; their security goes beside them."""
+def use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> None:
+    """Find out where both ends are; what it takes to reach them goes beside their addresses."""
     arguments.security = {}
-    for end, name in (("source", arguments.from_connection), ("target", arguments.to_connection)):
-        if not name:
-            continue
-        if getattr(arguments, end):
-            raise UsageError(f"the {end} is given twice, by its address and as connection “{name}”: leave one out")
-        access = access_of_line(find_saved(name), saved_as=name)
-        if end == "target" and not arguments.dry_run:
+    for end, prefix, by_input in (("source", "from_", arguments.source_details), ("target", "to_", arguments.target_details)):
+        ways = (getattr(arguments, f"{prefix}{way}") for way in ("ns", "connection", "connection_file"))
+        given = [str(way) for way in ways if way]
+        if len(given) > 1:
+            raise UsageError(f"the {end} is given {len(given)} times, as {' and '.join(given)}: leave all but one out")
+        access = access_of(arguments, find_saved, prefix=prefix, environment={} if by_input else _environment(end))
+        if access is not None and end == "target" and not arguments.dry_run:
             access.check_sendable()
-        setattr(arguments, end, access.name_servers)
-        arguments.security[end] = access.security
+        setattr(arguments, end, "" if access is None else access.name_servers)
+        if access is not None:
+            arguments.security[end] = access.security
+
+
+def _environment(end: str) -> Mapping[str, str]:
+    """Where the keys of an end that is named by its address come from."""
+    return target_environment(alone=False) if end == "target" else os.environ
 
 
 def _say(text: str) -> None:
@@ -148,7 +161,9 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
         with Receipt(arguments.resume) as receipt:
             order = _ends_of(arguments, receipt.plan.order)
             _check_target(order, refusal)
-            async with opened(order, source=security[0], target=security[1]) as ends:
+            source = security[0] or _keys("source")
+            target = security[1] or (None if order.target_is_store else _keys("target"))
+            async with opened(order, source=source, target=target) as ends:
                 await check_same(receipt, ends)
                 return await _carry_out(receipt, ends, arguments)
     order = _order(arguments)
@@ -170,6 +185,11 @@ def _security() -> ClientSecurity:
     from broker_core.worker.attached.details import read_line, security_of  # noqa: PLC0415  only where the window asks for it
 
     return security_of(read_line(sys.stdin.fileno()))
+
+
+def _keys(end: str) -> ClientSecurity:
+    """Of the environment, for an end whose address the receipt has."""
+    return access_of_environment("", _environment(end)).security
 
 
 def _check_target(order: CopyOrder, refusal: TargetRefusal) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from broker_core.access import (
@@ -15,6 +14,7 @@ from broker_core.access import (
     access_of_line,
     add_access,
     add_details_flag,
+    target_environment,
 )
 from broker_core.errors import UsageError
 from broker_core.replay.journal import ReplayPlan
@@ -100,14 +100,8 @@ def goal_of_arguments(
     """The cluster that messages go to; None where none is named, as a dry run may."""
     if source is not None and arguments.to_ns == source.name_servers:
         return source
-    environment = _goal_environment(alone=source is None)
+    environment = target_environment(alone=source is None)
     return access_of(arguments, find_saved, details, prefix="to_", environment=environment) or source
-
-
-def _goal_environment(*, alone: bool) -> dict[str, str]:
-    """Keys of the cluster that messages go to. Those of another one are not shown to it: it could use what they sign."""
-    own = {name.replace("ORBIT_TO_", "ORBIT_", 1): value for name, value in os.environ.items() if name.startswith("ORBIT_TO_")}
-    return own if own or not alone else dict(os.environ)
 
 
 def goal_of_plan(
@@ -120,7 +114,7 @@ def goal_of_plan(
     if goal is None and plan.saved_as:
         goal = access_of_line(find_saved(plan.saved_as), saved_as=plan.saved_as)
     if goal is None:
-        return access_of_environment(plan.name_servers, _goal_environment(alone=True))
+        return access_of_environment(plan.name_servers, target_environment(alone=True))
     if goal.name_servers != plan.name_servers:
         text = (
             f"this replay goes to {plan.name_servers}, the connection leads to {goal.name_servers}: give one that leads there"

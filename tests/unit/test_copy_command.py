@@ -11,10 +11,13 @@ import sys
 
 import pytest
 
+from broker_core.access import no_saved
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.copy_command import main
+from broker_core.copy_command import main, parser, use_connections
+from broker_core.errors import UsageError
+from broker_core.remoting.signature import Credentials
 from broker_core.search_command import main as search
 from tests.support.broker_process import CHECKOUT, running_broker
 
@@ -120,7 +123,35 @@ def test_saved_connections_stand_for_addresses_and_read_only_ones_are_no_targets
     assert main([*line, "--to-connection", "looked at"], find_saved=find_saved) == 2
     assert "the connection “looked at” is read-only" in capsys.readouterr().err
     assert main([*line, "--from", "x:1", "--to-connection", "other"], find_saved=find_saved) == 2
-    assert "the source is given twice" in capsys.readouterr().err
+    assert "the source is given 2 times" in capsys.readouterr().err
+
+
+def test_files_of_connections_and_keys_of_the_environment_lead_to_both_ends(tmp_path, monkeypatch):
+    file = tmp_path / "prod.json"
+    file.write_text(json.dumps({"nameServers": "h:1", "accessKey": "ann", "secretKey": "hidden"}))
+    file.chmod(0o600)
+    monkeypatch.setenv("ORBIT_TO_ACCESS_KEY", "bob")
+    monkeypatch.setenv("ORBIT_TO_SECRET_KEY", "also hidden")
+    found = used("--from-connection-file", str(file), "--to", "t:1")
+    assert (found.source, found.target) == ("h:1", "t:1")
+    assert found.security["source"].credentials == Credentials("ann", "hidden")
+    assert found.security["target"].credentials == Credentials("bob", "also hidden")
+    monkeypatch.setenv("ORBIT_ACCESS_KEY", "cid")
+    monkeypatch.setenv("ORBIT_SECRET_KEY", "of the source")
+    monkeypatch.delenv("ORBIT_TO_ACCESS_KEY")
+    monkeypatch.delenv("ORBIT_TO_SECRET_KEY")
+    found = used("--from", "h:2", "--to", "t:1")
+    assert found.security["source"].credentials == Credentials("cid", "of the source")
+    assert found.security["target"].credentials is None  # what it signs is not shown to another cluster
+    monkeypatch.delenv("ORBIT_SECRET_KEY")
+    with pytest.raises(UsageError, match="no ORBIT_SECRET_KEY"):
+        used("--from", "h:2", "--to", "t:1")
+
+
+def used(*words):
+    arguments = parser().parse_args(words)
+    use_connections(arguments, no_saved)
+    return arguments
 
 
 def test_what_is_given_twice_with_a_receipt_is_refused(broker, tmp_path, capsys):
