@@ -94,6 +94,10 @@ def main(argv: Sequence[str]) -> int:
 def _window(arguments: argparse.Namespace) -> int:
     import gc
 
+    from broker_core.errors import UsageError
+
+    if arguments.connection and arguments.open_store is not None:
+        raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
     _broker_config(arguments)  # a wrong setting is told at once, not by a window
     # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
     gc.disable()
@@ -108,6 +112,7 @@ def _window(arguments: argparse.Namespace) -> int:
                 prepare_reports=True,
                 link=arguments.link,
                 single=arguments.open_store is None,
+                connection=arguments.connection,
             )
         )
     finally:
@@ -393,6 +398,8 @@ def _add_look_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", choices=("en", "zh"), default="", help="language; default: as last time")
     read_only_help = "look only: nothing can be sent, decided, moved or created in the window; clients are served as ever"
     parser.add_argument("--read-only", action="store_true", help=read_only_help)
+    connection_help = "show this connection that the window keeps, by its name or name servers; each has a window of its own"
+    parser.add_argument("--connection", default="", metavar="NAME", help=connection_help)
     open_help = (
         "look at a store directory of any RocketMQ broker, also one that is down; no broker is started, nothing is changed"
     )

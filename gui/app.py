@@ -23,11 +23,12 @@ from PySide6.QtWidgets import QApplication
 
 from gui.bridge.instance import WindowDoor, reach_window
 from gui.bridge.options import WorkerOptions
-from gui.bridge.saved_options import read_saved, with_saved
+from gui.bridge.saved_options import default_store, read_saved, with_saved
 from gui.connection_secrets import KeyStore, SecretStore, system_key_store
 from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, kept_cluster, kept_text, remembered, settings_path
 from gui.garbage import GarbageTurns
 from gui.language import LanguageSwitch, system_language
+from gui.links import cluster_of
 from gui.main_window.clusters import Clusters
 from gui.main_window.commands import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT
 from gui.main_window.secret_file import FILE_NAME, SecretFile
@@ -71,14 +72,20 @@ class WindowOptions:
     link: str = ""
     """Where to go once the window is open: see `gui.links`."""
     single: bool = False
-    """Whether a second start on the same store brings this window to the front instead of opening its own."""
+    """Whether a second start on the same cluster brings this window to the front instead of opening its own."""
+    connection: str = ""
+    """Name or name servers of the saved connection that is shown first; empty: the one the link is about, else the store."""
     find_key_store: Callable[[], KeyStore | None] = system_key_store
     """Finds what keeps secrets of connections; where there is none, a file beside the settings does."""
 
 
 def run_window(options: WindowOptions) -> int:
-    """Show the window until it is closed; returns the exit code of the program."""
-    if options.single and reach_window(_with_kept(options).store, options.link):
+    """Show the window until it is closed; returns the exit code of the program.
+
+    Raises:
+        UsageError: The connection to show is not one that is kept.
+    """
+    if options.single and reach_window(first_cluster(options).place, options.link):
         return 0
     set_scale(options.settings_file)
     application = make_application()
@@ -93,6 +100,20 @@ def run_window(options: WindowOptions) -> int:
 def _with_kept(options: WindowOptions) -> WorkerOptions:
     """What the worker is started with: the command line first, then what the Settings page keeps."""
     return with_saved(options.worker, read_saved(QSettings(str(options.settings_file), QSettings.Format.IniFormat)))
+
+
+def first_cluster(options: WindowOptions) -> Cluster:
+    """What the window shows first.
+
+    Raises:
+        UsageError: It is a connection that is not kept.
+    """
+    wanted = options.connection or cluster_of(options.link)
+    if not wanted:
+        return Cluster(EMBEDDED, str(_with_kept(options).store))
+    from gui.saved_connections import named, saved_connections  # noqa: PLC0415  brings msgpack, as in Console._make_children
+
+    return named(saved_connections(QSettings(str(options.settings_file), QSettings.Format.IniFormat)), wanted)
 
 
 def set_scale(settings_file: Path) -> None:
@@ -144,7 +165,7 @@ class Console(QObject):
         self._children: Children | None = None
         self._door: WindowDoor | None = None
         self._old_worker: WorkerProcess | None = None
-        self._shown = Cluster(EMBEDDED, str(self._options.worker.store))
+        self._shown = first_cluster(options)
         self._begun = False
         self._tasks = TaskList(self)
         file = SecretFile(options.settings_file.with_name(FILE_NAME))
@@ -178,6 +199,7 @@ class Console(QObject):
             return Clusters(
                 known=self._known_clusters,
                 switch=self.switch,
+                open_beside=self.open_beside,
                 forget=self.forget,
                 secrets=self.secrets,
             )
@@ -233,11 +255,28 @@ class Console(QObject):
         """Start the worker and open the pages; comes by itself after the first paint."""
         if not self._begun and not self._ending:
             self._begun = True
+            # A connection says how it is reached before its worker is made.
+            self.secrets.details(self._shown, {}, self._begin_with, self._begin_without)
+
+    def _begin_with(self, details: str) -> None:
+        if not self._ending:
+            self._details = details
             self.worker.start()
-            self.window.attach(self._backend(self.children_processes))
-            self.window.restore_layout()
-            self._settle_on(self._shown)
-            QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
+            self._open()
+
+    def _begin_without(self, fault: str) -> None:
+        """The secrets of the first connection cannot be had: the window says so, and its banner tries again."""
+        from broker_core.api import WorkerLostError  # noqa: PLC0415  as in _make_children
+
+        if not self._ending:
+            self._open()
+            self.worker.source.worker_ended(WorkerLostError(fault))
+
+    def _open(self) -> None:
+        self.window.attach(self._backend(self.children_processes))
+        self.window.restore_layout()
+        self._settle_on(self._shown)
+        QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
 
     def switch(self, cluster: Cluster) -> None:
         """Show another cluster in this window, as soon as its secrets are read; the last one that was asked for counts."""
@@ -250,7 +289,7 @@ class Console(QObject):
 
     def _not_switched(self, fault: str) -> None:
         self._wanted = None
-        self.window.notify(fault, state=State.CRITICAL)
+        self._no_secrets(fault)
 
     def _go(self, cluster: Cluster, details: str) -> None:
         """The worker of the cluster before stops, one for the other starts."""
@@ -268,12 +307,27 @@ class Console(QObject):
             ended.connect(self._switched)
         children.worker.stop()
 
+    def open_beside(self, cluster: Cluster, link: str) -> None:
+        """Show a cluster in a window of its own, a process like this one; the one that shows it already comes to the front."""
+        from gui.bridge.program import start_window  # noqa: PLC0415  as in _look_at
+
+        words = ["--store", cluster.address]
+        if cluster.kind == ATTACHED:
+            words = ["--connection", cluster.address]
+            self._remember(cluster, behind=kept_text(self._shown))
+        elif cluster.place == str(read_saved(self.settings).store or default_store()):
+            words = []  # what a start without words shows
+        if not start_window([*words, *filter(None, (link,))]):
+            self.window.notify(tr("Another window could not be started."), state=State.CRITICAL)
+
     def forget(self, cluster: Cluster) -> None:
         """Take a connection that is not shown off the list, once its secrets are forgotten."""
 
         def forgotten(_answer: None) -> None:
+            self.settings.sync()  # other windows keep connections there
             kept = [text for text in text_list(self.settings, STORES_KEY) if kept_cluster(text) != cluster]
             self.settings.setValue(STORES_KEY, kept)
+            self.settings.sync()
 
         self.secrets.forget(cluster, forgotten, lambda fault: self.window.notify(fault, state=State.CRITICAL))
 
@@ -304,19 +358,24 @@ class Console(QObject):
         return self._details if is_shown else None
 
     def _settle_on(self, cluster: Cluster) -> None:
-        """Remember a cluster as the one used last; on a store, listen for second starts. Not what is only looked at."""
+        """Remember a cluster as the one used last, and listen for second starts. Not what is only looked at."""
         if self._options.worker.files_only:
             return
-        self.settings.setValue(STORES_KEY, remembered(text_list(self.settings, STORES_KEY), kept_text(cluster)))
+        self._remember(cluster)
         if not self._options.single:
             return
         if self._door is not None:
             self._door.close()
             self._door = None
-        if cluster.kind != EMBEDDED:
-            return
-        self._door = WindowDoor(Path(cluster.address), self)
+        self._door = WindowDoor(cluster.place, self)
         self._door.asked.connect(self.window.open_link)
+
+    def _remember(self, cluster: Cluster, *, behind: str = "") -> None:
+        """Keep a cluster first in the list, or behind another; read and written at once, as other windows write to it too."""
+        self.settings.sync()
+        kept = remembered(text_list(self.settings, STORES_KEY), kept_text(cluster))
+        self.settings.setValue(STORES_KEY, remembered(kept, behind) if behind else kept)
+        self.settings.sync()
 
     def _warm_up(self) -> None:
         if not self._ending:
@@ -351,18 +410,33 @@ class Console(QObject):
             details_of=self._details_at,
             rules=self.window.decoders(),
         )  # fmt: skip
-        return Children(WorkerProcess(self._options.worker, self), DemoController(self), reports, preparation)
+        return Children(WorkerProcess(self._worker_options(), self), DemoController(self), reports, preparation)
 
     def _backend(self, children: Children) -> Backend:
         source = children.worker.source
         return Backend(source, source.history, children.demo, children.reports, self._restart_worker)
 
     def _restart_worker(self) -> None:
-        """Start the broker anew on the same store, with the ports and sizes that the Settings page keeps by now."""
+        """Start the broker anew on the same store, with the ports and sizes that the Settings page keeps by now.
+
+        Where the secrets of a connection could not be had before, they are asked for again.
+        """
+        if self._shown.kind == ATTACHED and not self._details:
+            self.secrets.details(self._shown, {}, self._connect_again, self._no_secrets)
+            return
         self.settings.sync()
         self._options = replace(self._options, worker=replace(_with_kept(self._given), store=self._options.worker.store))
         self.worker.options = self._worker_options()
         self.worker.restart()
+
+    def _connect_again(self, details: str) -> None:
+        """The secrets are there now: a worker of its own knows them."""
+        if not self._ending and self._old_worker is None:
+            self._details, self._old_worker = details, self.children_processes.worker
+            self._switched()
+
+    def _no_secrets(self, fault: str) -> None:
+        self.window.notify(fault, state=State.CRITICAL)
 
     def end(self) -> None:
         """Stop all children and then the program. The window is already closed; nothing waits."""

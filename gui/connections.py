@@ -5,13 +5,20 @@ Knows no Qt widgets, so that commands read it too. Holds no secret: see `gui.con
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 import platformdirs
+
+from monitoring.sources.base import EMBEDDED_NAME
+
+if TYPE_CHECKING:
+    from monitoring.sources.base import ClusterSource
 
 STORES_MAX = 12
 CONNECTIONS_MAX = 200
@@ -29,6 +36,7 @@ COLOURS = {
 """English name → colour of a connection."""
 STORES_KEY = "clusters/stores"
 """Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the one used last first."""
+_PLACE_DIGITS = 16
 _SCHEME, _LOOK_ONLY, _PRODUCTION = "cluster://", "read-only", "production"
 _WAY_TEXTS = ("socks", "socks_user", "ssh", "ssh_user", "ssh_key", "ssh_known_hosts")
 _KEPT_TEXTS = ("title", "colour", "access_key", "authority", "certificate", "key", *_WAY_TEXTS)
@@ -82,6 +90,23 @@ class Cluster:
             return self.title or self.address
         path = Path(self.address)
         return path.parent.name if path.name == "store" and path.parent.name else path.name
+
+    @property
+    def place(self) -> str:
+        """What tells it from all others, however it is called and reached."""
+        return f"{_SCHEME}{self.address}" if self.kind == ATTACHED else str(Path(self.address).absolute())
+
+
+def own_group(name_servers: str) -> str:
+    """Where settings keep what belongs to one attached cluster alone; empty for none, as embedded brokers share theirs."""
+    if not name_servers:
+        return ""
+    return f"connections/{hashlib.sha256(name_servers.encode()).hexdigest()[:_PLACE_DIGITS]}/"
+
+
+def group_of_source(source: ClusterSource) -> str:
+    """`own_group` of the cluster that a source shows."""
+    return "" if source.name == EMBEDDED_NAME else own_group(source.name)
 
 
 def settings_path() -> Path:

@@ -8,6 +8,8 @@ over when somebody writes them into one.
     orbit://group/NAME                       a consumer group
     orbit://message/OFFSET-ID                a message by its offset message ID
     orbit://message/TOPIC/QUEUE/OFFSET       a message by its place in a queue
+
+Any of them may say with ``cluster=NAME-SERVERS`` which attached cluster it is about; others are for the window that gets them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ TEXT_ARGUMENTS = frozenset(
     {"topic", "group", "message_id", "show", "report", "client", "name", "search", "key", "filter", "section", "setting"}
 )
 """Arguments that stay text even where they are all digits; others become numbers then."""
+
+CLUSTER_ARGUMENT = "cluster"
 
 _OBJECTS = {"topic": ("topic", "topic"), "group": ("consumers", "group")}
 """Kind of object → page and argument that show it."""
@@ -53,6 +57,22 @@ def link_to(place: Place) -> str:
     return _link(place.page_id, [], arguments)
 
 
+def on_cluster(link: str, name_servers: str) -> str:
+    """A link that says which cluster it is about; the same one where none is named."""
+    if not link or not name_servers:
+        return link
+    return f"{link}{'&' if '?' in link else '?'}{urlencode({CLUSTER_ARGUMENT: name_servers}, quote_via=quote)}"
+
+
+def cluster_of(link: str) -> str:
+    """Name servers of the cluster that a link is about; empty where it does not say, or is none."""
+    try:
+        given = dict(parse_qsl(urlsplit(link.strip()).query)) if is_link(link) and len(link) <= LINK_CHARACTERS_MAX else {}
+    except ValueError:
+        return ""
+    return given.get(CLUSTER_ARGUMENT, "")
+
+
 def place_of(link: str) -> Place:
     """The place that a link leads to. Whether there is such a page is for the window to know.
 
@@ -69,7 +89,8 @@ def place_of(link: str) -> Place:
     except ValueError as error:
         raise LinkError(f"the link cannot be read: {error}") from error
     names = [unquote(name) for name in parts.path.split("/") if name]
-    given = {name: _value(name, value) for name, value in parse_qsl(parts.query) if name not in ONE_TIME_ARGUMENTS}
+    left_out = {*ONE_TIME_ARGUMENTS, CLUSTER_ARGUMENT}
+    given = {name: _value(name, value) for name, value in parse_qsl(parts.query) if name not in left_out}
     return _place(unquote(parts.netloc), names, given)
 
 

@@ -1,7 +1,8 @@
-"""One window for a store: a second start brings the first to the front, and hands its link over.
+"""One window for a store or a connection: a second start brings the first to the front, and hands its link over.
 
-The window listens on a socket of the user's own; its name follows from the store. Where the system has no such sockets every
-start opens a window. What comes over the socket is a link, which only shows something (`gui.links`).
+The window listens on a socket of the user's own; its name follows from what it shows (`gui.connections.Cluster.place`). Where
+the system has no such sockets every start opens a window. What comes over the socket is a link, which only shows something
+(`gui.links`).
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ _SUPPORTED = hasattr(socket, "AF_UNIX")
 _DIGITS = 16
 
 
-def socket_path(store: Path) -> Path:
-    """Where the window of a store listens."""
-    digest = hashlib.sha256(str(store.absolute()).encode()).hexdigest()[:_DIGITS]
+def socket_path(place: str) -> Path:
+    """Where the window of a cluster listens."""
+    digest = hashlib.sha256(place.encode()).hexdigest()[:_DIGITS]
     return platformdirs.user_runtime_path("orbit", appauthor=False) / f"window-{digest}.sock"
 
 
-def reach_window(store: Path, link: str) -> bool:
-    """Ask the window of a store to come to the front and to follow a link; returns whether there is one."""
-    path = socket_path(store)
+def reach_window(place: str, link: str) -> bool:
+    """Ask the window of a cluster to come to the front and to follow a link; returns whether there is one."""
+    path = socket_path(place)
     if not _SUPPORTED or not _is_own(path.parent) or not path.exists():
         return False
     try:
@@ -49,7 +50,7 @@ class WindowDoor(QObject):
     """Listens for second starts. GUI thread only; no call waits.
 
     Args:
-        store: The store of the window.
+        place: What the window shows.
         parent: Qt's owner.
 
     Signals:
@@ -58,9 +59,9 @@ class WindowDoor(QObject):
 
     asked = Signal(str)
 
-    def __init__(self, store: Path, parent: QObject) -> None:
+    def __init__(self, place: str, parent: QObject) -> None:
         super().__init__(parent)
-        self._path = socket_path(store)
+        self._path = socket_path(place)
         self._socket = _listen(self._path)
         self._callers: dict[QSocketNotifier, socket.socket] = {}
         if self._socket is not None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from broker_core.api import OrbitError, WorkerLostError
 from gui.bridge.options import WorkerOptions
 from gui.bridge.program import program
+from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.embedded import EmbeddedSource
 
 __all__ = ["WorkerOptions", "WorkerProcess"]
@@ -43,7 +44,7 @@ class WorkerProcess(QObject):
     def __init__(self, options: WorkerOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.options = options
-        self.source = EmbeddedSource(self, name=options.connect or "Embedded", connect_details=options.connect_details)
+        self.source = EmbeddedSource(self, name=options.connect or EMBEDDED_NAME, connect_details=options.connect_details)
         self._process: QProcess | None = None
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
         self._stopping = False

@@ -13,11 +13,11 @@ from gui.main_window.services import Backend
 from gui.main_window.side_bar import show_counts
 from gui.text import tr
 from gui.theme.tokens import State
-from gui.widgets.production_bar import ProductionBar
 from monitoring.sources.base import SourceStatus
 
 if TYPE_CHECKING:
     from broker_core.api import Occurred, OrbitError, Ready
+    from gui.main_window.detached import DetachedWindow
     from gui.main_window.window import MainWindow
     from gui.operations.alert_center import AlertCenter
     from monitoring.state import ClusterState
@@ -216,11 +216,20 @@ class BrokerWatch(QObject):
         live = self._window.live
         self._window.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
 
-    def mark_production(self, bar: ProductionBar) -> None:
-        """Mark a window as that of a production cluster, or as that of none."""
+    def mark(self, window: MainWindow | DetachedWindow) -> None:
+        """Mark a window with the colour of its connection, and as that of a production cluster or of none."""
         attached = attached_cluster(self._window.services.clusters)
         name = attached.name if attached is not None and attached.production else ""
-        bar.set_name(name, read_only=attached is not None and attached.read_only)
+        window.production.set_name(name, read_only=attached is not None and attached.read_only)
+        window.stripe.set_colour("" if attached is None else attached.colour)
+        if window is not self._window:
+            window.set_cluster(self.short_title)
+
+    @property
+    def short_title(self) -> str:
+        """Orbit, and which connection it shows if it shows one."""
+        attached = attached_cluster(self._window.services.clusters)
+        return "Orbit" if attached is None else f"Orbit · {attached.name}"
 
     @property
     def title(self) -> str:
@@ -239,8 +248,8 @@ class BrokerWatch(QObject):
         place = tr("this machine") if services.store_folder is None else tr("read-only")
         if attached is not None:
             place = tr("attached, read-only") if attached.read_only else tr("attached")
-        for bar in (window.production, *(torn_off.production for torn_off in window.navigation.windows)):
-            self.mark_production(bar)
+        for one in (window, *window.navigation.windows):
+            self.mark(one)
         window.tool_bar.cluster_button.set_name(attached.name if attached is not None else services.clusters.title)
         window.tool_bar.set_state(_STATUS_STATES[self.status], place)
         page = window.area.current

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtGui import QColor, QIcon, QPixmap
 
-from gui.connections import ATTACHED, Cluster
+from gui.connections import ATTACHED, Cluster, own_group
 from gui.operations.secret_desk import SecretDesk
 
 _ICON_PIXELS = 12
@@ -30,6 +30,10 @@ def _cannot_switch(_cluster: Cluster) -> None:
     """A window that has one cluster only."""
 
 
+def _cannot_open(_cluster: Cluster, _link: str) -> None:
+    """As above."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """What the switcher needs: what is known, and how to go there. Made by `gui.app`."""
@@ -39,6 +43,8 @@ class Clusters:
     known: Callable[[], Sequence[Cluster]] = field(default=_nothing_known)
     """The current one first, then as they were last used."""
     switch: Callable[[Cluster], None] = field(default=_cannot_switch)
+    open_beside: Callable[[Cluster, str], None] = field(default=_cannot_open)
+    """Shows one in a window of its own, at a link unless that is empty; the window that shows it already comes to the front."""
     forget: Callable[[Cluster], None] = field(default=_cannot_switch)
     """Takes an attached one, and its secrets, off the list."""
     secrets: SecretDesk | None = None
@@ -49,3 +55,14 @@ def attached_cluster(clusters: Clusters) -> Cluster | None:
     """The cluster that is shown, if it runs elsewhere."""
     shown = next(iter(clusters.known()), None)
     return shown if shown is not None and shown.kind == ATTACHED else None
+
+
+def settings_group(clusters: Clusters) -> str:
+    """Where the settings keep what belongs to the shown cluster alone; empty for embedded ones."""
+    shown = attached_cluster(clusters)
+    return "" if shown is None else own_group(shown.address)
+
+
+def cluster_at(clusters: Clusters, name_servers: str) -> Cluster | None:
+    """The known connection to some name servers."""
+    return next((one for one in clusters.known() if one.kind == ATTACHED and one.address == name_servers), None)

@@ -8,8 +8,18 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
 from gui.bridge.saved_options import default_store, read_saved
+from gui.links import on_cluster
 from gui.main_window import layout
-from gui.main_window.menus import action_menu, add_action, ask_for_store, ask_to_look, cluster_menu, window_menu
+from gui.main_window.clusters import attached_cluster
+from gui.main_window.menus import (
+    action_menu,
+    add_action,
+    ask_for_store,
+    ask_to_look,
+    beside_menu,
+    cluster_menu,
+    window_menu,
+)
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import is_on, whole_number
@@ -75,7 +85,8 @@ class FrameCommands:
 
     def copy_link(self) -> None:
         """Put the link to what is shown on the clipboard."""
-        self._copy(self._window.navigation.link_here())
+        shown = attached_cluster(self._window.services.clusters)
+        self._copy(on_cluster(self._window.navigation.link_here(), "" if shown is None else shown.address))
 
     def show_shortcuts(self) -> None:
         """Open the shortcut sheet."""
@@ -88,6 +99,18 @@ class FrameCommands:
     def copy_address(self) -> None:
         """Put the name server address on the clipboard."""
         self._copy(self._window.ready_address)
+
+    def open_beside(self) -> None:
+        """Let the user choose what a window of its own shows."""
+        window, services = self._window, self._window.services
+        services.settings.sync()
+        button = window.tool_bar.cluster_button
+        beside_menu(services.clusters, services.theme, window).popup(button.mapToGlobal(button.rect().bottomLeft()))
+
+    def no_window_beside(self) -> str:
+        """Why no other cluster can be opened from here; empty where one can."""
+        looks = self._window.services.store_folder is not None
+        return tr("this window looks at a store; open connections from a window that runs a broker") if looks else ""
 
     def choose_cluster(self) -> None:
         """Open the cluster switcher."""
@@ -181,10 +204,10 @@ class FrameCommands:
         """Forget the layout, and show the window as at its first start."""
         window = self._window
         window.navigation.close_all()
-        layout.forget(window.services.settings)
+        layout.forget(window.services.settings, window.settings_group)
         window.showNormal()
         window.side_bar.set_collapsed(False)
-        layout.restore_geometry(window, window.services.settings)
+        layout.restore_geometry(window, window.services.settings, window.settings_group)
         window.restore_layout()
 
     # ---- menus -----------------------------------------------------------------------------------------------------
@@ -196,6 +219,7 @@ class FrameCommands:
     def popup_cluster_menu(self, at: QPoint) -> None:
         """Open the cluster switcher at a place."""
         window, services = self._window, self._window.services
+        services.settings.sync()  # other windows add connections
         cluster_menu(services.clusters, window.ready_address, window.actions_known, services.theme, window).popup(at)
 
     def popup_tab_menu(self, page: PageView, at: QPoint) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shiboken6
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.connections import Cluster
 from gui.main_window.connect_fields import ConnectFields
@@ -63,6 +63,8 @@ class ConnectDialog(QDialog):
         self.hop_grid.hide()
         self.hop_fault = label(role="warning", wrap=True, selectable=True)
         self.hop_fault.hide()
+        self.beside = QCheckBox(tr("In a window of its own"))
+        self.beside.setToolTip(tr("What this window shows stays as it is."))
         self.test = QPushButton(tr("Test"))
         self.go = QPushButton(tr("Connect"))
         self.go.setProperty("role", "primary")
@@ -100,7 +102,7 @@ class ConnectDialog(QDialog):
         lines.addWidget(label(tr("Connect to a cluster"), "card-title"))
         for part in (self.fields, self.place, self.hop_grid, self.hop_fault, self.fault):
             lines.addWidget(part)
-        lines.addLayout(row(self.test, 1, self.cancel, self.go))
+        lines.addLayout(row(self.test, self.beside, 1, self.cancel, self.go))
 
     # ---- where secrets are ---------------------------------------------------------------------------------------------
 

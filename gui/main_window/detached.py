@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.views.page import PageView
 from gui.widgets.basic import IconButton
+from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.production_bar import ProductionBar
 
 WIDTH, HEIGHT = 1_180, 760
@@ -45,6 +46,8 @@ class DetachedWindow(QWidget):
         self.veil = Veil(theme, self._stack)
         self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
         self.production = ProductionBar()
+        self.stripe = ConnectionStripe()
+        self._cluster = ""
         strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
@@ -55,6 +58,7 @@ class DetachedWindow(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
+        lines.addWidget(self.stripe)
         lines.addWidget(self.production)
         lines.addWidget(strip)
         lines.addWidget(room, 1)
@@ -64,6 +68,11 @@ class DetachedWindow(QWidget):
         self._write()
         theme.dress(strip)
         theme.dress(self.production)
+
+    def set_cluster(self, title: str) -> None:
+        """Say in the title of the window which cluster it shows."""
+        self._cluster = title
+        self._write_title(self.page.tab_title())
 
     def give_back(self) -> PageView:
         """Close the window without its page, which the caller takes."""
@@ -78,7 +87,7 @@ class DetachedWindow(QWidget):
         self._write_title(self.page.tab_title())
 
     def _write_title(self, title: str) -> None:
-        self.setWindowTitle(f"{title} — Orbit")
+        self.setWindowTitle(f"{title} — {self._cluster or 'Orbit'}")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._plain_key(event):

@@ -1,4 +1,8 @@
-"""What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten."""
+"""What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten.
+
+Each connection has a layout of its own, as its pages name its topics and its window may stand beside others; how pages are
+divided is the same for all. ``group`` is `gui.main_window.clusters.settings_group`.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +24,38 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 2
 """A layout of another version is not used: half a layout is worse than none."""
+_VERSION = "layout/version"
 WIDTH, HEIGHT = 1_440, 900
 WIDTH_MIN, HEIGHT_MIN = 960, 480
 """Of a full HD screen at 200 %, without the bars of the desktop; pages that need more are scrolled."""
 
 
-def restore_geometry(window: MainWindow, settings: QSettings) -> None:
+def restore_geometry(window: MainWindow, settings: QSettings, group: str = "") -> None:
     """Give the window its size and place of last time; on a small screen it may be made smaller than elsewhere."""
     screen = QGuiApplication.primaryScreen().availableGeometry()
     window.setMinimumSize(min(WIDTH_MIN, screen.width()), min(HEIGHT_MIN, screen.height()))
     window.resize(WIDTH, HEIGHT)
-    if not _known(settings):
+    if not _known(settings, group):
         return
-    geometry = settings.value("layout/geometry")
+    geometry = settings.value(f"{group}layout/geometry")
     if isinstance(geometry, QByteArray):
         window.restoreGeometry(geometry)
-    window.side_bar.set_collapsed(bool(whole_number(settings, "layout/side_bar_collapsed", 0)))
+    window.side_bar.set_collapsed(bool(whole_number(settings, f"{group}layout/side_bar_collapsed", 0)))
 
 
-def restore_pages(navigation: Navigation, settings: QSettings, first: str) -> None:
+def restore_pages(navigation: Navigation, settings: QSettings, first: str, group: str = "") -> None:
     """Open the pages of last time, each where it stood; the first time the page ``first``."""
-    known = _known(settings)
-    tabs = _places(navigation, text_list(settings, "layout/tabs")) if known else []
+    known = _known(settings, group)
+    tabs = _places(navigation, text_list(settings, f"{group}layout/tabs")) if known else []
     if not tabs:
         navigation.open(Place(first))
         return
-    current = whole_number(settings, "layout/current", 0)
+    current = whole_number(settings, f"{group}layout/current", 0)
     navigation.restore(tabs, current if 0 <= current < len(tabs) else 0)
-    for number, link in enumerate(text_list(settings, "layout/windows")):
+    for number, link in enumerate(text_list(settings, f"{group}layout/windows")):
         for place in _places(navigation, [link]):
             window = navigation.detach(navigation.open(place, new_tab=True))
-            geometry = settings.value(f"layout/window_{number}")
+            geometry = settings.value(f"{group}layout/window_{number}")
             if window is not None and isinstance(geometry, QByteArray):
                 window.restoreGeometry(geometry)
 
@@ -61,9 +66,9 @@ def remember_page(page: PageView, settings: QSettings) -> None:
         settings.setValue(f"splitters/{page.page_id}_{number}", splitter.saveState())
 
 
-def restore_page(page: PageView, settings: QSettings) -> None:
+def restore_page(page: PageView, settings: QSettings, group: str = "") -> None:
     """Divide a page as it was; one of another version, with other parts, stays as it is."""
-    if not _known(settings):
+    if not (_known(settings) or _known(settings, group)):
         return
     for number, splitter in enumerate(page.findChildren(QSplitter)):
         state = settings.value(f"splitters/{page.page_id}_{number}")
@@ -71,31 +76,31 @@ def restore_page(page: PageView, settings: QSettings) -> None:
             splitter.restoreState(state)
 
 
-def save(window: MainWindow, settings: QSettings) -> None:
+def save(window: MainWindow, settings: QSettings, group: str = "") -> None:
     """Remember all of it."""
     navigation, area = window.navigation, window.area
-    settings.setValue("layout/version", LAYOUT_VERSION)
-    settings.setValue("layout/geometry", window.saveGeometry())
-    settings.setValue("layout/side_bar_collapsed", int(window.side_bar.collapsed))
-    settings.setValue("layout/tabs", [link_to(navigation.place_in(tab)) for tab in area.places])
-    settings.setValue("layout/current", area.tabs.currentIndex())
-    settings.setValue("layout/windows", [link_to(navigation.place_of(one.page)) for one in navigation.windows])
+    settings.setValue(f"{group}{_VERSION}", LAYOUT_VERSION)
+    settings.setValue(f"{group}layout/geometry", window.saveGeometry())
+    settings.setValue(f"{group}layout/side_bar_collapsed", int(window.side_bar.collapsed))
+    settings.setValue(f"{group}layout/tabs", [link_to(navigation.place_in(tab)) for tab in area.places])
+    settings.setValue(f"{group}layout/current", area.tabs.currentIndex())
+    settings.setValue(f"{group}layout/windows", [link_to(navigation.place_of(one.page)) for one in navigation.windows])
     for place, one in enumerate(navigation.windows):
-        settings.setValue(f"layout/window_{place}", one.saveGeometry())
+        settings.setValue(f"{group}layout/window_{place}", one.saveGeometry())
     for page in navigation.pages:
         remember_page(page, settings)
     settings.setValue("live/cadence_ms", window.live.cadence_ms)
     settings.setValue("time_range_ms", window.time_range.length_ms)
 
 
-def forget(settings: QSettings) -> None:
+def forget(settings: QSettings, group: str = "") -> None:
     """Drop what is remembered of the layout, also how pages were divided and which columns their tables have."""
-    for group in ("layout", "splitters", COLUMNS_GROUP):
-        settings.remove(group)
+    for part in (f"{group}layout", "splitters", COLUMNS_GROUP):
+        settings.remove(part)
 
 
-def _known(settings: QSettings) -> bool:
-    return whole_number(settings, "layout/version", 0) == LAYOUT_VERSION
+def _known(settings: QSettings, group: str = "") -> bool:
+    return whole_number(settings, f"{group}{_VERSION}", 0) == LAYOUT_VERSION
 
 
 def _places(navigation: Navigation, links: list[str]) -> list[Place]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.connections import ATTACHED, EMBEDDED, Cluster
@@ -56,9 +56,9 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     known = clusters.known()
     for place, cluster in enumerate(known):
         text = f"{cluster.name}  {address}".strip() if place == 0 else cluster.name
-        _add_choice(menu, text, cluster.address, current=place == 0, run=partial(clusters.switch, cluster)).setIcon(
-            colour_icon(cluster.colour)
-        )
+        tip = cluster.address if place == 0 else tr("{address}; with Ctrl in a window of its own", address=cluster.address)
+        made = _add_choice(menu, text, tip, current=place == 0, run=partial(_show, clusters, cluster))
+        made.setIcon(colour_icon(cluster.colour))
     if not known:
         _add_choice(menu, f"{tr(clusters.title)}  {address}".strip(), "", current=True, run=None)
     menu.addSeparator()
@@ -67,11 +67,40 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
     other.triggered.connect(lambda _checked=False: ask_for_store(clusters, theme, parent))
     attach = menu.addAction(icon("globe", tokens.text_2), tr("Connect to a cluster…"))
     attach.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent))
+    if known:
+        _fill_beside(menu.addMenu(tr("In a window of its own")), clusters, theme, parent)
     _add_connection_entries(menu, clusters, theme, parent)
     menu.addSeparator()
     for action in _known_actions(registry, CLUSTER_ACTIONS):
         add_action(menu, action, registry, theme)
     return menu
+
+
+def beside_menu(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> QMenu:
+    """What can be shown in a window of its own: all that is known but the current one, and a new connection."""
+    menu = window_menu(theme, parent)
+    _fill_beside(menu, clusters, theme, parent)
+    return menu
+
+
+def _fill_beside(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
+    menu.setToolTipsVisible(True)
+    for cluster in clusters.known()[1:]:
+        show = partial(clusters.open_beside, cluster, "")
+        made = _add_choice(menu, cluster.name, cluster.address, current=False, run=show)
+        made.setCheckable(False)
+        made.setIcon(colour_icon(cluster.colour))
+    menu.addSeparator()
+    attach = menu.addAction(icon("globe", theme.tokens.text_2), tr("Connect to a cluster…"))
+    attach.triggered.connect(lambda _checked=False: ask_for_cluster(clusters, theme, parent, beside=True))
+
+
+def _show(clusters: Clusters, cluster: Cluster) -> None:
+    """Show a cluster here, or with Ctrl held in a window of its own."""
+    if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
+        clusters.open_beside(cluster, "")
+    else:
+        clusters.switch(cluster)
 
 
 def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
@@ -111,13 +140,24 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
     return dialog
 
 
-def ask_for_cluster(clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None) -> None:
-    """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there."""
+def ask_for_cluster(
+    clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None, *, beside: bool = False
+) -> None:
+    """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
     from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  brings tables and QProcess, as above
 
     dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets)
+    dialog.beside.setVisible(shown is None)
+    dialog.beside.setChecked(beside)
     theme.dress(dialog)
-    dialog.chosen.connect(clusters.switch)
+
+    def go(cluster: Cluster) -> None:
+        if dialog.beside.isChecked():
+            clusters.open_beside(cluster, "")
+        else:
+            clusters.switch(cluster)
+
+    dialog.chosen.connect(go)
     dialog.open()
 
 

@@ -38,6 +38,7 @@ class Notices(QObject):
         tell_tray: Shows (title, text) by the tray; returns whether there is one.
         tell_system: Shows (title, text) by the desktop; given by tests.
         local_time: Time of the day here; given by tests.
+        title: Of messages of the desktop, which several windows may show.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Notices(QObject):
         tell_tray: Callable[[str, str], bool] = lambda _title, _text: False,
         tell_system: Callable[[str, str], None] | None = None,
         local_time: Callable[[], dt.time] = lambda: dt.datetime.now().time(),  # noqa: DTZ005  as the clock on the wall
+        title: Callable[[], str] = lambda: "Orbit",
     ) -> None:
         super().__init__(window)
         self.toasts = ToastStack(theme, window, beside)
@@ -58,6 +60,7 @@ class Notices(QObject):
         self._settings = settings
         self._window = window
         self._local_time = local_time
+        self._title = title
         self._tell_system = tell_system or partial(_tell_desktop, tell_tray)
         self._began: dict[Task, float] = {}
         bar.notices_seen.connect(self._seen)
@@ -96,7 +99,7 @@ class Notices(QObject):
         if (looked_at and self._window.isVisible()) or read_quiet_hours(self._settings).covers(self._local_time()):
             return
         if is_on(self._settings, SYSTEM_KEY, default=True):
-            self._tell_system("Orbit", text)
+            self._tell_system(self._title(), text)
 
     def _changed(self) -> None:
         self._bar.notices = self.toasts.kept

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def palette_entries(query: str, window: MainWindow) -> list[PaletteEntry]:
     """Everything that can be chosen now."""
     entries = [*_link(query, window), *_message(query, window), *_key(query, window), *_pages(window), *_commands(window)]
+    entries += _clusters(window)
     state = window.newest_state
     if state is not None:
         entries += _topics(state, window) + _groups(state, window)
@@ -70,6 +71,21 @@ def _commands(window: MainWindow) -> list[PaletteEntry]:
         )
         for action in registry.actions()
         if not action.action_id.startswith("page.")
+    ]
+
+
+def _clusters(window: MainWindow) -> list[PaletteEntry]:
+    """Other clusters, each in a window of its own: what is shown stays."""
+    clusters = window.services.clusters
+    return [
+        PaletteEntry(
+            "command",
+            tr("Open {name} in a window of its own", name=one.name),
+            partial(clusters.open_beside, one, ""),
+            detail=tr("PRODUCTION") if one.production else "",
+            icon="arrow-square-out",
+        )
+        for one in clusters.known()[1:]
     ]
 
 

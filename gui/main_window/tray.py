@@ -98,7 +98,10 @@ class Tray(QObject):
             one.hide()
         if not is_on(settings, TOLD_KEY, default=False):
             settings.setValue(TOLD_KEY, True)
-            self.tell("Orbit", tr("Orbit goes on in the tray: history and alerts too. Its menu there opens or quits it."))
+            self.tell(
+                window.broker.short_title,
+                tr("Orbit goes on in the tray: history and alerts too. Its menu there opens or quits it."),
+            )
         self.write()
 
     def open(self) -> None:
@@ -171,6 +174,7 @@ class Tray(QObject):
         assert menu is not None
         colour, settings = window.services.theme.tokens.text_2, window.services.settings
         menu.clear()
+        menu.addAction(window.broker.short_title).setEnabled(False)  # each window has an icon of its own
         menu.addAction(icon("arrow-square-out", colour), tr("Open Orbit")).triggered.connect(self.open)
         menu.addSeparator()
         paused = window.live.paused

@@ -9,10 +9,11 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
-from gui.links import LinkError, place_of
+from gui.links import LinkError, cluster_of, place_of
 from gui.main_window import layout
 from gui.main_window.broker_watch import BrokerWatch
 from gui.main_window.closing import Closing
+from gui.main_window.clusters import attached_cluster, cluster_at, settings_group
 from gui.main_window.commands import FrameCommands
 from gui.main_window.key_bindings import KeyBindings
 from gui.main_window.live import LiveFeed
@@ -35,6 +36,7 @@ from gui.theme.tokens import State
 from gui.views.page import PageContext, PageView
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
+from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
@@ -86,11 +88,18 @@ class MainWindow(QMainWindow):
         self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
         self.banner = Banner(theme)
         self.production = ProductionBar()
+        self.stripe = ConnectionStripe()
         self.progress = ProgressLine(theme)
         self.setCentralWidget(frame_of(self))
         self.tray = Tray(self)
         self.notices = Notices(
-            theme, self, self.tool_bar, settings, beside=self.status_bar.tasks_button, tell_tray=self.tray.tell
+            theme,
+            self,
+            self.tool_bar,
+            settings,
+            beside=self.status_bar.tasks_button,
+            tell_tray=self.tray.tell,
+            title=lambda: self.broker.short_title,
         )
         self.commands = FrameCommands(self)
         for action in window_actions(self, self.commands):
@@ -101,7 +110,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self.broker.status_changed(SourceStatus.STARTING, None)
         self.show_clock()
-        layout.restore_geometry(self, settings)
+        layout.restore_geometry(self, settings, self.settings_group)
         for part in (
             self.production,
             self.tool_bar,
@@ -227,6 +236,8 @@ class MainWindow(QMainWindow):
 
     def _follow(self, link: str) -> None:
         try:
+            if self._belongs_elsewhere(link):
+                return
             place = self.navigation.known(place_of(link))
             if not self.navigation.has(place.page_id):
                 raise LinkError(f"there is no page “{place.page_id}”")
@@ -235,10 +246,22 @@ class MainWindow(QMainWindow):
         else:
             self.navigation.open(place)
 
+    def _belongs_elsewhere(self, link: str) -> bool:
+        """Hand a link about another cluster to that one's window; returns whether it was one."""
+        clusters, name_servers = self._services.clusters, cluster_of(link)
+        shown = attached_cluster(clusters)
+        if not name_servers or (shown is not None and shown.address == name_servers):
+            return False
+        other = cluster_at(clusters, name_servers)
+        if other is None:
+            raise LinkError(f"it is about the cluster at {name_servers}, to which there is no connection: connect to it first")
+        clusters.open_beside(other, link)
+        return True
+
     def _page_opened(self, page: PageView) -> None:
         page.status_changed(self.source_status)
         page.title_changed.connect(lambda _title: self.broker.write_title())
-        layout.restore_page(page, self._services.settings)
+        layout.restore_page(page, self._services.settings, self.settings_group)
         self._new_pages.add(page)
 
     def _page_shown(self, page: PageView) -> None:
@@ -262,7 +285,7 @@ class MainWindow(QMainWindow):
         window.closed.connect(lambda: layout.remember_page(window.page, self._services.settings))
         self._palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
-        self.broker.mark_production(window.production)
+        self.broker.mark(window)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
         self.navigation.open(Place(page_id), new_tab=new_tab)
@@ -307,6 +330,11 @@ class MainWindow(QMainWindow):
     def services(self) -> WindowServices:
         """What the frame was made of."""
         return self._services
+
+    @property
+    def settings_group(self) -> str:
+        """Where the settings keep what belongs to the shown cluster alone."""
+        return settings_group(self._services.clusters)
 
     @property
     def backend(self) -> Backend | None:
@@ -383,14 +411,17 @@ class MainWindow(QMainWindow):
 
     def restore_layout(self) -> None:
         """Open the pages that were open last time, the first time *Welcome*, and where a link leads."""
-        layout.restore_pages(self.navigation, self._services.settings, self.page_entries[0].page_id)
+        group = self.settings_group
+        # Who connects to a cluster is past the first steps.
+        first = "overview" if group and self.navigation.has("overview") else self.page_entries[0].page_id
+        layout.restore_pages(self.navigation, self._services.settings, first, group)
         link, self._wanted_link = self._wanted_link, ""
         if link:
             self._follow(link)
 
     def save_layout(self) -> None:
         """Remember how the window looks."""
-        layout.save(self, self._services.settings)
+        layout.save(self, self._services.settings, self.settings_group)
 
     def ask_close(self) -> None:
         """Close the window, as its own close button does: with a question if something would be lost."""
@@ -431,6 +462,7 @@ def frame_of(window: MainWindow) -> QWidget:
     whole = QVBoxLayout(central)
     whole.setContentsMargins(0, 0, 0, 0)
     whole.setSpacing(0)
+    whole.addWidget(window.stripe)
     whole.addWidget(window.production)
     whole.addWidget(window.tool_bar)
     whole.addWidget(window.progress)

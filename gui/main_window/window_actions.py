@@ -44,6 +44,15 @@ def _go(window: MainWindow, commands: FrameCommands) -> list[Action]:
         Action("file.back", "Back", window.navigation.back, "File", "caret-left", "Alt+Left"),
         Action("file.forward", "Forward", window.navigation.forward, "File", "caret-right", "Alt+Right"),
         Action("file.look_at_store", "Open store, read-only…", commands.look_at_store, "File", "folder-open", "Ctrl+Shift+O"),
+        Action(
+            "file.open_beside",
+            "New window on connection…",
+            commands.open_beside,
+            "File",
+            "arrow-square-out",
+            "Ctrl+Alt+N",
+            commands.no_window_beside,
+        ),
         Action("file.quit", "Quit", window.ask_close, "File", "x", "Ctrl+Q"),
         Action("edit.filter", "Filter", commands.focus_filter, "Edit", "funnel", "Ctrl+F"),
         Action("file.find_page", "Find a page", commands.focus_navigation, "File", "sidebar-simple", "Ctrl+J"),
@@ -143,14 +152,16 @@ def _has_page(window: MainWindow, page_id: str) -> bool:
 def backend_actions(window: MainWindow, demo: DemoController, reports: ReportRunner) -> list[Action]:
     """What can be done once the window has its backend: the demo, and each report of the catalogue."""
     from gui.bridge.demo import DemoPace  # noqa: PLC0415  the frame is on screen before
-    from gui.operations.demo import play_demo  # noqa: PLC0415  as above
+    from gui.operations.demo import demo_refusal, play_demo  # noqa: PLC0415  as above
     from spark_reports import catalog  # noqa: PLC0415  as above
 
     def play() -> None:
-        play_demo(demo, window.tasks, window.ready_address, DemoPace.NORMAL)
+        if window.backend is not None:
+            play_demo(demo, window.tasks, window.backend.source, DemoPace.NORMAL)
 
     def cannot_play() -> str:
-        return tr("the demo plays already") if demo.is_running else _not_running(window)
+        refusal = _not_running(window) if window.backend is None else demo_refusal(window.backend.source)
+        return tr("the demo plays already") if demo.is_running else refusal
 
     def cannot_stop() -> str:
         return "" if demo.is_running and not demo.is_stopping else tr("the demo does not play")

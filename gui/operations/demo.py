@@ -10,6 +10,7 @@ from gui.bridge.child_process import ChildEnd
 from gui.bridge.demo import DemoController, DemoPace
 from gui.operations.tasks import Task, TaskList
 from gui.text import count_text, tr
+from monitoring.sources.base import ClusterSource, SourceStatus
 
 _PROGRESS = re.compile(
     r"(?P<seconds>\d+) s: sent (?P<sent>[\d,]+) \((?P<note>.*?)\); consumed (?P<consumed>.*?)"
@@ -26,14 +27,25 @@ def demo_progress_text(line: str) -> str:
     return text + tr("; failed {failed} ({reason})", **found.groupdict()) if found["failed"] else text
 
 
-def play_demo(demo: DemoController, tasks: TaskList, name_server: str, pace: DemoPace) -> None:
-    """Play against the name server at ``host:port``; nothing happens when the demo already plays."""
-    if demo.is_running:
+def demo_refusal(source: ClusterSource) -> str:
+    """Why the demo, which creates topics and sends, is not played on a cluster; empty where it may be."""
+    ready = source.ready
+    if ready is None or source.status is not SourceStatus.READY:
+        return tr("the broker is not running")
+    if not (ready.has_store and ready.runs_broker):
+        return tr("the demo plays on an embedded broker only")
+    return tr("this connection is read-only") if source.read_only else ""
+
+
+def play_demo(demo: DemoController, tasks: TaskList, source: ClusterSource, pace: DemoPace) -> None:
+    """Play on a cluster; nothing happens when the demo already plays, or may not."""
+    ready = source.ready
+    if demo.is_running or ready is None or demo_refusal(source):
         return
     task = tasks.start(tr("Demo traffic, {rate}/s", rate=count_text(pace.value)), demo.stop)
     task.holds_window = False
     _DemoTask(demo, task)
-    demo.start(name_server, pace)
+    demo.start(ready.name_server, pace)
 
 
 class _DemoTask(QObject):

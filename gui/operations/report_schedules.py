@@ -1,18 +1,21 @@
 """`ReportSchedules`: says which reports are due, every day or week, while the program is open.
 
-Times that pass while it is closed are left out.
+Times that pass while it is closed are left out. Of several windows with the same settings one says it: who has the lock beside
+them, as long as it runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QLockFile, QObject, QSettings, QTimer, Signal
 
 from gui.models.schedules import SCHEDULES_MAX, Schedule, due, read_schedules, schedules_text
 
 KEY = "reports/schedules"
+LOCK_FILE = "report-schedules.lock"
 LOOK_MS = 20_000
 
 
@@ -37,11 +40,13 @@ class ReportSchedules(QObject):
         self._settings = settings
         self._now = now
         self._looked = now()
-        self._all = read_schedules(str(settings.value(KEY, "")))
+        self._lock = QLockFile(str(Path(settings.fileName()).with_name(LOCK_FILE)))
+        self._lock.setStaleLockTime(0)  # held for as long as its process lives
+        self._all = self._kept()
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.look)
-        self._run_timer()
+        self._timer.start()
 
     @property
     def all(self) -> tuple[Schedule, ...]:
@@ -49,6 +54,7 @@ class ReportSchedules(QObject):
 
     def add(self, schedule: Schedule) -> bool:
         """Keep another one; False when there are too many, or the same one is there."""
+        self._all = self._kept()
         if schedule in self._all or len(self._all) >= SCHEDULES_MAX:
             return False
         self.look()  # what was due before stays due; the new one counts from now
@@ -58,24 +64,27 @@ class ReportSchedules(QObject):
 
     def remove(self, schedule: Schedule) -> None:
         """Forget one."""
+        self._all = self._kept()
         if schedule in self._all:
             self._all.remove(schedule)
             self._keep()
 
     def look(self) -> None:
-        """Tell what has become due since the last look."""
+        """Tell what has become due since the last look, unless another window does; take over what others changed."""
         since, self._looked = self._looked, self._now()
+        before, self._all = self._all, self._kept()
+        if self._all != before:
+            self.changed.emit()
+        if not (self._all and (self._lock.isLocked() or self._lock.tryLock(0))):
+            return
         for schedule in due(self._all, since, self._looked):
             self.due.emit(schedule)
 
+    def _kept(self) -> list[Schedule]:
+        self._settings.sync()
+        return read_schedules(str(self._settings.value(KEY, "")))
+
     def _keep(self) -> None:
         self._settings.setValue(KEY, schedules_text(self._all))
-        self._run_timer()
+        self._settings.sync()
         self.changed.emit()
-
-    def _run_timer(self) -> None:
-        if self._all:
-            self._looked = self._looked if self._timer.isActive() else self._now()
-            self._timer.start()
-        else:
-            self._timer.stop()

@@ -10,7 +10,12 @@ KEY = "offsets/{group}"
 
 
 class OffsetSnapshots(QObject):
-    """Snapshots by group, newest last.
+    """Snapshots by group, newest last; those of another cluster are none of this one's.
+
+    Args:
+        settings: Of the window.
+        parent: Qt's owner.
+        own_group: Of the cluster: see `gui.connections.own_group`.
 
     Signals:
         changed: One was added.
@@ -18,17 +23,18 @@ class OffsetSnapshots(QObject):
 
     changed = Signal()
 
-    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
+    def __init__(self, settings: QSettings, parent: QObject | None = None, *, own_group: str = "") -> None:
         super().__init__(parent)
+        self._key = f"{own_group}{KEY}"
         self._settings = settings
 
     def of(self, group: str) -> list[OffsetSnapshot]:
         """Those of a group, oldest first."""
-        return snapshots_from_text(str(self._settings.value(KEY.format(group=group), "")))
+        return snapshots_from_text(str(self._settings.value(self._key.format(group=group), "")))
 
     def add(self, snapshot: OffsetSnapshot) -> None:
         """Keep a snapshot; it is on the disk when this returns, before anything is changed."""
-        key = KEY.format(group=snapshot.group)
+        key = self._key.format(group=snapshot.group)
         self._settings.setValue(key, snapshots_to_text([*self.of(snapshot.group), snapshot]))
         self._settings.sync()
         self.changed.emit()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gui.text import tr
 from gui.widgets.basic import label
@@ -41,6 +41,39 @@ class ProductionBar(QFrame):
         """Write it anew."""
         kind = tr("read-only") if self._read_only else tr("changes are real")
         self._text.setText(tr("PRODUCTION · {name} · {kind}", name=self._name, kind=kind))
+
+
+class ProductionField(QWidget):
+    """Asks for the name of a production cluster; hidden, and content, where a dialog belongs to none.
+
+    Args:
+        asked_for: What the dialog is opened over.
+
+    Signals:
+        changed: Another text was typed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, asked_for: QWidget | None) -> None:
+        super().__init__()
+        self.name = production_name(asked_for)
+        self.typed = QLineEdit()
+        self.typed.setPlaceholderText(self.name)
+        text = tr("{name} is a production cluster: type its name to confirm", name=self.name)
+        self.typed.setAccessibleName(text)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(6)
+        lines.addWidget(label(text, "secondary", wrap=True))
+        lines.addWidget(self.typed)
+        self.typed.textChanged.connect(lambda _text: self.changed.emit())
+        self.setVisible(bool(self.name))
+
+    @property
+    def fault(self) -> str:
+        """What is still to be typed; empty for nothing."""
+        return self.typed.accessibleName() if self.typed.text().strip() != self.name else ""
 
 
 def production_name(widget: QWidget | None) -> str:

@@ -68,6 +68,9 @@ if TYPE_CHECKING:
 
     TransactionAction = EndTransaction | CheckTransaction | ResumeTransaction
 
+EMBEDDED_NAME = "Embedded"
+"""`ClusterSource.name` of an embedded broker; that of an attached cluster is its name servers."""
+
 T_co = TypeVar("T_co", covariant=True)
 
 

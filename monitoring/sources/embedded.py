@@ -97,7 +97,7 @@ from broker_core.api import (
 )
 from monitoring.collector import Collector
 from monitoring.series import History
-from monitoring.sources.base import ClusterListener, Pending, SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, ClusterListener, Pending, SourceStatus
 from monitoring.state import ClusterState
 
 _A = TypeVar("_A")
@@ -124,7 +124,7 @@ class EmbeddedSource:
     """
 
     def __init__(
-        self, transport: Transport, *, name: str = "Embedded", read_only: bool = False, connect_details: str = ""
+        self, transport: Transport, *, name: str = EMBEDDED_NAME, read_only: bool = False, connect_details: str = ""
     ) -> None:
         self._transport = transport
         self._connect_details = connect_details

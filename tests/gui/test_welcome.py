@@ -187,7 +187,7 @@ def test_stop_asks_the_demo_to_end_once_and_waits_for_it(make_view, child, qtbot
 
 def test_the_demo_is_a_task_that_says_how_it_goes_and_why_it_failed(child):
     demo, tasks = DemoController(process=child), TaskList()
-    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.SLOW)
+    play_demo(demo, tasks, FakeSource(), DemoPace.SLOW)
     child.line_read.emit("sent 50, 50/s")
     (task,) = tasks.running
     assert (task.title, task.text) == ("Demo traffic, 50/s", "sent 50, 50/s")
@@ -197,8 +197,8 @@ def test_the_demo_is_a_task_that_says_how_it_goes_and_why_it_failed(child):
 
 def test_a_demo_stopped_from_the_task_list_is_cancelled_not_failed(child):
     demo, tasks = DemoController(process=child), TaskList()
-    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.SLOW)
-    play_demo(demo, tasks, "127.0.0.1:9876", DemoPace.FAST)
+    play_demo(demo, tasks, FakeSource(), DemoPace.SLOW)
+    play_demo(demo, tasks, FakeSource(), DemoPace.FAST)
     (task,) = tasks.tasks
     task.cancel()
     assert child.cancels == 1

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
+from gui.connections import group_of_source
 from gui.models.consumers import (
     GroupRow,
     MemberRow,
@@ -93,7 +94,7 @@ class ConsumersView(PageView):
         self.search = SearchField(theme, " ", "funnel")
         self.versions = GroupVersions(context.source, self)
         self.clients = ClientInfos(context.source, self)
-        self.snapshots = OffsetSnapshots(context.settings, self)
+        self.snapshots = OffsetSnapshots(context.settings, self, own_group=group_of_source(context.source))
         self.dialogs = GroupActions(context, self.snapshots, self)
         self.reset_button = IconButton(theme, "clock", " ", on_click=self._reset_clicked)
         self.stacks_button = IconButton(theme, "cpu", " ", on_click=self._stacks_clicked)

@@ -16,16 +16,22 @@ NOTES_KEY = "dead_letters/notes"
 class NoteBook(QObject):
     """Reads all notes when it is made, and writes them at each change.
 
+    Args:
+        settings: Keep them.
+        parent: Qt's owner.
+        group: Of the settings, where they are kept: see `gui.connections.group_of_source`.
+
     Signals:
         changed: A note is another.
     """
 
     changed = Signal()
 
-    def __init__(self, settings: QSettings, parent: QObject) -> None:
+    def __init__(self, settings: QSettings, parent: QObject, *, group: str = "") -> None:
         super().__init__(parent)
         self._settings = settings
-        self._notes = Notes(str(settings.value(NOTES_KEY, "")))
+        self._key = group + NOTES_KEY
+        self._notes = Notes(str(settings.value(self._key, "")))
 
     def of(self, letter: DeadLetter) -> Note:
         """The note on a dead letter."""
@@ -53,5 +59,5 @@ class NoteBook(QObject):
         self._keep()
 
     def _keep(self) -> None:
-        self._settings.setValue(NOTES_KEY, self._notes.as_text())
+        self._settings.setValue(self._key, self._notes.as_text())
         self.changed.emit()

@@ -9,6 +9,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError, SendReceipt
+from gui.connections import group_of_source
 from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
@@ -54,7 +55,7 @@ class DeadLettersView(PageView):
         self._words: list[str] = []
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
-        self.notes = NoteBook(context.settings, self)
+        self.notes = NoteBook(context.settings, self, group=group_of_source(context.source))
         self.reader = DeadLetterReader(context.source, context.decoders, self)
         self.origins = OriginReader(context.source, self)
         self.group_panel = GroupsPanel(theme, self.reader, self.origins, self._now)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import Ability, MessageDetail, OrbitError, SendMessage, SendReceipt
+from gui.connections import group_of_source
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (
     ALL_QUEUES,
@@ -43,6 +44,7 @@ from gui.views.messages.message_import import MessageImport
 from gui.views.messages.past_drafts import PastDrafts
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
+from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
 from monitoring.compose.code import LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
@@ -119,8 +121,9 @@ class ComposeDialog(GrowingDialog):
         self.show_button = QPushButton(tr("Show message"))
         self.copy_button = QPushButton(tr("Copy ID"))
         self.cancel_button = QPushButton(tr("Cancel"))
+        self.production = ProductionField(parent)
         self.setWindowTitle(tr("Send message") if resent is None else tr("Resend message"))
-        self.past = PastDrafts(settings if resent is None else None, self)
+        self.past = PastDrafts(settings if resent is None else None, self, group=group_of_source(source))
         self._audience = Audience(source, self)
         self._build(keeps=settings is not None and resent is None)
         self._connect()
@@ -142,6 +145,7 @@ class ComposeDialog(GrowingDialog):
         lines.addWidget(label(self.windowTitle(), "card-title"))
         lines.addWidget(self.effect)
         lines.addWidget(self.fields, 1)
+        lines.addWidget(self.production)
         self.progress.hide()
         lines.addWidget(self.progress)
         for text in (self.error, self.receipt):
@@ -182,6 +186,7 @@ class ComposeDialog(GrowingDialog):
 
     def _connect(self) -> None:
         self.form.changed.connect(self._check)
+        self.production.changed.connect(self._check)
         self.past.chosen.connect(self.form.fill)
         self._audience.changed.connect(self._show_effect)
         self.imports.changed.connect(self._imports_changed)
@@ -200,7 +205,7 @@ class ComposeDialog(GrowingDialog):
         return self._source.state or self._first_state
 
     def _check(self) -> None:
-        fault, refusal = self._fault(), read_only_reason(self._source)
+        fault, refusal = self._fault(), read_only_reason(self._source) or self.production.fault
         self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
         self.send_button.setToolTip(refusal or fault or tr("Ctrl+Enter"))
         self.copy_as.setEnabled(not fault)
@@ -313,7 +318,7 @@ class ComposeDialog(GrowingDialog):
     # ---- send ------------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        if self._fault() or read_only_reason(self._source) or self._is_sending:
+        if self._fault() or read_only_reason(self._source) or self.production.fault or self._is_sending:
             return
         self.error.hide()
         self.receipt.hide()

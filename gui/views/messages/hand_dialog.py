@@ -29,6 +29,7 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.notice import Notice
+from gui.widgets.production_bar import ProductionField
 from monitoring.admin.consume import ConsumeResult, Outcome, consume_request, read_consume_result
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
@@ -86,6 +87,7 @@ class HandDialog(QDialog):
         self.client = QComboBox()
         self.warning = Notice(theme)
         self.outcome = Notice(theme)
+        self.production = ProductionField(parent)
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
         self._close = QPushButton(tr("Close"))
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
@@ -118,6 +120,8 @@ class HandDialog(QDialog):
         for notice in (self.warning, self.outcome):
             notice.set("")
             lines.addWidget(notice)
+        lines.addWidget(self.production)
+        self.production.changed.connect(self._check)
         lines.addStretch(1)
         lines.addLayout(row(1, self._close, self.go))
         self._close.clicked.connect(self.reject)
@@ -183,7 +187,7 @@ class HandDialog(QDialog):
         self._say(self.warning, tr("Subscription"), words, state)
 
     def _check(self) -> None:
-        refusal = read_only_reason(self._source)
+        refusal = read_only_reason(self._source) or self.production.fault
         self.go.setEnabled(self.client.currentData() is not None and not refusal and not self._query.waiting)
         self.go.setToolTip(refusal)
 

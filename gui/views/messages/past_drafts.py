@@ -20,6 +20,7 @@ class PastDrafts(QMenu):
     Args:
         settings: Where they are kept; None: none are.
         parent: Qt's owner.
+        group: See `gui.connections.own_group`.
 
     Signals:
         chosen: A draft is to be entered again; carries it.
@@ -27,20 +28,21 @@ class PastDrafts(QMenu):
 
     chosen = Signal(object)
 
-    def __init__(self, settings: QSettings | None, parent: QWidget) -> None:
+    def __init__(self, settings: QSettings | None, parent: QWidget, *, group: str = "") -> None:
         super().__init__(parent)
+        self._key = f"{group}{HISTORY_KEY}"
         self._settings = settings
         self.aboutToShow.connect(self._fill)
 
     @property
     def drafts(self) -> list[Draft]:
         """What was sent last."""
-        return drafts_from_text(str(self._settings.value(HISTORY_KEY, "[]"))) if self._settings is not None else []
+        return drafts_from_text(str(self._settings.value(self._key, "[]"))) if self._settings is not None else []
 
     def keep(self, draft: Draft) -> None:
         """Put a draft first."""
         if self._settings is not None:
-            self._settings.setValue(HISTORY_KEY, drafts_to_text(with_draft(self.drafts, draft)))
+            self._settings.setValue(self._key, drafts_to_text(with_draft(self.drafts, draft)))
 
     def _fill(self) -> None:
         self.clear()

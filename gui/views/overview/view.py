@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.operations.alert_center import SEVERITY_STATES
-from gui.operations.demo import play_demo
+from gui.operations.demo import demo_refusal, play_demo
 from gui.text import duration_text, tr
 from gui.theme.tokens import Size, Tokens
 from gui.views.overview.attention import AttentionPanel
@@ -175,10 +175,10 @@ class OverviewView(PageView):
         demo = self.context.demo
         playing = demo.is_running
         ready = self.context.source.ready
-        self.demo_button.setVisible(ready is None or ready.runs_broker)
+        self.demo_button.setVisible(ready is None or (ready.runs_broker and ready.has_store))
         self.demo_button.setText(tr("Stopping…") if demo.is_stopping else tr("Stop demo") if playing else tr("Play a demo"))
         self.demo_button.set_glyph("stop" if playing else "play")
-        self.demo_button.setEnabled(not demo.is_stopping and (playing or self.context.source.status is SourceStatus.READY))
+        self.demo_button.setEnabled(not demo.is_stopping and (playing or not demo_refusal(self.context.source)))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
@@ -189,9 +189,7 @@ class OverviewView(PageView):
             self._play()
 
     def _play(self) -> None:
-        ready = self.context.source.ready
-        if ready is not None and ready.name_server and self.context.source.status is SourceStatus.READY:
-            play_demo(self.context.demo, self.context.tasks, ready.name_server, DemoPace.NORMAL)
+        play_demo(self.context.demo, self.context.tasks, self.context.source, DemoPace.NORMAL)
 
     def _send_clicked(self) -> None:
         self.context.navigate("messages", send=True)

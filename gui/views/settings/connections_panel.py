@@ -16,7 +16,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from monitoring.sources.base import ClusterSource, SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 LIST_WIDTH = 340
 LIST_WIDTH_MIN = 170
@@ -116,7 +116,9 @@ class ConnectionsPanel(QWidget):
         if ready is not None and not ready.runs_broker:
             self.detail.set_title(tr("Store opened, read-only"), tr("no broker runs, and nothing is changed"))
         else:
-            self.detail.set_title(tr(name), tr("name server, broker and store in Orbit itself") if name == "Embedded" else "")
+            self.detail.set_title(
+                tr(name), tr("name server, broker and store in Orbit itself") if name == EMBEDDED_NAME else ""
+            )
 
     def _show_facts(self) -> None:
         self._show_title()

@@ -15,6 +15,7 @@ from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import label, row
 from gui.widgets.inputs import TEXT_PADDING
+from gui.widgets.production_bar import ProductionField
 from monitoring.sources.base import ClusterSource
 
 QUEUES_DEFAULT = 8
@@ -63,6 +64,8 @@ class NewTopicDialog(QDialog):
         self.create_button.setDefault(True)
         self.create_button.clicked.connect(self._create)
         self.name.textChanged.connect(self._check)
+        self.production = ProductionField(parent)
+        self.production.changed.connect(self._check)
         self._refusal = read_only_reason(source)
         self.error.setText(self._refusal)
         self.error.setVisible(bool(self._refusal))
@@ -91,6 +94,7 @@ class NewTopicDialog(QDialog):
         lines.setSpacing(14)
         lines.addWidget(label(tr("New topic"), "card-title"))
         lines.addLayout(form)
+        lines.addWidget(self.production)
         lines.addWidget(self.error)
         lines.addLayout(row(1, cancel, self.create_button))
 
@@ -102,10 +106,11 @@ class NewTopicDialog(QDialog):
         set_role(self.rule, "critical" if wrong else "caption")
         self.name.setProperty("valid", "false" if wrong else "")
         repolish(self.name)
-        self.create_button.setEnabled(not fault and not self._refusal and not self._query.waiting)
+        is_held_back = fault or self._refusal or self.production.fault or self._query.waiting
+        self.create_button.setEnabled(not is_held_back)
 
     def _create(self) -> None:
-        if self.fault or self._refusal or self._query.waiting:
+        if self.fault or self._refusal or self.production.fault or self._query.waiting:
             return
         topic = CreateTopic(
             topic=self.name.text(),

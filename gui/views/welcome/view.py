@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.bridge.demo import DemoPace
 from gui.broker_words import broker_text
-from gui.operations.demo import play_demo
+from gui.operations.demo import demo_refusal, play_demo
 from gui.text import tr
 from gui.theme.icons import logo_pixmap
 from gui.theme.tokens import State, Tokens
@@ -19,13 +19,27 @@ from gui.views.welcome.progress import first_steps
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
-from monitoring.sources.base import SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 
 COLUMN_WIDTH = 1_080
 LOGO_SIZE = 48
 KEY_HEIGHT = 19
 _CENTRE = Qt.AlignmentFlag.AlignHCenter
+
+
+_HEADLINES = {
+    SourceStatus.STARTING: "Your broker is starting",
+    SourceStatus.READY: "Your broker is running",
+    SourceStatus.LOST: "Your broker has stopped",
+    SourceStatus.STOPPED: "Your broker is not running",
+}
+_ATTACHED_HEADLINES = {
+    SourceStatus.STARTING: "Connecting to the cluster",
+    SourceStatus.READY: "Connected to the cluster",
+    SourceStatus.LOST: "The connection has ended",
+    SourceStatus.STOPPED: "Not connected",
+}
 
 
 class WelcomeView(PageView):
@@ -91,7 +105,6 @@ class WelcomeView(PageView):
     def retranslate(self) -> None:
         for part in (self.address, self.demo_card, self.connect_card):
             part.retranslate()
-        self.restart.setText(tr("Restart the broker"))
         self._commands.setText(tr("Commands"))
         # The other language's own name, so that it is found by those who do not read this one.
         self._language.setText(tr("简体中文"))
@@ -143,9 +156,12 @@ class WelcomeView(PageView):
         starting = source.status is SourceStatus.STARTING
         down = source.status in (SourceStatus.LOST, SourceStatus.STOPPED)
         reads_files = source.ready is not None and not source.ready.runs_broker
-        self.headline.setText(tr("Store opened, read-only") if reads_files and not down else self._headline(source.status))
-        for card in (self.demo_card, self.connect_card):
-            card.setVisible(not reads_files)
+        is_attached = source.name != EMBEDDED_NAME
+        headline = _ATTACHED_HEADLINES[source.status] if is_attached else _HEADLINES[source.status]
+        self.headline.setText(tr("Store opened, read-only") if reads_files and not down else tr(headline))
+        self.demo_card.setVisible(not reads_files and not is_attached)
+        self.connect_card.setVisible(not reads_files)
+        self.restart.setText(tr("Connect again") if is_attached else tr("Restart the broker"))
         self.subtitle.setText(self._subtitle(source.status))
         notice = source.ready.notice if source.ready and not down else ""
         self.notice.setText(broker_text(notice))
@@ -158,20 +174,12 @@ class WelcomeView(PageView):
             State.HEALTHY if source.status is SourceStatus.READY else State.CRITICAL if down else State.PENDING
         )
         self.connect_card.set_address(source.ready.name_server if source.ready else "127.0.0.1:9876")
-        self.demo_card.set_can_play(source.status is SourceStatus.READY)
-
-    @staticmethod
-    def _headline(status: SourceStatus) -> str:
-        headlines = {
-            SourceStatus.STARTING: tr("Your broker is starting"),
-            SourceStatus.READY: tr("Your broker is running"),
-            SourceStatus.LOST: tr("Your broker has stopped"),
-            SourceStatus.STOPPED: tr("Your broker is not running"),
-        }
-        return headlines[status]
+        self.demo_card.set_can_play(not demo_refusal(source))
 
     def _subtitle(self, status: SourceStatus) -> str:
         source = self.context.source
+        if source.name != EMBEDDED_NAME:
+            return self._attached_subtitle(status)
         if status is SourceStatus.STARTING:
             return self._stage or tr("Opening the store")
         if status is SourceStatus.READY and source.ready and not source.ready.runs_broker:
@@ -184,17 +192,23 @@ class WelcomeView(PageView):
             return broker_text(source.reason.message)
         return tr("Messages that were acknowledged are kept in the store.")
 
+    def _attached_subtitle(self, status: SourceStatus) -> str:
+        source = self.context.source
+        if status is SourceStatus.READY and source.ready:
+            brokers = source.ready.broker or tr("no broker answered yet")
+            return tr("{cluster} with brokers at {brokers}. It runs elsewhere; closing this window leaves it as it is.",
+                      cluster=source.ready.cluster_name or source.name, brokers=brokers)  # fmt: skip
+        return self._stage if status is SourceStatus.STARTING else source.name
+
     def _show_steps(self, state: ClusterState | None) -> None:
         self.connect_card.set_steps(first_steps(self.context.source.status, state))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _play(self, pace: DemoPace) -> None:
-        ready = self.context.source.ready
-        if ready is None or not ready.name_server:
-            return
-        play_demo(self.context.demo, self.context.tasks, ready.name_server, pace)
-        self.context.navigate("overview")
+        if not demo_refusal(self.context.source):
+            play_demo(self.context.demo, self.context.tasks, self.context.source, pace)
+            self.context.navigate("overview")
 
     def _show_topic(self, topic: str) -> None:
         self.context.navigate("messages", topic=topic, queue=-1)
