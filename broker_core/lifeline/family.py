@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from broker_core.lifeline.gather import Gathered, LifelineStore, gather, id_of
+from broker_core.lifeline.gather import WHOLE, Gathered, LifelineStore, Reach, gather, id_of, in_log_order
 from broker_core.lifeline.join import LINK, join, readable_places
 from broker_core.lifeline.model import Event, EventKind, Evidence, Position, Story
 from broker_core.message.model import StoredMessage
@@ -49,15 +49,15 @@ class Family:
         return sorted({place for life in self.lives for place in readable_places(life)})
 
 
-def gather_family(store: LifelineStore, physical_offset: int) -> Family:
+def gather_family(store: LifelineStore, physical_offset: int, reach: Reach = WHOLE) -> Family:
     """Find everything about a message and about those that were made of it, or that it was made of. Any thread.
 
     Raises:
         UsageError: No message starts there.
     """
-    found = [gather(store, physical_offset)]
+    found = [gather(store, physical_offset, reach)]
     known = {record.physical_offset for record in found[0].records}
-    is_cut = False
+    is_cut, message = False, found[0].message
     for life in found:  # grows
         for record in (*life.origins, *life.resent):
             if record.physical_offset in known:
@@ -65,10 +65,12 @@ def gather_family(store: LifelineStore, physical_offset: int) -> Family:
             if len(found) == LIVES_MAX:
                 is_cut = True
                 continue
-            found.append(gather(store, record.physical_offset))
+            found.append(gather(store, record.physical_offset, reach))
             known |= {one.physical_offset for one in found[-1].records}
-    lives = sorted((_alone(life, known) for life in found), key=lambda life: life.records[0].physical_offset)
-    return Family(found[0].message, tuple(lives), (_CUT.format(count=LIVES_MAX),) if is_cut else ())
+    first = {id(record): place for place, record in enumerate(in_log_order([life.records[0] for life in found]))}
+    found.sort(key=lambda life: first[id(life.records[0])])
+    lives = [_alone(life, known) for life in found]
+    return Family(message, tuple(lives), (_CUT.format(count=LIVES_MAX),) if is_cut else ())
 
 
 def join_family(family: Family, positions: Sequence[Position]) -> Story:

@@ -7,7 +7,7 @@ topic it lies in. What has no unique key, or is not in the index, cannot be foun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +15,8 @@ from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.lifeline.traces import Trace, TraceKind, read_traces
 from broker_core.message import properties as props
 from broker_core.message.body import decompress_body
-from broker_core.message.message_id import offset_message_id, parse_offset_message_id
-from broker_core.message.model import StoredMessage
+from broker_core.message.message_id import PLACE_BITS, offset_message_id, parse_offset_message_id
+from broker_core.message.model import HostAddress, StoredMessage
 from broker_core.message.record import decode_record
 from broker_core.message.resent import ORIGIN_LINK
 from broker_core.schedule.timer.layout import WHEEL_TOPIC
@@ -25,7 +25,7 @@ from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, state_of
 from broker_core.store.dispatch import SCHEDULE_TOPIC
 from broker_core.store.results import GetResult, QueueUnit
 from broker_core.transaction.messages import parse_op_body
-from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, QUEUE_ID
+from broker_core.transaction.topics import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 CLOUD_TRACE_PREFIX = "rmq_sys_TRACE_DATA_"
@@ -43,6 +43,7 @@ OTHER_TOPICS_MAX = 200
 """Topics of users that are looked into for resends."""
 ORIGINS_MAX = 8
 _BATCH = 32
+_PLACE_MASK = (1 << PLACE_BITS) - 1
 _INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TOPIC, DISCARD_TOPIC})
 
 
@@ -91,12 +92,42 @@ class Gathered:
     origins: tuple[StoredMessage, ...] = ()
 
 
+def _own_place(_host: HostAddress, physical_offset: int) -> int | None:
+    return physical_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a store is looked through.
+
+    Attributes:
+        place_of: Store host and physical offset of an id → its place here; None where it is none of here.
+        ops_max: Op records behind a half message.
+        other_topics_max: Topics of users that are looked into for resends.
+    """
+
+    place_of: Callable[[HostAddress, int], int | None] = _own_place
+    ops_max: int = OPS_MAX
+    other_topics_max: int = OTHER_TOPICS_MAX
+
+
+WHOLE = Reach()
+"""Of a store on this machine."""
+
+
 def id_of(record: StoredMessage) -> str:
     """Offset message id of a record, which is what a resend names."""
-    return offset_message_id(record.store_host, record.physical_offset)
+    return offset_message_id(record.store_host, record.physical_offset & _PLACE_MASK)
 
 
-def gather(store: LifelineStore, physical_offset: int) -> Gathered:
+def in_log_order(records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+    """Records in the order in which they were stored; those of several brokers by their times."""
+    if len({record.physical_offset >> PLACE_BITS for record in records}) < 2:
+        return tuple(sorted(records, key=lambda record: record.physical_offset))
+    return tuple(sorted(records, key=lambda record: (record.store_timestamp_ms, record.physical_offset)))
+
+
+def gather(store: LifelineStore, physical_offset: int, reach: Reach = WHOLE) -> Gathered:
     """Find everything about a message. Any thread; the number of records that are read is bounded.
 
     Raises:
@@ -105,12 +136,13 @@ def gather(store: LifelineStore, physical_offset: int) -> Gathered:
     record = store.record_at(physical_offset)
     if record is None:
         raise UsageError(f"there is no message at {physical_offset:,} of the commit log", physical_offset=physical_offset)
-    return _Gathering(store, decode_record(record)).all()
+    return _Gathering(store, decode_record(record), reach).all()
 
 
 class _Gathering:
-    def __init__(self, store: LifelineStore, message: StoredMessage) -> None:
+    def __init__(self, store: LifelineStore, message: StoredMessage, reach: Reach) -> None:
         self._store = store
+        self._reach = reach
         self._message = message
         self._key = message.properties.get(props.UNIQUE_KEY, "")
         self._missing: list[str] = []
@@ -149,7 +181,7 @@ class _Gathering:
                     others += 1
         if others:
             self._missing.append(f"{others:,} other messages have the same unique key, as in a batch; they are left out.")
-        return tuple(found[place] for place in sorted(found))
+        return in_log_order(list(found.values()))
 
     def _topics(self) -> list[str]:
         """Topics that may hold a copy."""
@@ -163,9 +195,10 @@ class _Gathering:
     def _others_topics(self) -> list[str]:
         """Topics of users: a message that is sent again may go to any of them."""
         known = sorted({topic for topic, _queue in self._store.queues() if state_of_topic(topic) == "normal"})
-        if len(known) > OTHER_TOPICS_MAX:
-            self._say(f"There are {len(known):,} topics; resends were looked for in {OTHER_TOPICS_MAX:,} of them.")
-        return known[:OTHER_TOPICS_MAX]
+        most = self._reach.other_topics_max
+        if len(known) > most:
+            self._say(f"There are {len(known):,} topics; resends were looked for in {most:,} of them.")
+        return known[:most]
 
     def _say(self, text: str) -> None:
         """Name something that is missing, once."""
@@ -202,10 +235,11 @@ class _Gathering:
             return None
         wanted = {half.queue_offset for half in halves}
         looked_at = 0
-        offset = self._store.offset_by_time(OP_TOPIC, QUEUE_ID, halves[0].store_timestamp_ms)
-        end = self._store.max_offset(OP_TOPIC, QUEUE_ID)
-        while offset < end and looked_at < OPS_MAX:
-            result = self._store.get_messages(OP_TOPIC, QUEUE_ID, offset, _BATCH)
+        queue_id = halves[0].queue_id  # both topics have one queue on each broker
+        offset = self._store.offset_by_time(OP_TOPIC, queue_id, halves[0].store_timestamp_ms)
+        end = self._store.max_offset(OP_TOPIC, queue_id)
+        while offset < end and looked_at < self._reach.ops_max:
+            result = self._store.get_messages(OP_TOPIC, queue_id, offset, _BATCH)
             for op in _decoded(result.records):
                 if wanted.intersection(parse_op_body(op.body)):
                     return op
@@ -213,8 +247,8 @@ class _Gathering:
                 break
             looked_at += result.next_offset - offset
             offset = result.next_offset
-        if offset < end and looked_at >= OPS_MAX:
-            self._missing.append(f"Only the first {OPS_MAX:,} op records behind the half message were looked at.")
+        if offset < end and looked_at >= self._reach.ops_max:
+            self._missing.append(f"Only the first {self._reach.ops_max:,} op records behind the half message were looked at.")
         return None
 
     def _traces(self) -> tuple[Trace, ...]:
@@ -242,7 +276,8 @@ class _Gathering:
 
     def _record_of(self, message_id: str) -> StoredMessage | None:
         try:
-            record = self._store.record_at(parse_offset_message_id(message_id)[1])
+            place = self._reach.place_of(*parse_offset_message_id(message_id))
+            record = None if place is None else self._store.record_at(place)
             found = None if record is None else decode_record(record)
         except CodecError:
             return None

@@ -18,6 +18,7 @@ from broker_core.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKin
 from broker_core.lifeline.order import in_order
 from broker_core.lifeline.traces import Trace, TraceKind
 from broker_core.message import properties as props
+from broker_core.message.message_id import PLACE_BITS
 from broker_core.message.model import StoredMessage
 from broker_core.message.resent import ORIGIN_LINK
 from broker_core.message.sys_flag import TransactionType, transaction_type
@@ -82,7 +83,10 @@ class _Joining:
         self._likenesses()
         self._name_undelivered()
         # At one place: the decision, and the message that became readable by it.
-        recorded = sorted(self._recorded, key=lambda one: (one[0], one[1].kind is not EventKind.COMMITTED))
+        many = len({place >> PLACE_BITS for place, _event in self._recorded}) > 1
+        recorded = sorted(
+            self._recorded, key=lambda one: (one[1].at_ms if many else one[0], one[1].kind is not EventKind.COMMITTED)
+        )
         return Story(in_order([event for _place, event in recorded], self._between), tuple(self._missing))
 
     def _add(

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from broker_core.errors import CodecError
 from broker_core.message.model import HostAddress
 
+PLACE_BITS = 56
+"""A physical offset needs no more; who looks at several brokers at once numbers them above these bits."""
 _OFFSET = struct.Struct(">q")
 _V4_ID_DIGITS = 32
 _V6_ID_DIGITS = 56

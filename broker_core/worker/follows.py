@@ -138,11 +138,7 @@ class Follows:
                 return Done()
 
     async def _start(self, query: StartFollow) -> FollowStarted:
-        if len(self._open) >= FOLLOWS_MAX:
-            raise UsageError(f"{FOLLOWS_MAX} live tails are open; end one of them, then try again")
-        for what, given, most in (("topics", query.topics, TOPICS_MAX), ("rules", query.rules, RULES_MAX)):
-            if len(given) > most:
-                raise UsageError(f"a live tail takes {most} {what} at most, not {len(given):,}")
+        check_follow(query, open_already=len(self._open))
         opened = await self._run(partial(self._prepared, query))
         number = next(self._numbers)
         self._open[number] = opened
@@ -155,8 +151,8 @@ class Follows:
         now_ms = self._clock()
         end = self._store.commit_log_max_offset
         return _Open(
-            expression=_filter_of(query, now_ms),
-            rules=tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules)),
+            expression=filter_of(query, now_ms),
+            rules=rules_of(query, now_ms),
             position=query.position if 0 <= query.position <= end else end,
             topics=TopicVerdicts(),
             breathe=Breather(),
@@ -255,6 +251,20 @@ def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
     batch.body_bytes += len(message.body)
 
 
+def check_follow(query: StartFollow, *, open_already: int) -> None:
+    """Refuse what is more than live tails are for; raises `UsageError`."""
+    if open_already >= FOLLOWS_MAX:
+        raise UsageError(f"{FOLLOWS_MAX} live tails are open; end one of them, then try again")
+    for what, given, most in (("topics", query.topics, TOPICS_MAX), ("rules", query.rules, RULES_MAX)):
+        if len(given) > most:
+            raise UsageError(f"a live tail takes {most} {what} at most, not {len(given):,}")
+
+
+def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
+    """Its colour rules; raises `FilterError` with the number of one that cannot be read."""
+    return tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules))
+
+
 def _rule_of(number: int, text: str, now_ms: int) -> Expression:
     from broker_core.search.language import parse_filter  # noqa: PLC0415  see above
 
@@ -264,7 +274,7 @@ def _rule_of(number: int, text: str, now_ms: int) -> Expression:
         raise FilterError(f"rule {number + 1}: {error.message}", **(error.context | {"rule": number})) from error
 
 
-def _filter_of(query: StartFollow, now_ms: int) -> Expression | None:
+def filter_of(query: StartFollow, now_ms: int) -> Expression | None:
     """Topics and filter as one expression; None for everything."""
     from broker_core.search.expression import And, Comparison, Field, Kind, Operator  # noqa: PLC0415  see above
     from broker_core.search.language import parse_filter  # noqa: PLC0415

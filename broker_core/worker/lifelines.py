@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from broker_core.errors import OrbitError
 from broker_core.ipc.schema import HistoryLines, Lifeline, ReadHistory
 from broker_core.lifeline.family import gather_family, join_family
-from broker_core.lifeline.gather import LifelineStore
+from broker_core.lifeline.gather import WHOLE, LifelineStore, Reach
 from broker_core.lifeline.model import Position, Story
 from broker_core.message.properties import UNIQUE_KEY
 from broker_core.search.fields import group_of_topic
@@ -51,6 +51,7 @@ async def read_lifeline(
     *,
     run: Run,
     now_ms: int,
+    reach: Reach = WHOLE,
 ) -> Lifeline:
     """Everything known of the message at a place of the commit log, and of what it was sent again as.
 
@@ -63,11 +64,12 @@ async def read_lifeline(
         history: What is recorded of them; None: nothing.
         run: Runs a function on a thread.
         now_ms: End of the history.
+        reach: How far the store is looked through.
 
     Raises:
         UsageError: No message starts there.
     """
-    family = await run(partial(gather_family, store, physical_offset))
+    family = await run(partial(gather_family, store, physical_offset, reach))
     positions = positions_of(offsets, family.places)
     missing = []
     if len(positions) > POSITIONS_MAX:

@@ -80,6 +80,8 @@ MISSING = KnownTexts(
     "The message that it was made of is not in this store, or no longer.",
     "There are {count} topics; resends were looked for in {most} of them.",
     "More than {count} messages were made of one another; those made last have life lines of their own.",
+    "The brokers were asked {count} times for this life line; what more would tell is missing.",
+    "Not all brokers answered, and what they hold is missing here. {reasons}",
 )
 """Sentences of the worker about what was not found."""
 

@@ -171,7 +171,7 @@ def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbo
         qtbot.waitUntil(is_shown, timeout=WAIT_MS)
         assert console.worker.source.read_only
         assert console._known_clusters()[0] == cluster
-        assert console.window.windowTitle() == "Orbit — Away · Welcome"
+        assert console.window.windowTitle() == "Orbit — Away · Overview"
         console.worker.source.add_listener(_Events(told := []))
         assert elsewhere.end_input() == 0
     # What it showed is gone, the window is not.

@@ -13,6 +13,7 @@ from broker_core.errors import CodecError, UsageError
 from broker_core.filter.rejection import Wanted, wanted_of_table
 from broker_core.remoting.json_body import JsonBodyError, as_message_queue, parse_object
 from broker_core.store.dispatch import DelayLevels
+from broker_core.store.results import QueueUnit
 
 Body = bytes | bytearray | memoryview
 
@@ -128,6 +129,15 @@ def read_queue_places(body: Body) -> list[int]:
     """Physical offsets of consecutive messages of a queue, from QUERY_CONSUME_QUEUE."""
     try:
         return [int(row["physicOffset"]) for row in parse_object(body).get("queueData") or []]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable("the entries of a queue", body) from error
+
+
+def read_queue_units(body: Body) -> list[QueueUnit]:
+    """Entries of a queue, as `read_queue_places`, with sizes and codes of tags: of a delay level, when a message is due."""
+    try:
+        rows = parse_object(body).get("queueData") or []
+        return [QueueUnit(int(row["physicOffset"]), int(row["physicSize"]), int(row["tagsCode"])) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable("the entries of a queue", body) from error
 

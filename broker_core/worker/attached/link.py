@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
@@ -52,6 +53,7 @@ class ClusterLink(AdminClient):
         """Broker name → version ordinal, once it told."""
         self._brokers: dict[str, BrokerPlace] = {}
         self._budgets: dict[str, Budget] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
 
     @property
     def brokers(self) -> dict[str, BrokerPlace]:
@@ -133,18 +135,32 @@ class ClusterLink(AdminClient):
         offset = answer.ext_fields.get("offset", "")
         return int(offset) if offset.isdecimal() else -1
 
+    async def pull_batch_gently(self, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
+        """Records of a queue from an offset on, and where to go on, when its budget allows it. Raises as `ask`."""
+        address = self.address_of(queue.broker_name)
+        body, following = await self._gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, count))
+        self.budget_of(queue.broker_name).spend_bytes(len(body))
+        return body, following
+
+    async def find_gently(self, broker: str, topic: str, key: str, *, unique: bool, count: int, until_ms: int) -> bytes:
+        """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
+        address = self.address_of(broker)
+        find = partial(self.records_by_key, address, topic, key, unique=unique, count=count, until_ms=until_ms)
+        body = await self._gently(broker, find)
+        self.budget_of(broker).spend_bytes(len(body))
+        return body
+
     async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
         """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""
-        address = self.address_of(queue.broker_name)
-        body, _following = await self._gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, 1))
-        self.budget_of(queue.broker_name).spend_bytes(len(body))
+        body, _following = await self.pull_batch_gently(queue, offset, 1)
         return body
 
     async def _gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:
-        # One task asks each broker, so what is allowed after the pause is still allowed when it ends.
         budget = self.budget_of(broker)
-        await asyncio.sleep(budget.wait_seconds())
-        budget.spend_request()
+        # Figures, live tails and life lines take turns, so what is allowed after a pause is still allowed when it ends.
+        async with self._turns.setdefault(broker, asyncio.Lock()):
+            await asyncio.sleep(budget.wait_seconds())
+            budget.spend_request()
         timeout_ms = self.settings.timeout_ms
         try:
             async with asyncio.timeout(timeout_ms / 1000):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker_core.errors import UsageError
+from broker_core.message.message_id import PLACE_BITS
 
 QUEUES_OF_BROKER = 10_000
-_PLACE_BITS = 56
 
 
 class BrokerNumbers:
@@ -54,11 +54,11 @@ class BrokerNumbers:
 
     def shown_place(self, name: str, physical_offset: int) -> int:
         """The number under which a place in a commit log is shown."""
-        return (self.number_of(name) << _PLACE_BITS) + physical_offset
+        return (self.number_of(name) << PLACE_BITS) + physical_offset
 
     def place_of(self, shown: int) -> tuple[str, int]:
         """Broker and physical offset behind a number; raises as `queue_of`."""
-        return self._name_of(shown >> _PLACE_BITS, f"place {shown}"), shown & ((1 << _PLACE_BITS) - 1)
+        return self._name_of(shown >> PLACE_BITS, f"place {shown}"), shown & ((1 << PLACE_BITS) - 1)
 
     def _name_of(self, number: int, what: str) -> str:
         if not 0 <= number < len(self._names):

@@ -20,9 +20,11 @@ from broker_core.ipc.schema import (
     Answer,
     AskBroker,
     BrowseQueue,
+    ContinueFollow,
     ContinueSearch,
     CreateTopic,
     Done,
+    EndFollow,
     EndSearch,
     FieldValues,
     FindOffset,
@@ -36,12 +38,14 @@ from broker_core.ipc.schema import (
     MessagePage,
     Query,
     ReadFields,
+    ReadLifeline,
     ReadMessage,
     ReadMessageById,
     ResumeTransaction,
     SendMessage,
     SendReceipt,
     Shutdown,
+    StartFollow,
     StartSearch,
 )
 from broker_core.message.message_id import parse_offset_message_id
@@ -56,6 +60,8 @@ from broker_core.worker.attached.answers import Body, read_connections, read_sub
 from broker_core.worker.attached.asking import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_field
 from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.follows import ClusterFollows
+from broker_core.worker.attached.lifelines import ClusterLifelines
 from broker_core.worker.attached.link import ClusterLink, refused_as
 from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
 from broker_core.worker.attached.sampling import Sampling
@@ -102,10 +108,13 @@ class ClusterQueries:
         self._read_only = read_only
         self._searches = ClusterSearches(link, figures)
         self._transactions = ClusterTransactions(link, figures)
+        self._follows = ClusterFollows(link, figures)
+        self._lifelines = ClusterLifelines(link, figures, history)
         self._producer: asyncio.Task[Producer] | None = None
 
     async def close(self) -> None:
-        """End searches and the producer."""
+        """End searches, live tails and the producer."""
+        self._follows.close()
         await self._searches.close()
         if self._producer is not None:
             self._producer.cancel()
@@ -146,6 +155,10 @@ class ClusterQueries:
 
     async def _answer_rest(self, query: Query) -> Answer:
         match query:
+            case StartFollow() | ContinueFollow() | EndFollow():
+                return await self._follows.answer(query)
+            case ReadLifeline(physical_offset):
+                return await self._lifelines.read(physical_offset)
             case ListDelayed():
                 return await list_delayed(self._link, self._figures, query)
             case ListTransactions():

@@ -3,8 +3,7 @@
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.lifeline import gather as gather_module
-from broker_core.lifeline.gather import ALIKE_MAX, gather, id_of
+from broker_core.lifeline.gather import ALIKE_MAX, Reach, gather, id_of
 from broker_core.lifeline.join import join, readable_places
 from broker_core.lifeline.model import EventKind, Evidence
 from broker_core.message.resent import ORIGIN_LINK
@@ -133,8 +132,8 @@ def test_an_origin_that_is_gone_is_named(engine: Engine):
         assert "The message that it was made of is not in this store, or no longer." in gather(engine.store, one).missing
 
 
-def test_too_many_topics_are_said(engine: Engine, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(gather_module, "OTHER_TOPICS_MAX", 1)
+def test_too_many_topics_are_said(engine: Engine):
     for topic in ("a", "b"):
         place = engine.put(topic, 0, b"x", UNIQ_KEY=f"U-{topic}", KEYS="k")
-    assert gather(engine.store, place).missing.count("There are 2 topics; resends were looked for in 1 of them.") == 1
+    found = gather(engine.store, place, Reach(other_topics_max=1))
+    assert found.missing.count("There are 2 topics; resends were looked for in 1 of them.") == 1

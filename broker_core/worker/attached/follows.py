@@ -1,0 +1,292 @@
+"""Live tails of an attached cluster: what arrives in the queues of some topics, pulled within the budgets of the brokers.
+
+A look asks which queues have grown, some topics at a time, and pulls what is new with the group that brokers keep for tools;
+nothing is committed. It happens only while the window asks, and takes at most `REQUESTS_A_LOOK` requests of each broker, four
+times a second: half of what a broker is asked altogether. What is more than can be shown is counted by its offsets and left
+out. A broker that does not answer is gone on with where it was left, once it does.
+
+The window goes on with other topics or rules at the place where a tail stood; places in several logs are no single number, so
+the tail's own number stands for them.
+
+Source: spec remoting §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from broker_core.clock import wall_clock_ms
+from broker_core.errors import RecordError, UsageError
+from broker_core.ipc.schema import Answer, ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.message.record import decode_record
+from broker_core.remoting.codes import RequestCode
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.search.cluster import split_records
+from broker_core.search.expression import Expression
+from broker_core.search.facts import MessageFacts, matches
+from broker_core.search.fields import state_of_topic
+from broker_core.worker.attached.answers import QueueOffsets, read_queue_offsets
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
+from broker_core.worker.message_views import MessageHead, head_columns, head_of
+
+PACE_SECONDS = 0.25
+HOLD_SECONDS = 1.0
+REQUESTS_A_LOOK = 6
+"""Of one broker; every look asks for the next topics."""
+PULL_MESSAGES = 32
+"""What brokers give at most by default."""
+BEHIND_MAX = 500
+"""Messages of a queue; what lies further behind is left out."""
+KEPT_PLACES = 8
+"""Tails that ended and can still be gone on with."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A tail. ``offsets`` has a queue from its first look on."""
+
+    topics: tuple[str, ...]
+    """Empty: all that the cluster has."""
+    expression: Expression | None
+    rules: tuple[Expression, ...]
+    offsets: dict[MessageQueue, int]
+    turn: dict[str, int] = field(default_factory=dict)
+    """Broker → which of its topics is asked about next."""
+    unheard: set[tuple[str, str]] = field(default_factory=set)
+    """Brokers, each with a topic, that did not answer at the start: what they hold then is not what arrives."""
+    is_asked: bool = False
+    is_ended: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
+    """Topic, head, and the rule that it passes."""
+    body_bytes: int = 0
+    left_out: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.heads or self.left_out)
+
+
+class ClusterFollows:
+    """The live tails of a worker that watches a cluster. On its loop.
+
+    Args:
+        link: To the cluster.
+        figures: What is known of it.
+        clock: Milliseconds since the epoch, for times like ``-15m``.
+        pace_seconds: Between two looks.
+        hold_seconds: How long a question waits for an answer that is not empty.
+    """
+
+    def __init__(
+        self,
+        link: ClusterLink,
+        figures: ClusterFigures,
+        *,
+        clock: Callable[[], int] = wall_clock_ms,
+        pace_seconds: float = PACE_SECONDS,
+        hold_seconds: float = HOLD_SECONDS,
+    ) -> None:
+        self._link = link
+        self._figures = figures
+        self._clock = clock
+        self._pace_seconds = pace_seconds
+        self._hold_looks = max(1, round(hold_seconds / pace_seconds))
+        self._open: dict[int, _Open] = {}
+        self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
+        self._numbers = itertools.count(1)
+
+    async def answer(self, query: StartFollow | ContinueFollow | EndFollow) -> Answer:
+        """Carry one request out.
+
+        Raises:
+            FilterError: The filter or a rule cannot be read.
+            UsageError: Too much is to be followed, a topic is unknown, there is no such tail, or a question about it is open.
+            NetworkError: No broker answers.
+        """
+        match query:
+            case StartFollow():
+                return await self._start(query)
+            case ContinueFollow(follow_id):
+                return await self._continue(follow_id)
+            case EndFollow(follow_id):
+                self._end(follow_id)
+                return Done()
+
+    def close(self) -> None:
+        """Give all up."""
+        for follow_id in list(self._open):
+            self._end(follow_id)
+
+    def _end(self, follow_id: int) -> None:
+        ended = self._open.pop(follow_id, None)
+        if ended is not None:
+            ended.is_ended = True
+            self._ended.append((follow_id, ended.offsets))
+
+    async def _start(self, query: StartFollow) -> FollowStarted:
+        check_follow(query, open_already=len(self._open))
+        now_ms = self._clock()
+        opened = _Open(
+            tuple(query.topics), filter_of(replace(query, topics=[]), now_ms), rules_of(query, now_ms), self._left_at(query)
+        )
+        self._check_topics(opened)
+        await self._find_ends(opened)
+        number = next(self._numbers)
+        self._open[number] = opened
+        return FollowStarted(number, number)
+
+    def _left_at(self, query: StartFollow) -> dict[MessageQueue, int]:
+        """Where the tail that this one goes on with stands in the queues that this one follows."""
+        before = self._open.get(query.position)
+        places = before.offsets if before is not None else dict(self._ended).get(query.position, {})
+        wanted = set(query.topics)
+        return {queue: offset for queue, offset in places.items() if not wanted or queue.topic in wanted}
+
+    def _check_topics(self, opened: _Open) -> None:
+        known = {topic for broker in self._link.numbers.names for topic in self._topics_on(opened, broker)}
+        unknown = [topic for topic in opened.topics if topic not in known]
+        if unknown:
+            raise UsageError(f"no broker of this cluster is known to have topic {', '.join(unknown)}: is it spelled right?")
+        count = len(known)
+        if count > TOPICS_MAX:
+            text = f"this cluster has {count:,} topics, and a live tail of a cluster follows {TOPICS_MAX} at most: choose some"
+            raise UsageError(text)
+
+    async def _find_ends(self, opened: _Open) -> None:
+        """Note where the queues end that are to be followed from now on."""
+        lost, any_answered = LostParts(self._figures), False
+        for broker in self._link.numbers.names:
+            for topic in self._topics_on(opened, broker):
+                if lost.is_lost(broker):
+                    opened.unheard.add((broker, topic))
+                    continue
+                try:
+                    held = await self._held(broker, topic)
+                except PART_ERRORS as error:
+                    lost.failed(broker, error)
+                    opened.unheard.add((broker, topic))
+                    continue
+                any_answered = True
+                for queue_id, offsets in held.items():
+                    opened.offsets.setdefault(MessageQueue(topic, broker, queue_id), offsets.max_offset)
+        lost.raise_unless(any_answered)
+
+    def _topics_on(self, opened: _Open, broker: str) -> list[str]:
+        known = self._figures.of(broker).topics
+        if opened.topics:
+            return [topic for topic in opened.topics if topic in known]
+        return sorted(topic for topic in known if state_of_topic(topic) in ("normal", "retry", "dead"))
+
+    async def _held(self, broker: str, topic: str) -> dict[int, QueueOffsets]:
+        answer = await self._link.ask_gently(broker, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
+        return read_queue_offsets(answer.body)
+
+    # ---- looking -------------------------------------------------------------------------------------------------------
+
+    async def _continue(self, follow_id: int) -> Followed:
+        opened = self._open.get(follow_id)
+        if opened is None:
+            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
+        if opened.is_asked:
+            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
+        opened.is_asked = True
+        batch = _Batch()
+        try:
+            for _ in range(self._hold_looks):
+                await asyncio.sleep(self._pace_seconds)
+                if opened.is_ended:
+                    break
+                await asyncio.gather(*(self._look(opened, broker, batch) for broker in self._link.numbers.names))
+                if not batch.is_empty:
+                    break
+        finally:
+            opened.is_asked = False
+        heads = sorted(batch.heads, key=lambda one: one[1].store_ms)
+        return Followed(
+            follow_id=follow_id,
+            topic=[topic for topic, _head, _rule in heads],
+            **head_columns([head for _topic, head, _rule in heads]),
+            rule=[rule for _topic, _head, rule in heads],
+            left_out=batch.left_out,
+            position=follow_id,
+            is_over=opened.is_ended,
+        )
+
+    async def _look(self, opened: _Open, broker: str, batch: _Batch) -> None:
+        """Take what one broker has got, as far as this look may ask it."""
+        topics = self._topics_on(opened, broker)
+        if not topics or self._figures.of(broker).is_lost:
+            return
+        left = REQUESTS_A_LOOK
+        begin = opened.turn.get(broker, 0) % len(topics)
+        for count, topic in enumerate([*topics[begin:], *topics[:begin]]):
+            if left <= 0 or batch.is_full:
+                opened.turn[broker] = begin + count
+                return
+            left -= 1
+            try:
+                left -= await self._look_at(opened, broker, topic, batch, left)
+            except PART_ERRORS:
+                # The banner over all pages says what is missing since when; it is gone on with where it was left.
+                return
+        opened.turn[broker] = begin
+
+    async def _look_at(self, opened: _Open, broker: str, topic: str, batch: _Batch, left: int) -> int:
+        """Take what a topic has got on one broker; returns how many pulls that took."""
+        pulls = 0
+        all_held = await self._held(broker, topic)
+        is_late = (broker, topic) in opened.unheard
+        opened.unheard.discard((broker, topic))
+        for queue_id, held in sorted(all_held.items()):
+            queue = MessageQueue(topic, broker, queue_id)
+            # A queue that was not there before has got all that it holds since.
+            offset = opened.offsets.setdefault(queue, held.max_offset if is_late else held.min_offset)
+            offset = min(max(offset, held.min_offset), held.max_offset)
+            if held.max_offset - offset > BEHIND_MAX:
+                batch.left_out += held.max_offset - BEHIND_MAX - offset
+                offset = held.max_offset - BEHIND_MAX
+            opened.offsets[queue] = offset
+            while offset < held.max_offset and pulls < left and not batch.is_full:
+                pulls += 1
+                body, following = await self._link.pull_batch_gently(queue, offset, PULL_MESSAGES)
+                if following <= offset:
+                    break
+                self._take(opened, queue, split_records(body), batch)
+                opened.offsets[queue] = offset = following
+        return pulls
+
+    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: _Batch) -> None:
+        numbers = self._link.numbers
+        for record in records:
+            try:
+                message = decode_record(record)
+            except RecordError:
+                batch.left_out += 1
+                continue
+            facts = MessageFacts(message)
+            if opened.expression is not None and not matches(opened.expression, facts):
+                continue
+            head = head_of(message)
+            shown = replace(
+                head,
+                queue_id=numbers.shown_queue(queue.broker_name, head.queue_id),
+                physical_offset=numbers.shown_place(queue.broker_name, head.physical_offset),
+            )
+            rule = next((number for number, one in enumerate(opened.rules) if matches(one, facts)), -1)
+            batch.heads.append((queue.topic, shown, rule))
+            batch.body_bytes += len(message.body)

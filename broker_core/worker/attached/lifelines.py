@@ -1,0 +1,287 @@
+"""The life of a message that lies in an attached cluster: what its brokers' indexes, queues and tables hold of it.
+
+Everything is asked for within the budgets of the brokers, and no more than `REQUESTS_MAX` requests for one life. Copies of a
+message are looked for under its topics, those of the brokers themselves, and retry and dead letter topics of the groups that
+have offsets in its topics; what was not looked at is named.
+
+Source: spec broker §4.2 to §4.5, §8.1, §13.1; remoting §2.2.6 (queries).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from broker_core.clock import wall_clock_ms
+from broker_core.errors import RecordError, RemoteError
+from broker_core.ipc.schema import Lifeline
+from broker_core.lifeline.gather import TRACE_TOPIC, Reach
+from broker_core.message import properties as props
+from broker_core.message.model import HostAddress
+from broker_core.message.record import HEADS, HOST_V6_MASK, decode_record, read_head
+from broker_core.remoting.codes import RequestCode, ResponseCode
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.search.cluster import KEY_ANSWER_MESSAGES, split_records
+from broker_core.search.fields import DEAD_LETTER_PREFIX, RETRY_PREFIX, group_of_topic, state_of_topic
+from broker_core.store.results import GetResult, GetStatus, QueueUnit
+from broker_core.transaction.topics import OP_TOPIC
+from broker_core.worker.attached.answers import read_queue_places, read_queue_units
+from broker_core.worker.attached.browsing import whole_field
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.link import ClusterLink, refused_as
+from broker_core.worker.attached.lost_parts import PART_ERRORS, LostParts
+from broker_core.worker.history import HistoryKeeper
+from broker_core.worker.lifelines import read_lifeline
+
+T = TypeVar("T")
+
+REQUESTS_MAX = 400
+"""For one life; with the budget of a broker some eight seconds of its requests."""
+OPS_MAX = 2_000
+OTHER_TOPICS_MAX = 20
+AT_A_TIME = 2
+_DAY_MS = 86_400_000
+
+
+class ClusterLifelines:
+    """Reads lives, a few at a time. On one event loop.
+
+    Args:
+        link: To the cluster.
+        figures: What is known of it.
+        history: Of its offsets; None: none is kept.
+    """
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, history: HistoryKeeper | None) -> None:
+        self._link = link
+        self._figures = figures
+        self._history = history
+        self._turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def read(self, place: int) -> Lifeline:
+        """What is known of the message at a place that the window knows.
+
+        Raises:
+            UsageError: No message starts there.
+            NetworkError: Its broker does not answer.
+        """
+        async with self._turns:
+            records = ClusterRecords(self._link, self._figures, asyncio.get_running_loop())
+            told = await read_lifeline(
+                place,
+                records,
+                _Offsets(self._link, self._figures),
+                self._history,
+                run=asyncio.to_thread,
+                now_ms=wall_clock_ms(),
+                reach=Reach(records.place_of, OPS_MAX, OTHER_TOPICS_MAX),
+            )
+        return replace(told, missing=[*told.missing, *records.missing])
+
+
+class _Offsets:
+    """Offsets of all groups as the brokers told them last, by the queues that the window knows."""
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
+        self._numbers = link.numbers
+        self._figures = figures
+
+    def get(self, group: str, topic: str, queue_id: int) -> int:
+        broker, own_id = self._numbers.queue_of(queue_id)
+        return self._figures.of(broker).positions.get((group, topic), {}).get(own_id, -1)
+
+    def groups_of(self, topic: str) -> list[str]:
+        return groups_of(self._figures, topic)
+
+
+def groups_of(figures: ClusterFigures, topic: str) -> list[str]:
+    """Groups that have offsets in a topic on any broker."""
+    return sorted({group for of in figures.brokers.values() for group, consumed in of.positions if consumed == topic})
+
+
+class ClusterRecords:
+    """A `LifelineStore` that asks brokers. Called on a thread, which waits while the loop asks.
+
+    Queues and places are those that the window knows, in the records as well.
+
+    Attributes:
+        missing: What was not looked at, and why.
+    """
+
+    def __init__(self, link: ClusterLink, figures: ClusterFigures, loop: asyncio.AbstractEventLoop) -> None:
+        self._link = link
+        self._figures = figures
+        self._loop = loop
+        self._lost = LostParts(figures)
+        self._asked = 0
+        self._topics: set[str] = set()
+        """Of users, in which the message lies or lay."""
+        self._cut = ""
+
+    @property
+    def missing(self) -> list[str]:
+        return [text for text in (self._cut, self._lost.notice()) if text]
+
+    def place_of(self, host: HostAddress, physical_offset: int) -> int | None:
+        """Place of a record by the parts of its id; None where its broker is none of this cluster's."""
+        broker = self._link.broker_at(str(host))
+        return None if broker is None else self._link.numbers.shown_place(broker, physical_offset)
+
+    # ---- what is asked for by place ------------------------------------------------------------------------------------
+
+    def record_at(self, physical_offset: int) -> memoryview | None:
+        broker, offset = self._link.numbers.place_of(physical_offset)
+        record = self._viewed(broker, offset)
+        if record is not None:
+            self._note_topics(record)
+        return record
+
+    def _viewed(self, broker: str, offset: int) -> memoryview | None:
+        try:
+            answer = self._wait(self._link.ask_gently(broker, RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)}))
+        except RemoteError:
+            return None
+        return self._numbered(broker, bytes(answer.body))
+
+    def _note_topics(self, record: memoryview) -> None:
+        message = decode_record(record)
+        named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
+        self._topics |= {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
+
+    # ---- what is asked for by key --------------------------------------------------------------------------------------
+
+    def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]:
+        found: list[memoryview] = []
+        for broker in self._brokers_of(topic):
+            if self._lost.is_lost(broker) or not self._may_ask():
+                continue
+            name = self._figures.of(broker).config.get("msgTraceTopicName") or topic if topic == TRACE_TOPIC else topic
+            count = min(max_count, KEY_ANSWER_MESSAGES)
+            try:
+                body = self._wait(self._link.find_gently(broker, name, key, unique=unique, count=count, until_ms=self._later()))
+            except PART_ERRORS as error:
+                self._lost.failed(broker, error)
+                continue
+            records = [record for record in split_records(body) if _has(record, name, key, unique=unique)]
+            found += [self._numbered(broker, record) for record in records]
+        return found[:max_count]
+
+    @staticmethod
+    def _later() -> int:
+        return wall_clock_ms() + _DAY_MS  # clocks of brokers may be ahead
+
+    def _brokers_of(self, topic: str) -> list[str]:
+        """Brokers that have a topic; all of them for those that brokers keep for themselves, which are in no table."""
+        names = self._link.numbers.names
+        having = [name for name in names if topic in self._figures.of(name).topics]
+        return having or ([] if state_of_topic(topic) in ("normal", "retry", "dead") and topic != TRACE_TOPIC else names)
+
+    def queues(self) -> list[tuple[str, int]]:
+        known = {topic for of in self._figures.brokers.values() for topic in of.topics}
+        groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), group_of_topic(topic) or "")}
+        near = {prefix + group for group in groups - {""} for prefix in (RETRY_PREFIX, DEAD_LETTER_PREFIX)}
+        others = {topic for topic in known if state_of_topic(topic) == "normal"}
+        return [(topic, 0) for topic in sorted((near & known) | others)]
+
+    # ---- what is asked for by queue ------------------------------------------------------------------------------------
+
+    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
+        broker, own_id = self._link.numbers.queue_of(queue_id)
+        if not self._may_ask():
+            return []
+        try:
+            units = read_queue_units(self._entries(broker, topic, own_id, offset, max_count))
+        except PART_ERRORS as error:
+            self._lost.failed(broker, error)
+            return []
+        return [unit._replace(physical_offset=self._link.numbers.shown_place(broker, unit.physical_offset)) for unit in units]
+
+    def _entries(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> bytes:
+        fields = {"topic": topic, "queueId": str(queue_id), "index": str(offset), "count": str(count)}
+        return bytes(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
+        return self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, topic, queue_id, timestamp=str(timestamp_ms))
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        return self._offset(RequestCode.GET_MAX_OFFSET, topic, queue_id)
+
+    def _offset(self, code: RequestCode, topic: str, queue_id: int, **more: str) -> int:
+        broker, own_id = self._link.numbers.queue_of(queue_id)
+        fields = {"topic": topic, "queueId": str(own_id), **more}
+        try:
+            return whole_field(self._wait(self._link.ask_gently(broker, code, fields)), "offset")
+        except PART_ERRORS as error:
+            self._lost.failed(broker, error)
+            return 0
+
+    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult:
+        broker, own_id = self._link.numbers.queue_of(queue_id)
+        records: list[memoryview] = []
+        following = offset
+        if self._may_ask():
+            try:
+                records, following = self._pulled(broker, topic, own_id, offset, max_count)
+            except PART_ERRORS as error:
+                self._lost.failed(broker, error)
+        return GetResult(GetStatus.FOUND, records, following, 0, following, sum(map(len, records)), suggest_slave=False)
+
+    def _pulled(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
+        queue = MessageQueue(topic, broker, queue_id)
+        try:
+            body, following = self._wait(self._link.pull_batch_gently(queue, offset, count))
+        except RemoteError as error:
+            if not (refused_as(error, ResponseCode.TOPIC_NOT_EXIST) and topic == OP_TOPIC):
+                raise
+            return self._singly(broker, topic, queue_id, offset, count)
+        return [self._numbered(broker, record) for record in split_records(body)], following
+
+    def _singly(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
+        """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: spec broker §0.3)."""
+        records = []
+        places = read_queue_places(self._entries(broker, topic, queue_id, offset, count))[:count]
+        for number, place in enumerate(places):
+            if not self._may_ask():
+                return records, offset + number
+            record = self._viewed(broker, place)
+            records += [record] if record is not None else []
+        return records, offset + len(places)
+
+    # ---- asking --------------------------------------------------------------------------------------------------------
+
+    def _may_ask(self) -> bool:
+        if self._asked >= REQUESTS_MAX:
+            self._cut = f"The brokers were asked {REQUESTS_MAX:,} times for this life line; what more would tell is missing."
+        return self._asked < REQUESTS_MAX
+
+    def _wait(self, asking: Coroutine[Any, Any, T]) -> T:
+        self._asked += 1
+        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+
+    def _numbered(self, broker: str, record: bytes) -> memoryview:
+        """A record with the numbers that the window knows in place of its broker's own."""
+        numbers, head = self._link.numbers, read_head(record, 0)
+        half = head.prepared_transaction_offset
+        shown = head._replace(
+            queue_id=numbers.shown_queue(broker, head.queue_id),
+            physical_offset=numbers.shown_place(broker, head.physical_offset),
+            prepared_transaction_offset=numbers.shown_place(broker, half) if half > 0 else half,
+        )
+        made = bytearray(record)
+        HEADS[(head.sys_flag & HOST_V6_MASK) >> 4].pack_into(made, 0, *shown)
+        return memoryview(made)
+
+
+def _has(record: bytes, topic: str, key: str, *, unique: bool) -> bool:
+    """Whether a record has a key: an index knows no more than its hash."""
+    try:
+        message = decode_record(record)
+    except RecordError:
+        return False
+    if message.topic != topic:
+        return False
+    if unique:
+        return message.properties.get(props.UNIQUE_KEY) == key
+    return key in message.properties.get(props.KEYS, "").split(props.KEY_SEPARATOR)

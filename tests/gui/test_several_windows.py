@@ -1,0 +1,244 @@
+"""Several connections side by side: a window for each, with settings, layout and schedules that are never mixed."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+
+from broker_core.api import UsageError
+from gui.app import Console, WindowOptions, first_cluster
+from gui.bridge.options import WorkerOptions
+from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, group_of_source, kept_cluster, kept_text
+from gui.links import cluster_of, on_cluster, place_of
+from gui.main_window import menus
+from gui.main_window.clusters import Clusters
+from gui.main_window.palette_entries import palette_entries
+from gui.main_window.services import text_list
+from gui.models.schedules import Schedule
+from gui.operations.report_schedules import ReportSchedules
+from gui.operations.snapshots import OffsetSnapshots
+from monitoring.admin.offsets import OffsetSnapshot
+from monitoring.sources.base import SourceStatus
+from tests.support.fake_frame import Frame
+from tests.support.fake_source import FakeSource
+
+HOME = Cluster(EMBEDDED, "/data/home/store")
+STAGE = Cluster(ATTACHED, "s:9876", title="Stage", colour="#0f6e42")
+PROD = Cluster(ATTACHED, "p:9876;q:9876", title="Prod", production=True, colour="#c0273a")
+WAIT_MS = 90_000
+
+
+@pytest.fixture
+def opened():
+    return []
+
+
+@pytest.fixture
+def make_frame(qtbot, tmp_path, theme, opened):
+    def make(*known):
+        clusters = Clusters(known=lambda: known, open_beside=lambda *given: opened.append(given))
+        made = Frame(tmp_path / "window.ini", theme, clusters=clusters)
+        qtbot.addWidget(made.window)
+        made.window.show()
+        made.window.restore_layout()
+        return made
+
+    return make
+
+
+@pytest.fixture
+def console(qapp, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(qapp, "quit", lambda: None)
+    worker = WorkerOptions(tmp_path / "store", name_server_port=0, broker_port=0)
+    made = []
+
+    def make(**given):
+        options = WindowOptions(worker, language="en", theme="dark", settings_file=tmp_path / "window.ini", **given)
+        made.append(Console(qapp, options))
+        return made[0]
+
+    yield make
+    if made:
+        made[0].window.close()
+        qtbot.waitUntil(lambda: not made[0].children_processes.any_running, timeout=WAIT_MS)
+        made[0].window.deleteLater()
+        made[0].deleteLater()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What other windows are started with, instead of starting them."""
+    found = []
+    monkeypatch.setattr("gui.bridge.program.start_window", lambda words: found.append(list(words)) is None)
+    return found
+
+
+def keep(tmp_path, *clusters):
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    settings.setValue(STORES_KEY, [kept_text(cluster) for cluster in clusters])
+    settings.sync()
+
+
+# ---- opening one ----
+
+
+def test_the_switcher_opens_windows_beside_this_one(make_frame, theme, opened, monkeypatch):
+    frame = make_frame(HOME, STAGE, PROD)
+    clusters = frame.window.services.clusters
+    menu = menus.beside_menu(clusters, theme, frame.window)
+    assert [action.text() for action in menu.actions() if action.text()] == ["Stage", "Prod", "Connect to a cluster…"]
+    menu.actions()[1].trigger()
+    assert opened == [(PROD, "")]
+    monkeypatch.setattr(menus.QGuiApplication, "keyboardModifiers", lambda: Qt.KeyboardModifier.ControlModifier)
+    switcher = menus.cluster_menu(clusters, "", frame.window.actions_known, theme, frame.window)
+    switcher.actions()[1].trigger()
+    assert opened == [(PROD, ""), (STAGE, "")]
+
+
+def test_the_palette_offers_the_other_clusters(make_frame, opened):
+    window = make_frame(STAGE, HOME, PROD).window
+    found = {entry.title: entry for entry in palette_entries("", window) if "window of its own" in entry.title}
+    assert list(found) == ["Open home in a window of its own", "Open Prod in a window of its own"]
+    found["Open Prod in a window of its own"].run()
+    assert opened == [(PROD, "")]
+
+
+def test_a_new_connection_may_have_a_window_of_its_own(make_frame, theme, opened, qtbot):
+    frame = make_frame(HOME)
+    menus.ask_for_cluster(frame.window.services.clusters, theme, frame.window, beside=True)
+    dialog = frame.window.findChild(menus.ConnectDialog)
+    dialog.fields.show_cluster(STAGE)
+    assert dialog.beside.isChecked()
+    dialog.go.click()
+    assert [(cluster.address, link) for cluster, link in opened] == [("s:9876", "")]
+
+
+def test_a_window_is_started_with_the_connection_and_never_with_its_keys(console, started, tmp_path):
+    keep(tmp_path, HOME)
+    made = console()
+    made.open_beside(STAGE, "orbit://topic/orders?cluster=s%3A9876")
+    made.open_beside(Cluster(EMBEDDED, "/data/other"), "")
+    assert started == [["--connection", "s:9876", "orbit://topic/orders?cluster=s%3A9876"], ["--store", "/data/other"]]
+    kept = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    assert [kept_cluster(text) for text in text_list(kept, STORES_KEY)][:2] == [made._shown, STAGE]
+
+
+def test_connections_that_other_windows_added_stay(console, tmp_path):
+    made = console()
+    assert len(made._known_clusters()) == 1
+    keep(tmp_path, PROD)
+    made._remember(STAGE)
+    kept = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    assert [kept_cluster(text) for text in text_list(kept, STORES_KEY)] == [STAGE, PROD]
+
+
+def test_a_start_shows_the_connection_that_it_or_its_link_names(tmp_path):
+    keep(tmp_path, HOME, STAGE, PROD)
+    plain = WindowOptions(WorkerOptions(tmp_path / "store"), settings_file=tmp_path / "window.ini")
+
+    def shown(**given):
+        return first_cluster(WindowOptions(plain.worker, settings_file=plain.settings_file, **given))
+
+    assert shown() == Cluster(EMBEDDED, str(tmp_path / "store"))
+    assert shown(connection="stage") == shown(connection="s:9876") == STAGE
+    assert shown(link=on_cluster("orbit://topic/orders", PROD.address)) == PROD
+    assert shown(connection="Stage", link=on_cluster("orbit://topic/orders", PROD.address)) == STAGE
+    with pytest.raises(UsageError, match=r"no connection is called “moon”\. There are: “Stage”, “Prod”"):
+        shown(connection="moon")
+
+
+def test_a_connection_whose_secret_is_gone_is_told_and_tried_again(console, tmp_path, qtbot):
+    keep(tmp_path, Cluster(ATTACHED, "127.0.0.1:1", access_key="ann"))
+    made = console(connection="127.0.0.1:1", find_key_store=lambda: None)
+    made.window.show()
+    qtbot.waitUntil(lambda: made._begun and made.worker.source.status is SourceStatus.LOST, timeout=WAIT_MS)
+    assert "No secret key is kept" in made.window.banner.text
+    assert not made.worker.is_running
+    made.secrets._store.keep("127.0.0.1:1", {"ann": "hidden"})
+    made.window.banner.button.click()
+    qtbot.waitUntil(lambda: made.worker.is_running, timeout=WAIT_MS)
+    assert '"secretKey": "hidden"' in made.worker.options.connect_details
+
+
+# ---- which is which ----
+
+
+def test_each_window_carries_its_connection_in_colour_and_titles(make_frame):
+    window = make_frame(STAGE, HOME).window
+    assert (window.stripe.isVisible(), window.stripe.colour) == (True, "#0f6e42")
+    window.navigation.detach(window.area.current)
+    (torn_off,) = window.navigation.windows
+    assert torn_off.stripe.colour == "#0f6e42"
+    assert torn_off.windowTitle().endswith(" — Orbit · Stage")
+    assert window.notices._title() == "Orbit · Stage"
+    torn_off.close()
+    assert not make_frame(HOME).window.stripe.isVisible()
+
+
+def test_a_link_names_its_cluster_and_is_followed_there(make_frame, opened, qapp):
+    window = make_frame(STAGE, HOME, PROD).window
+    window.navigate("topics")
+    window.commands.copy_link()
+    link = qapp.clipboard().text()
+    assert (cluster_of(link), place_of(link).arguments) == ("s:9876", {})
+    window.navigate("overview")
+    window.open_link(link)
+    assert (window.area.current.page_id, opened) == ("topics", [])
+    other = on_cluster("orbit://topic/orders?queue=3", PROD.address)
+    window.open_link(other)
+    assert opened == [(PROD, other)]
+    assert window.area.current.page_id == "topics"
+    window.open_link(on_cluster("orbit://overview", "moon:1"))
+    assert window.area.current.page_id == "topics"
+    assert "to which there is no connection" in window.toasts.kept[0].text
+    assert place_of(other).arguments == {"topic": "orders", "queue": 3}
+    assert (cluster_of("orbit://topics"), cluster_of("http://x/?cluster=a"), cluster_of("orbit://[")) == ("", "", "")
+
+
+# ---- what is kept ----
+
+
+def test_each_connection_has_its_layout(make_frame, theme):
+    first = make_frame(STAGE)
+    first.window.navigate("topics")
+    first.window.save_layout()
+    home = make_frame(HOME)
+    assert [home.window.area.current.page_id, home.window.area.tabs.count()] == ["overview", 1]
+    assert make_frame(PROD).window.area.current.page_id == "overview"
+    again = make_frame(STAGE)
+    assert again.window.area.current.page_id == "topics"
+    again.window.commands.reset_layout()
+    assert again.window.area.current.page_id == "overview"
+    assert not [key for key in again.settings.allKeys() if key.endswith("layout/tabs") and "connections" in key]
+
+
+def test_where_groups_stood_is_known_of_their_own_cluster_alone(tmp_path, qapp):
+    settings = QSettings(str(tmp_path / "w.ini"), QSettings.Format.IniFormat)
+    stage, prod = FakeSource(), FakeSource()
+    stage.name, prod.name = STAGE.address, PROD.address
+    of = {source: OffsetSnapshots(settings, own_group=group_of_source(source)) for source in (stage, prod, FakeSource())}
+    of[stage].add(OffsetSnapshot("billing", "orders", 1_000, ((0, 5),), "undo"))
+    assert [len(one.of("billing")) for one in of.values()] == [1, 0, 0]
+
+
+def test_a_schedule_is_run_by_one_of_the_windows(tmp_path, qapp):
+    now = [datetime(2026, 1, 5, 8, 0, tzinfo=UTC)]
+
+    def window():
+        return ReportSchedules(QSettings(str(tmp_path / "s.ini"), QSettings.Format.IniFormat), now=lambda: now[0])
+
+    first, second = window(), window()
+    told = []
+    for one in (first, second):
+        one.due.connect(told.append)
+    assert second.add(Schedule("keys", ("/data/store",), minute=8 * 60 + 30))
+    first.look()
+    assert first.all == second.all, "it is known in the other window, too"
+    now[0] += timedelta(hours=1)
+    for one in (first, second, first, second):
+        one.look()
+    assert len(told) == 1
+    assert sys.modules[ReportSchedules.__module__].LOCK_FILE in {path.name for path in tmp_path.iterdir()}

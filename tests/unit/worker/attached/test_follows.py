@@ -1,0 +1,180 @@
+"""Live tails of an attached cluster: our own broker over loopback, followed from outside."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.errors import FilterError, NetworkError, UsageError
+from broker_core.ipc.schema import ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.remoting.json_body import MessageQueue
+from broker_core.worker.attached import follows
+from broker_core.worker.attached.follows import ClusterFollows
+from tests.support.attached import BROKER, attached, broker_on
+
+DEADLINE_S = 60
+
+
+def play(tmp_path, scenario):
+    """A topic T of two queues with a message from before."""
+
+    async def run():
+        async with broker_on(tmp_path / "store") as broker, attached(broker.name_server_address) as cluster:
+            await cluster.link.create_topic("T", queues=2)
+            async with Producer(broker.name_server_address) as producer:
+                await producer.send(Message("T", b"before"), queue=MessageQueue("T", BROKER, 0))
+                await cluster.sampling.once()
+                tails = ClusterFollows(cluster.link, cluster.figures, pace_seconds=0.01, hold_seconds=0.02)
+                await scenario(cluster, tails, producer)
+                tails.close()
+
+    asyncio.run(run())
+
+
+async def send(producer, *bodies, queue=0, tag="", topic="T"):
+    for body in bodies:
+        await producer.send(Message(topic, body, tag), queue=MessageQueue(topic, BROKER, queue))
+
+
+async def started(tails, query):
+    answer = await tails.answer(query)
+    assert isinstance(answer, FollowStarted)
+    return answer
+
+
+async def next_batch(tails, follow_id):
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            answer = await tails.answer(ContinueFollow(follow_id))
+            assert isinstance(answer, Followed)
+            if answer.topic or answer.left_out or answer.is_over:
+                return answer
+
+
+def test_what_arrives_is_told_with_rules_and_moves_nobody(tmp_path):
+    async def scenario(cluster, tails, producer):
+        begun = await started(tails, StartFollow(["T"], "tag = 'paid' or tag = 'late'", ["tag = 'late'"]))
+        quiet = await tails.answer(ContinueFollow(begun.follow_id))
+        assert (quiet.topic, quiet.left_out) == ([], 0), "what was there before does not arrive"
+        await send(producer, b"one", tag="paid")
+        await send(producer, b"two", queue=1, tag="other")
+        await send(producer, b"three", queue=1, tag="late")
+        found = await next_batch(tails, begun.follow_id)
+        while len(found.topic) < 2:
+            more = await next_batch(tails, begun.follow_id)
+            found.topic.extend(more.topic)
+            found.body_start.extend(more.body_start)
+            found.rule.extend(more.rule)
+            found.queue_id.extend(more.queue_id)
+        assert list(zip(found.body_start, found.rule, found.queue_id, strict=True)) == [(b"one", -1, 0), (b"three", 0, 1)]
+        await cluster.sampling.once()
+        assert cluster.figures.of(BROKER).positions == {}
+
+    play(tmp_path, scenario)
+
+
+def test_another_filter_goes_on_where_the_tail_stood(tmp_path):
+    async def scenario(_cluster, tails, producer):
+        first = await started(tails, StartFollow(["T"], "tag = 'none'"))
+        await send(producer, b"meanwhile")
+        second = await started(tails, StartFollow(["T"], "", [], first.position))
+        assert await tails.answer(EndFollow(first.follow_id)) == Done()
+        assert (await next_batch(tails, second.follow_id)).body_start == [b"meanwhile"]
+        await tails.answer(EndFollow(second.follow_id))
+        await send(producer, b"while ended")
+        third = await started(tails, StartFollow(["T"], "", [], second.position))
+        assert (await next_batch(tails, third.follow_id)).body_start == [b"while ended"]
+        with pytest.raises(UsageError, match="it was ended"):
+            await tails.answer(ContinueFollow(first.follow_id))
+
+    play(tmp_path, scenario)
+
+
+def test_a_topic_that_is_created_later_is_followed_from_its_first_message(tmp_path):
+    async def scenario(cluster, tails, producer):
+        begun = await started(tails, StartFollow([]))
+        await cluster.link.create_topic("U", queues=1)
+        await send(producer, b"first of U", topic="U")
+        await cluster.sampling.once()
+        found = await next_batch(tails, begun.follow_id)
+        assert (found.topic, found.body_start) == (["U"], [b"first of U"])
+
+    play(tmp_path, scenario)
+
+
+def test_what_is_more_than_can_be_shown_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(follows, "BEHIND_MAX", 3)
+
+    async def scenario(_cluster, tails, producer):
+        begun = await started(tails, StartFollow(["T"]))
+        await send(producer, *(b"%d" % number for number in range(10)))
+        found = await next_batch(tails, begun.follow_id)
+        assert (found.body_start, found.left_out) == ([b"7", b"8", b"9"], 7)
+
+    play(tmp_path, scenario)
+
+
+def test_a_look_asks_for_some_topics_and_the_next_for_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(follows, "REQUESTS_A_LOOK", 2)
+
+    async def scenario(cluster, tails, producer):
+        for name in "ABCDE":
+            await cluster.link.create_topic(name, queues=1)
+        await cluster.sampling.once()
+        begun = await started(tails, StartFollow(list("ABCDE")))
+        asked = []
+        gently = cluster.link.ask_gently
+
+        async def counted(broker, code, fields=None):
+            asked.append((fields or {}).get("topic"))
+            return await gently(broker, code, fields)
+
+        monkeypatch.setattr(cluster.link, "ask_gently", counted)
+        opened = tails._open[begun.follow_id]
+        for _ in range(3):
+            await tails._look(opened, BROKER, follows._Batch())
+        assert asked == ["A", "B", "C", "D", "E", "A"]
+        await send(producer, b"of E", topic="E")
+        assert (await next_batch(tails, begun.follow_id)).topic == ["E"]
+
+    play(tmp_path, scenario)
+
+
+def test_a_broker_that_was_away_at_the_start_tells_only_what_comes_after(tmp_path):
+    async def scenario(cluster, tails, producer):
+        begun = await started(tails, StartFollow(["T"]))
+        opened = tails._open[begun.follow_id]
+        opened.offsets.clear()
+        opened.unheard.add((BROKER, "T"))
+        assert (await tails.answer(ContinueFollow(begun.follow_id))).topic == []
+        await send(producer, b"after")
+        assert (await next_batch(tails, begun.follow_id)).body_start == [b"after"]
+        cluster.figures.lost(BROKER, "it is down")
+        with pytest.raises(NetworkError, match="it is down"):
+            await tails.answer(StartFollow(["T"]))
+
+    play(tmp_path, scenario)
+
+
+def test_what_cannot_be_followed_is_refused_with_the_reason(tmp_path, monkeypatch):
+    async def scenario(_cluster, tails, _producer):
+        with pytest.raises(UsageError, match="topic U, V: is it spelled right"):
+            await tails.answer(StartFollow(["T", "U", "V"]))
+        with pytest.raises(FilterError, match="rule 1"):
+            await tails.answer(StartFollow(["T"], "", ["tag ="]))
+        monkeypatch.setattr(follows, "TOPICS_MAX", 0)
+        with pytest.raises(UsageError, match="follows 0 at most: choose some"):
+            await tails.answer(StartFollow([]))
+        monkeypatch.undo()
+        begun = await started(tails, StartFollow(["T"]))
+        first = asyncio.create_task(tails.answer(ContinueFollow(begun.follow_id)))
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError, match="is open already"):
+            await tails.answer(ContinueFollow(begun.follow_id))
+        await tails.answer(EndFollow(begun.follow_id))
+        assert (await first).is_over
+
+    play(tmp_path, scenario)
