@@ -222,8 +222,6 @@ class BrokerWatch(QObject):
         name = attached.name if attached is not None and attached.production else ""
         window.production.set_name(name, read_only=attached is not None and attached.read_only)
         window.stripe.set_colour("" if attached is None else attached.colour)
-        if window is not self._window:
-            window.set_cluster(self.short_title)
 
     @property
     def short_title(self) -> str:
@@ -248,8 +246,10 @@ class BrokerWatch(QObject):
         place = tr("this machine") if services.store_folder is None else tr("read-only")
         if attached is not None:
             place = tr("attached, read-only") if attached.read_only else tr("attached")
-        for one in (window, *window.navigation.windows):
-            self.mark(one)
+        self.mark(window)
+        for torn_off in window.navigation.windows:
+            self.mark(torn_off)
+            torn_off.set_cluster(self.short_title)
         window.tool_bar.cluster_button.set_name(attached.name if attached is not None else services.clusters.title)
         window.tool_bar.set_state(_STATUS_STATES[self.status], place)
         page = window.area.current

@@ -286,6 +286,7 @@ class MainWindow(QMainWindow):
         self._palettes.forget_with(window)
         window.veil.set_wanted(self.broker.out_of_date)
         self.broker.mark(window)
+        window.set_cluster(self.broker.short_title)
 
     def _side_bar_asked(self, page_id: str, new_tab: bool) -> None:
         self.navigation.open(Place(page_id), new_tab=new_tab)

@@ -20,7 +20,8 @@ from broker_core.ipc.schema import Lifeline
 from broker_core.lifeline.gather import TRACE_TOPIC, Reach
 from broker_core.message import properties as props
 from broker_core.message.model import HostAddress
-from broker_core.message.record import HEADS, HOST_V6_MASK, decode_record, read_head
+from broker_core.message.record import HEADS, decode_record, read_head
+from broker_core.message.sys_flag import HOST_V6_MASK
 from broker_core.remoting.codes import RequestCode, ResponseCode
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.search.cluster import KEY_ANSWER_MESSAGES, split_records
@@ -240,7 +241,7 @@ class ClusterRecords:
 
     def _singly(self, broker: str, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[memoryview], int]:
         """Records of the op queue of 4.x, which is in no table and is not given to pulls (Source: spec broker §0.3)."""
-        records = []
+        records: list[memoryview] = []
         places = read_queue_places(self._entries(broker, topic, queue_id, offset, count))[:count]
         for number, place in enumerate(places):
             if not self._may_ask():
