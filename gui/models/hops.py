@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gui.child_words import child_text
 from gui.models.table import CellKind, Column
 from gui.text import UNKNOWN, milliseconds_text, tr
 from gui.theme.tokens import State
@@ -35,7 +36,7 @@ class Hop:
     def what_is_wrong(self) -> str:
         """The fault, and what to do about it."""
         ends = self.fault.endswith((".", "!", "?"))
-        return (" " if ends else ". ").join(filter(None, (self.fault, self.advice)))
+        return (" " if ends else ". ").join(filter(None, (child_text(self.fault), child_text(self.advice))))
 
 
 def hop_columns() -> list[Column[Hop]]:
@@ -50,11 +51,11 @@ def hop_columns() -> list[Column[Hop]]:
 
 def _address(hop: Hop) -> str:
     # What was found comes first: what is too long is shortened in its middle.
-    return "  ".join(filter(None, (hop.note, tr(hop.address)))) or UNKNOWN
+    return "  ".join(filter(None, (child_text(hop.note), tr(hop.address)))) or UNKNOWN
 
 
 def _tip(hop: Hop) -> str:
-    return hop.what_is_wrong or hop.note
+    return hop.what_is_wrong or child_text(hop.note)
 
 
 def result_text(hop: Hop) -> str:

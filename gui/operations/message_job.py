@@ -14,6 +14,7 @@ from enum import Enum
 from PySide6.QtCore import QObject, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
+from gui.child_words import child_text
 from gui.operations.tasks import Task, TaskList
 from monitoring.sources.base import ClusterSource
 
@@ -150,7 +151,7 @@ class MessageJob(QObject):
     def _progress(self, line: str, done: int, total: int) -> None:
         self.share = min(1.0, done / total) if total else None
         if self._task is not None:
-            self._task.report(line.removeprefix("progress: "), done, total)
+            self._task.report(child_text(line.removeprefix("progress: ")), done, total)
         self.changed.emit()
 
     def _ended(self, end: ChildEnd) -> None:
@@ -166,9 +167,9 @@ class MessageJob(QObject):
         if task is not None and state is JobState.CANCELLED:
             task.cancelled()
         elif task is not None and state is JobState.FAILED:
-            task.fail(self.last)
+            task.fail(child_text(self.last))
         elif task is not None:
-            task.finish(self.last)
+            task.finish(child_text(self.last))
         self._go_to(state)
 
     def _go_to(self, state: JobState) -> None:

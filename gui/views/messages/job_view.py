@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.child_words import child_text
 from gui.operations.message_job import JobState, MessageJob
 from gui.text import tr
 from gui.theme.manager import ThemeManager
@@ -54,12 +55,12 @@ class JobView(QWidget):
         word, role = _WORDS[job.state]
         self.line.setVisible(job.is_running)
         self.line.set_share(job.share)
-        self.outcome.setText(f"{tr(word)}: {job.last}" if job.last else tr(word))
+        self.outcome.setText(f"{tr(word)}: {child_text(job.last)}" if job.last else tr(word))
         set_role(self.outcome, role)
-        warnings = [line.removeprefix(WARNING) for line in job.lines if line.startswith(WARNING)]
+        warnings = [child_text(line.removeprefix(WARNING)) for line in job.lines if line.startswith(WARNING)]
         self.warnings.setText("\n".join(warnings))
         self.warnings.setVisible(bool(warnings))
-        text = "\n".join(job.lines)
+        text = "\n".join(map(child_text, job.lines))
         if text != self.said.toPlainText():
             self.said.setPlainText(text)
             bar = self.said.verticalScrollBar()

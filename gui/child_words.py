@@ -1,0 +1,196 @@
+"""What the doctor, copies and replays say, in the language of the window.
+
+They are processes that speak English, to whoever runs them. A line of a known form is told anew with its names and figures;
+what several forms may stand in is looked at in turn, and a part of no known form stays as it came.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from gui.text import tr
+
+_FORMS: tuple[str, ...] = (
+    "What lies behind it was not tried.",
+    (
+        "Where its certificate is signed by an authority of your own, give the file of authorities; where it names "
+        "another host than {host}, map the address to that name. A server without TLS needs the mark taken off."
+    ),
+    "Give HOST:PORT.",
+    "Check the name {host}, the DNS servers of this machine, and whether a VPN must be on.",
+    (
+        "Check host and port (9876 is usual), that the name server runs, and that no firewall is in between. Through a "
+        "network of its own, a SOCKS proxy or an SSH tunnel may lead there."
+    ),
+    "The map says {used} in place of {registered}: is that right, and open from here?",
+    (
+        "The broker registered {registered}, which does not answer from here. Where that is an address of a container or "
+        "behind NAT, replace it: {again} = HOST:PORT in the addresses to replace, or set brokerIP1 of the broker."
+    ),
+    "Is it a name server? One that wants TLS ends connections without it.",
+    "This looks like a broker: give the address of the name server, usually with port 9876.",
+    "Set namesrvAddr of the broker to this address, and look into the broker's log.",
+    "It asks for keys: give the access key with its secret key.",
+    "Check the secret key of {key}, and that this account may read the broker.",
+    "What answers is perhaps no broker.",
+    "the broker asks for no keys",
+    "{key} is let in",
+    "the name {host} was not resolved within {count} ms",
+    "the name {host} cannot be resolved ({reason})",
+    "the name server {address} knows no broker",
+    "the broker does not tell its version",
+    "{address} refused with code {count}: {remark}",
+    "“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876",
+    "cannot connect to {address} ({reason}): is a server running there?",
+    "{address} did not take the connection within {count} ms: is it the right address?",
+    "the TLS handshake with {address} failed ({reason}): does it speak TLS, and is its certificate trusted?",
+    "the connection to {address} ended ({reason})",
+    "closed by the peer",
+    "lost: {reason}",
+    "Connection refused",
+    "Network is unreachable",
+    "No route to host",
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "{address} did not answer within {count} ms",
+    "cannot connect to the SOCKS proxy {address} ({reason}): is it running there?",
+    "the SOCKS proxy {address} did not reach {target} within {count} ms",
+    "the SOCKS proxy {address} does not connect to {target}: {reason}",
+    "the SSH server {address} did not reach {target} within {count} ms",
+    (
+        "the SSH server {address} does not connect to {target} ({reason}): the address must be right as seen from there, "
+        "and the server must allow forwarding (AllowTcpForwarding)"
+    ),
+    "the SSH server {address} did not let us in within {count} ms: is it the right address?",
+    "the SSH server {address} does not let {user} in with {keys}: is the public key in its authorized_keys?",
+    "the keys of ssh-agent and of ~/.ssh",
+    "the key {path}",
+    "cannot log in to the SSH server {address} ({reason}): does an SSH server run there?",
+    "there is no file of known hosts {path}: make it, or leave it out for ~/.ssh/known_hosts",
+    "the file of known hosts {path} cannot be used: {reason}",
+    "the SSH key {path} cannot be read: {reason}",
+    "the SSH key {path} cannot be used: its passphrase is another, or the file is no private key",
+    "the SSH key {path} cannot be used: give its passphrase if it has one, or the file is no private key",
+    (
+        "the host key of the SSH server {address} is another than {path} says: somebody may be in between. Ask who runs "
+        "the server; only if the key was changed, remove the old line (ssh-keygen -R) and add the new one. Nothing was "
+        "sent"
+    ),
+    (
+        "the host key of the SSH server {address} is not in {path}. Compare it with what who runs the server says, then "
+        "add it: {command}, or log in once with ssh. Nothing was sent"
+    ),
+    "plan: {rest}",
+    "search: {rest}",
+    "warning: {rest}",
+    "note: {rest}",
+    "complete: {rest}",
+    "partial: {rest}",
+    "receipt: {path}",
+    "go on with: {command}",
+    "journal: {path}, {count} of {all_count} messages to send",
+    "waiting: {rest}; it is tried again until it works",
+    "going on: {rest} works again",
+    "paused",
+    "it was stopped",
+    "see the receipt",
+    "{count} sent",
+    "{count} copied",
+    "{count} failed",
+    "{count} left out",
+    "{count} left",
+    "{count} no longer at the source",
+    "{count} may be there twice",
+    "{count} offsets were not set, as members of their groups are online",
+    "messages failed, the last because {rest}",
+    "dry run: nothing was changed",
+    "dry run: nothing was sent",
+    "and {count} lines more",
+    "{count} messages with {bytes_count} bytes of bodies, {rest}",
+    "as fast as they are taken",
+    "{count} from {source} to {topic}",
+    "and {count} more pairs of topics",
+    "{count} of them are {rest}",
+    "{count} left out: {rest}",
+    "what groups would reject is not known: {rest}",
+    "{count} messages of further tags were not held against subscriptions",
+    "no consumer of {group} is connected, so what its subscription rejects is not known",
+    "scan of {count} queues in {topics_count} topics, {messages_count} messages",
+    "lookup of {count} keys in {topics_count} topics",
+    "{count} hits in {messages_count} messages",
+    "the limit of {count} hits was reached",
+    "{count} messages with {bytes_count} bytes, from {source} to {target}",
+    "{count} messages with about {bytes_count} bytes, from {source} to {target}",
+    "topic {name}: {count} messages of {queues_count} queues; {rest}",
+    "group {name}: {rest}",
+    "{count} queues become {targets_count}: those that share one are merged by store time, each in its order",
+    "it is created",
+    "the target has it with the same settings",
+    "its settings are changed ({differences})",
+    "the target has it with others, which stay ({differences})",
+    "{count} of its members are online at the target",
+    "offsets of {group} in {topic}, by the position of the copied message:",
+    (
+        "offsets of {group} in {topic}, by time, as queue numbers do not agree: at the oldest message of a queue that is "
+        "not consumed yet:"
+    ),
+    "group {name} has no offset in these topics: none is set",
+    "{count} messages of {topic} that were asked for are no longer kept by the source",
+    "consumers of {names} are online at the target: they get the copies of {topic} at once",
+    (
+        "{count} members of {name} are online at the target and would overwrite its offsets: end them before they are "
+        "set, or they are not set"
+    ),
+    "{count} queues of {name} may be written but not read: their messages cannot be copied",
+    "brokers of the source have different settings for it; those of the first count",
+    "created with permission {wanted_count}, as messages could not be written with {count}",
+    "{source}: dead letters stay dead letters, as plain data: no group gets them by itself",
+    "{source} → {target}: {rest}",
+    "retries become plain messages: no group gets them again",
+    "messages that wait for their time become plain messages: nothing delivers them when it comes",
+    "half messages become plain messages: their transactions are neither committed nor rolled back",
+    "records of ended transactions become plain messages: nothing acts on them",
+    "messages of the broker's own topic become plain messages: no broker acts on them",
+    (
+        "kept: bodies as stored, times of birth, flags, tags, keys and properties of producers; left out: what brokers "
+        "set, and delays (what waited for its time is there at once)"
+    ),
+    "new at the target: store times, offsets, offset message ids, the host that messages come from (this machine)",
+    "originals go: bodies, keys and properties as they are stored, also what masks hide on screen",
+)
+_NUMBER = r"[\d,.]+"
+_WITHIN = frozenset({"rest", "reason", "remark", "name", "keys"})
+"""Fields whose values may be of known forms themselves."""
+_BREAKS = ("; ", ", ")
+"""Between parts of a line that are looked at alone; the first that parts it counts."""
+DEPTH_MAX = 6
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    # When first asked for: nothing is said before a person starts something.
+    return tuple((form, re.compile(re.sub(r"\\\{(\w+)\\\}", _field, re.escape(form)))) for form in _FORMS)
+
+
+def _field(found: re.Match[str]) -> str:
+    name = found[1]
+    return f"(?P<{name}>{_NUMBER if name.endswith('count') else '.+?'})"
+
+
+def child_text(line: str, depth: int = DEPTH_MAX) -> str:
+    """A line in the language of the window; its indentation stays."""
+    words = line.strip()
+    if not words or not depth:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    for form, pattern in _patterns():
+        found = pattern.fullmatch(words)
+        if found is not None:
+            fields = found.groupdict()
+            told = {name: child_text(value, depth - 1) if name in _WITHIN else value for name, value in fields.items()}
+            return indent + tr(form, **told)
+    for between in _BREAKS:
+        if between in words:
+            return indent + tr(between).join(child_text(part, depth - 1) for part in words.split(between))
+    return indent + tr(words)

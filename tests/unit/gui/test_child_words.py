@@ -1,0 +1,90 @@
+"""What child processes say, told in the language of the window."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import string
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication
+
+from gui.child_words import _FORMS, child_text
+from gui.text import CatalogueTranslator, load_catalogue
+
+BROKER_CORE = Path(__file__).resolve().parents[3] / "broker_core"
+ENGLISH_WORDS = re.compile(r"[A-Za-z]{4,}")
+NAMES = {"HOST", "PORT", "NameServer", "SOCKS", "orders", "Broker", "billing", "brokerIP", "namesrvAddr", "secret", "access"}
+LINES = {
+    "complete: 10 copied; receipt: /r.jsonl": "完成：已复制 10；回执：/r.jsonl",
+    "partial: 3 sent, 1 failed, 6 left; it was stopped; receipt: /r; go on with: orbit replay --resume /r":
+        "未全部完成：已发送 3，失败 1，剩余 6；已停止；回执：/r；继续：orbit replay --resume /r",
+    "  topic orders: 1,200 messages of 4 queues; it is created": "  主题 orders：4 个队列的 1,200 条消息；将被创建",
+    "3 sent, 5 left, paused": "已发送 3，剩余 5，已暂停",
+    "warning: no consumer of billing is connected, so what its subscription rejects is not known":
+        "注意：billing 没有消费者在线，其订阅会拒收什么未知",
+    "cannot connect to h:1 (Connection refused): is a server running there?":
+        "无法连接 h:1（连接被拒绝）：那里有服务器在运行吗？",
+    "the name server h:1 knows no broker": "NameServer h:1 不知道任何 Broker",
+    "a line of no known form; it is created": "a line of no known form；将被创建",
+    "": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def chinese(qapp):
+    translator = CatalogueTranslator(load_catalogue("zh"))
+    QCoreApplication.installTranslator(translator)
+    yield
+    QCoreApplication.removeTranslator(translator)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_keeps_its_names_and_figures(chinese, line):
+    assert child_text(line) == LINES[line]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_in_english_nothing_changes(qapp, line):
+    assert child_text(line) == line
+
+
+def test_every_form_has_a_chinese_one_with_the_same_fields():
+    known = load_catalogue("zh")
+    fields = {form: {name for _, name, _, _ in string.Formatter().parse(form) if name} for form in _FORMS}
+    told = {form: {name for _, name, _, _ in string.Formatter().parse(known.get(form, "")) if name} for form in _FORMS}
+    assert told == fields
+    assert len(set(_FORMS)) == len(_FORMS)
+
+
+def said_by(path: str) -> list[str]:
+    """Advice of the doctor, with an x for what differs."""
+    tree = ast.parse((BROKER_CORE / path).read_text(encoding="utf-8"))
+    texts = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr="advice" | "note")], value=value) | ast.Return(value=value):
+                texts += [_text(one) for one in ast.walk(value) if isinstance(one, ast.JoinedStr)] if value is not None else []
+                if isinstance(value, ast.Constant) and isinstance(value.value, str) and len(value.value) > 20:
+                    texts.append(value.value)
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="NetworkError" | "CodecError" | "RemoteError"), args=[first, *_])):
+                texts.append(_text(first))
+    return [text for text in texts if len(text) > 20]
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+    return ""
+
+
+def test_everything_that_the_doctor_says_is_told_in_chinese(chinese):
+    said = said_by("doctor.py")
+    assert len(said) >= 12
+    for text in said:
+        left = set(ENGLISH_WORDS.findall(child_text(text))) - NAMES
+        assert not left, (text, json.dumps(sorted(left)))
