@@ -69,14 +69,16 @@ class Panel(QFrame):
         self._line.addWidget(widget)
 
 
-def in_panel(widget: QWidget) -> QWidget:
-    """A page of tabs that is one panel with a table in it."""
+def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
+    """A page of tabs that is one panel with a table in it, and what is said above that."""
     page = QWidget()
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
     lines = QVBoxLayout(page)
     lines.setContentsMargins(0, Size.GAP, 0, 0)
-    lines.addWidget(panel)
+    if above is not None:
+        lines.addWidget(above)
+    lines.addWidget(panel, 1)
     return page
 
 

@@ -330,3 +330,24 @@ def test_texts_follow_the_language(make_view, qapp, qtbot):
         assert view.lag.facts["drains"].name.text() == "预计消化"
     finally:
         qapp.removeTranslator(translator)
+
+
+def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_for_when_it_is_back(make_view):
+    source = FakeSource()
+    source.hold = True
+    view = make_view(source)
+    (held,) = [one for one in source.held if one.answers_with is Members]
+    held.release(
+        replace(fake_members("billing"), notice="Not all brokers answered, and what they hold is missing here. b: away")
+    )
+    assert view.member_notice.isVisibleTo(view.tabs.widget(1))
+    source.held.clear()
+    view.state_changed(replace(source.state, faults={"broker b": "no answer since 3 s: away"}))
+    asked = [one for one in source.held if one.answers_with is Members]
+    asked[-1].release(fake_members("billing"))
+    assert not view.member_notice.isVisibleTo(view.tabs.widget(1))
+    before = len(source.asked)
+    view.state_changed(replace(source.state, faults={"broker b": "no answer since 9 s: away"}))
+    assert [name for name, _ in source.asked[before:] if name == "list_members"] == []
+    view.state_changed(replace(source.state, faults={}))
+    assert [name for name, _ in source.asked[before:] if name == "list_members"] == ["list_members"]

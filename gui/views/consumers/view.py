@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from broker_core.api import Members, OrbitError
+from gui.broker_words import broker_text
 from gui.connections import group_of_source
 from gui.models.consumers import (
     GroupRow,
@@ -86,7 +87,7 @@ class ConsumersView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self._shown_group = ""
-        self._asked_members: tuple[str, int] | None = None
+        self._asked_members: tuple[str, int, tuple[str, ...]] | None = None
         self._findings: list[Finding] = []
         self._member_list: Members | None = None
         self.favourites = context.pins.groups
@@ -119,6 +120,8 @@ class ConsumersView(PageView):
             member_columns(context.times), lambda row: row.client_id, parent=self
         )
         self.member_grid = DataGrid(self.members, theme)
+        self.member_notice = Notice(theme)
+        self.member_notice.set("")
         self.subscriptions: ColumnTableModel[SubscriptionRow] = ColumnTableModel(
             subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
         )
@@ -218,7 +221,7 @@ class ConsumersView(PageView):
         self.disagreement.set("")
         pages = (
             self._lag_page(),
-            in_panel(self.member_grid),
+            in_panel(self.member_grid, above=self.member_notice),
             self._subscription_page(),
             self._ownership,
             self._offsets,
@@ -343,6 +346,7 @@ class ConsumersView(PageView):
         state = self._state
         if changed:
             self._member_list = None
+            self.member_notice.set("")
             self._findings = []
             self.members.set_rows([])
             self.subscriptions.set_rows([])
@@ -375,8 +379,8 @@ class ConsumersView(PageView):
                 self.settings.show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
-        """Ask who is in the group when it is another one, or as many clients as before are not in it any more."""
-        wanted = (group.name, group.members)
+        """Ask who is in the group when it is another one, it has more clients or fewer, or other brokers answer."""
+        wanted = (group.name, group.members, tuple(self._state.faults) if self._state is not None else ())
         if wanted == self._asked_members:
             return
         self._asked_members = wanted
@@ -389,6 +393,7 @@ class ConsumersView(PageView):
             grid.set_loading(False)
             grid.set_error("")
         self._member_list = members
+        self.member_notice.set(broker_text(members.notice))
         self._show_members()
         self._show_header()
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import Ability, DelayedActed, ListTimers, OrbitError, TimersActed
+from gui.broker_words import broker_text
 from gui.models.delay import PAGE_MESSAGES, LevelRow, TimerFigures, WaitingPage, WaitingRow, level_page, timer_page
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
@@ -206,7 +207,7 @@ class WaitingPanel(Panel):
         self.grid.set_error("")
         self._next = page.next_start
         self._notice.setVisible(bool(page.notice))
-        self._notice.setText(page.notice)
+        self._notice.setText(broker_text(page.notice))
         self.model.set_rows(page.rows)
         self._show_range()
 

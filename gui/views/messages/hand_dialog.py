@@ -20,6 +20,7 @@ from broker_core.api import (
     first_topic_of_retry,
     rejection,
 )
+from gui.broker_words import broker_text
 from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
@@ -159,7 +160,9 @@ class HandDialog(QDialog):
         for client_id, address in zip(members.client_id, members.address, strict=True):
             self.client.addItem(f"{client_id}  {address}", client_id)
         if not members.client_id:
-            self.warning.set(tr("No consumer of this group is connected"))
+            self.warning.set(
+                tr("No consumer of this group is connected"), broker_text(members.notice) if members.notice else ""
+            )
         else:
             self._show_rejection(members.wanted(0))
         self._check()

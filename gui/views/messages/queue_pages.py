@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FoundOffset, MessagePage, OrbitError
+from gui.broker_words import broker_text
 from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
@@ -201,4 +202,5 @@ class QueuePages(Panel):
 
     def _show_foot(self) -> None:
         notice = self._page.notice if self._page is not None else ""
-        self.foot.setText(notice or tr("{count} messages, newest first", count=count_text(len(self.model.rows))))
+        counted = tr("{count} messages, newest first", count=count_text(len(self.model.rows)))
+        self.foot.setText(broker_text(notice) or counted)
