@@ -46,7 +46,8 @@ class StartFollow:
         topics: At most 100; empty: all, also those of the system.
         filter: In the language of searches; empty: everything.
         rules: At most 8 filters; `Followed` says which of them a message passes first.
-        position: Physical offset to go on from, as `Followed` gave it; -1: the end of the log.
+        position: Where to go on, as `FollowStarted` or `Followed` gave it; -1: the end of the log. Of a store it is a physical
+            offset; of a cluster, whose messages lie in many logs, the number of the tail that is gone on with.
     """
 
     topics: list[str]
@@ -110,7 +111,7 @@ class SearchHits:
 
 @dataclass(frozen=True, slots=True)
 class FollowStarted:
-    """A follow that can be continued, from the physical offset ``position`` on."""
+    """A follow that can be continued, from ``position`` on (`StartFollow`)."""
 
     follow_id: int
     position: int
@@ -139,5 +140,5 @@ class Followed:
     skipped_bytes: int = 0
     """Of the log, passed over without a look, as reading fell behind."""
     position: int = -1
-    """Physical offset from which the next answer goes on."""
+    """From which the next answer goes on (`StartFollow`)."""
     is_over: bool = False
