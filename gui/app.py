@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -255,20 +256,22 @@ class Console(QObject):
         """Start the worker and open the pages; comes by itself after the first paint."""
         if not self._begun and not self._ending:
             self._begun = True
-            # A connection says how it is reached before its worker is made.
-            self.secrets.details(self._shown, {}, self._begin_with, self._begin_without)
+            # A connection says how it is reached before its worker is made. The key store may let it wait for its user, who may
+            # have gone on to another cluster by then.
+            first = self._shown
+            self.secrets.details(first, {}, partial(self._begin_with, first), partial(self._begin_without, first))
 
-    def _begin_with(self, details: str) -> None:
-        if not self._ending:
+    def _begin_with(self, first: Cluster, details: str) -> None:
+        if not self._ending and self._shown == first and self.window.backend is None:
             self._details = details
             self.worker.start()
             self._open()
 
-    def _begin_without(self, fault: str) -> None:
+    def _begin_without(self, first: Cluster, fault: str) -> None:
         """The secrets of the first connection cannot be had: the window says so, and its banner tries again."""
         from broker_core.api import WorkerLostError  # noqa: PLC0415  as in _make_children
 
-        if not self._ending:
+        if not self._ending and self._shown == first and self.window.backend is None:
             self._open()
             self.worker.source.worker_ended(WorkerLostError(fault))
 
@@ -422,16 +425,17 @@ class Console(QObject):
         Where the secrets of a connection could not be had before, they are asked for again.
         """
         if self._shown.kind == ATTACHED and not self._details:
-            self.secrets.details(self._shown, {}, self._connect_again, self._no_secrets)
+            shown = self._shown
+            self.secrets.details(shown, {}, partial(self._connect_again, shown), self._no_secrets)
             return
         self.settings.sync()
         self._options = replace(self._options, worker=replace(_with_kept(self._given), store=self._options.worker.store))
         self.worker.options = self._worker_options()
         self.worker.restart()
 
-    def _connect_again(self, details: str) -> None:
+    def _connect_again(self, cluster: Cluster, details: str) -> None:
         """The secrets are there now: a worker of its own knows them."""
-        if not self._ending and self._old_worker is None:
+        if not self._ending and self._old_worker is None and self._shown == cluster and not self._details:
             self._details, self._old_worker = details, self.children_processes.worker
             self._switched()
 

@@ -163,6 +163,16 @@ def test_a_connection_whose_secret_is_gone_is_told_and_tried_again(console, tmp_
     assert '"secretKey": "hidden"' in made.worker.options.connect_details
 
 
+def test_secrets_that_come_after_the_user_went_on_are_given_to_nobody(console, tmp_path):
+    keep(tmp_path, STAGE)
+    made = console(connection="Stage")
+    made._shown = PROD
+    made._begin_with(STAGE, "details of Stage")
+    made._begin_without(STAGE, "it is locked")
+    made._connect_again(STAGE, "details of Stage")
+    assert (made._details, made._children, made.window.backend) == ("", None, None)
+
+
 # ---- which is which ----
 
 
