@@ -15,6 +15,7 @@ from gui.connections import ATTACHED, EMBEDDED, STORES_KEY, Cluster, group_of_so
 from gui.links import cluster_of, on_cluster, place_of
 from gui.main_window import menus
 from gui.main_window.clusters import Clusters
+from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.palette_entries import palette_entries
 from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
@@ -109,7 +110,7 @@ def test_the_palette_offers_the_other_clusters(make_frame, opened):
 def test_a_new_connection_may_have_a_window_of_its_own(make_frame, theme, opened, qtbot):
     frame = make_frame(HOME)
     menus.ask_for_cluster(frame.window.services.clusters, theme, frame.window, beside=True)
-    dialog = frame.window.findChild(menus.ConnectDialog)
+    dialog = frame.window.findChild(ConnectDialog)
     dialog.fields.show_cluster(STAGE)
     assert dialog.beside.isChecked()
     dialog.go.click()
