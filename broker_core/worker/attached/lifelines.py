@@ -99,7 +99,8 @@ class _Offsets:
 
 def groups_of(figures: ClusterFigures, topic: str) -> list[str]:
     """Groups that have offsets in a topic on any broker."""
-    return sorted({group for of in figures.brokers.values() for group, consumed in of.positions if consumed == topic})
+    brokers = list(figures.brokers.values())  # the loop may add one while a thread looks
+    return sorted({group for of in brokers for group, consumed in of.positions if consumed == topic})
 
 
 class ClusterRecords:
@@ -180,7 +181,7 @@ class ClusterRecords:
         return having or ([] if state_of_topic(topic) in ("normal", "retry", "dead") and topic != TRACE_TOPIC else names)
 
     def queues(self) -> list[tuple[str, int]]:
-        known = {topic for of in self._figures.brokers.values() for topic in of.topics}
+        known = {topic for of in list(self._figures.brokers.values()) for topic in of.topics}
         groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), group_of_topic(topic) or "")}
         near = {prefix + group for group in groups - {""} for prefix in (RETRY_PREFIX, DEAD_LETTER_PREFIX)}
         others = {topic for topic in known if state_of_topic(topic) == "normal"}
