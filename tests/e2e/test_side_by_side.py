@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,14 +29,16 @@ def wait_for(what: str, done: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> dict[str, str]:
-    """Folders of one user, who has two connections."""
+def places(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Folders of one user, who has two connections; names of sockets must be short."""
     environment = dict(os.environ, QT_QPA_PLATFORM="offscreen", PYTHON_KEYRING_BACKEND="keyring.backends.null.Keyring")
-    for name in ("CONFIG_HOME", "DATA_HOME", "STATE_HOME", "CACHE_HOME", "RUNTIME_DIR"):
+    for name in ("CONFIG_HOME", "DATA_HOME", "STATE_HOME", "CACHE_HOME"):
         folder = tmp_path / name.lower()
         folder.mkdir(mode=0o700)
         environment[f"XDG_{name}"] = str(folder)
-    return environment
+    with tempfile.TemporaryDirectory(prefix="orbit-") as folder_of_sockets:
+        environment["XDG_RUNTIME_DIR"] = folder_of_sockets
+        yield environment
 
 
 def command(*words: str) -> list[str]:
