@@ -38,7 +38,7 @@ _FORMS: tuple[str, ...] = (
     "{key} is let in",
     "the name {host} was not resolved within {count} ms",
     "the name {host} cannot be resolved ({reason})",
-    "the name server {address} knows no broker",
+    "the name server {name} knows no broker",
     "the broker does not tell its version",
     "{address} refused with code {count}: {remark}",
     "“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876",
@@ -91,7 +91,7 @@ _FORMS: tuple[str, ...] = (
     "go on with: {command}",
     "journal: {path}, {count} of {all_count} messages to send",
     "waiting: {rest}; it is tried again until it works",
-    "going on: {rest} works again",
+    "going on: {subject} works again",
     "paused",
     "it was stopped",
     "see the receipt",
@@ -160,7 +160,7 @@ _FORMS: tuple[str, ...] = (
     "originals go: bodies, keys and properties as they are stored, also what masks hide on screen",
 )
 _NUMBER = r"[\d,.]+"
-_WITHIN = frozenset({"rest", "reason", "remark", "name", "keys"})
+_WITHIN = frozenset({"rest", "reason", "remark", "subject", "name", "keys"})
 """Fields whose values may be of known forms themselves."""
 _BREAKS = ("; ", ", ")
 """Between parts of a line that are looked at alone; the first that parts it counts."""
