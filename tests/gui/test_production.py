@@ -7,8 +7,13 @@ import pytest
 from gui.connections import ATTACHED, Cluster
 from gui.main_window.clusters import Clusters
 from gui.views.action_dialog import ActionDialog, ActionPlan
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.hand_dialog import HandDialog
+from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.production_bar import production_name
 from tests.support.fake_frame import Frame
+from tests.support.fake_messages import fake_detail
+from tests.support.fake_source import FakeSource
 
 PROD = Cluster(ATTACHED, "h:9876", True, title="Shop", production=True)
 
@@ -75,3 +80,23 @@ def test_what_stays_on_this_machine_and_other_clusters_need_none(make_frame, the
     other = make_frame(Cluster(ATTACHED, "t:9876")).window
     assert ActionDialog(plan(), theme, other.area.current).go.isEnabled()
     assert ActionDialog(plan(), theme).production == ""
+
+
+def test_dialogs_that_write_without_a_plan_ask_for_the_name_too(make_frame, theme):
+    window = make_frame(PROD).window
+    source = FakeSource()
+    new = NewTopicDialog(source, list, window.area.current)
+    new.name.setText("orders-2")
+    compose = ComposeDialog(source, theme, source.state, topic="orders", parent=window.area.current)
+    hand = HandDialog(source, theme, source.state, fake_detail(4_711), window.area.current)
+    for dialog, button in ((new, new.create_button), (compose, compose.send_button), (hand, hand.go)):
+        assert not dialog.production.isHidden()
+        assert not button.isEnabled(), dialog
+        dialog.production.typed.setText("shop")
+        assert not button.isEnabled(), dialog
+        dialog.production.typed.setText("Shop")
+        assert button.isEnabled(), dialog
+    dialog = NewTopicDialog(source, list)
+    dialog.name.setText("orders-2")
+    assert (dialog.production.isHidden(), dialog.create_button.isEnabled()) == (True, True)
+    assert [name for name, _ in source.asked if name in ("create_topic", "send_message")] == []

@@ -15,7 +15,7 @@ from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
 from gui.bridge.demo import DemoController, DemoPace
-from gui.operations.demo import play_demo
+from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.tasks import TaskList, TaskState
 from gui.text import CatalogueTranslator, load_catalogue
 from gui.views.topics import columns, detail, new_topic_dialog
@@ -272,3 +272,20 @@ def test_fields_of_a_text_are_the_same_in_both_languages():
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
     assert [text for text, shown in load_catalogue("zh").items() if fields(text) != fields(shown)] == []
+
+
+def test_the_demo_is_not_played_on_what_runs_elsewhere_or_is_only_looked_at(make_view, child):
+    elsewhere, looked_at = FakeSource(), FakeSource()
+    elsewhere.name, elsewhere.ready = "p:9876", replace(READY, has_store=False)
+    looked_at.read_only = True
+    for source in (elsewhere, looked_at):
+        play_demo(DemoController(process=child), TaskList(), source, DemoPace.FAST)
+    assert child.started == []
+    assert demo_refusal(FakeSource()) == ""
+    view = make_view(elsewhere)
+    assert view.headline.text() == "Connected to the cluster"
+    assert "closing this window leaves it as it is" in view.subtitle.text()
+    assert not view.demo_card.isVisibleTo(view)
+    elsewhere.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
+    view.status_changed(SourceStatus.LOST)
+    assert (view.headline.text(), view.restart.text()) == ("The connection has ended", "Connect again")
