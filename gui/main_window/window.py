@@ -134,6 +134,7 @@ class MainWindow(QMainWindow):
             self.live.forget()
             self.time_range.forget_begin()
         self._backend = backend
+        self.pins.use(self.settings_group)
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
         from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before

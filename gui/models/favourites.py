@@ -37,6 +37,12 @@ class Favourites(QObject):
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._names))
 
+    def read_from(self, key: str) -> None:
+        """Go on with the names under another key."""
+        if key != self._key:
+            self._key, self._names = key, _read(self._settings, key)
+            self.changed.emit()
+
     def toggle(self, name: str) -> None:
         """Keep a name, or let it go."""
         # Another window may have changed them meanwhile.
@@ -64,6 +70,8 @@ class Favourites(QObject):
 class Pins(QObject):
     """Topics and groups that the user keeps at hand: one for a window, its side bar and all its pages.
 
+    Each connection has its own: names of one cluster mean nothing on another.
+
     Signals:
         changed: Some came, went or moved.
     """
@@ -76,6 +84,11 @@ class Pins(QObject):
         self.groups = Favourites(settings, GROUPS_KEY, self)
         for names in (self.topics, self.groups):
             names.changed.connect(self.changed)
+
+    def use(self, own_group: str) -> None:
+        """Show those of a cluster; `gui.connections.own_group` of its settings."""
+        self.topics.read_from(own_group + TOPICS_KEY)
+        self.groups.read_from(own_group + GROUPS_KEY)
 
 
 def _read(settings: QSettings, key: str) -> dict[str, None]:

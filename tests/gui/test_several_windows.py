@@ -226,6 +226,15 @@ def test_each_connection_has_its_layout(make_frame, theme):
     assert not [key for key in again.settings.allKeys() if key.endswith("layout/tabs") and "connections" in key]
 
 
+def test_each_connection_has_its_favourites(make_frame):
+    stage = make_frame(STAGE).window
+    stage.pins.topics.toggle("orders")
+    assert [list(make_frame(cluster).window.pins.topics) for cluster in (STAGE, PROD, HOME)] == [["orders"], [], []]
+    object.__setattr__(stage.services.clusters, "known", lambda: [PROD])
+    stage.attach(stage.backend)
+    assert list(stage.pins.topics) == [], "the same window, on another cluster"
+
+
 def test_where_groups_stood_is_known_of_their_own_cluster_alone(tmp_path, qapp):
     settings = QSettings(str(tmp_path / "w.ini"), QSettings.Format.IniFormat)
     stage, prod = FakeSource(), FakeSource()
