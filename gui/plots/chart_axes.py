@@ -44,6 +44,8 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
         while len(ticks) > 2 and len({self._tick_text(tick) for tick in ticks}) < len(ticks):
             step = round_step(step * 1.01, self._base)
             ticks = _multiples(step, minVal, maxVal)
+        if len({self._tick_text(tick) for tick in ticks}) < len(ticks):
+            ticks = ticks[:1]
         return [(step, ticks)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's

@@ -113,6 +113,11 @@ def test_at_most_six_ticks(chart):
         assert 2 <= len(values) <= 7
 
 
+def test_no_two_ticks_say_the_same(chart):
+    (_, values), *_ = chart._plot.getAxis("left").tickValues(0, 0.6, 2_000)
+    assert values == [0]
+
+
 def test_queue_bars_mark_the_skewed_queue(qtbot, theme):
     bars = QueueBars(theme)
     qtbot.addWidget(bars)
