@@ -88,7 +88,7 @@ def test_dialogs_that_write_without_a_plan_ask_for_the_name_too(make_frame, them
     new = NewTopicDialog(source, list, window.area.current)
     new.name.setText("orders-2")
     compose = ComposeDialog(source, theme, source.state, topic="orders", parent=window.area.current)
-    hand = HandDialog(source, theme, source.state, fake_detail(4_711), window.area.current)
+    hand = HandDialog(source, theme, source.state, [fake_detail(4_711)], window.area.current)
     for dialog, button in ((new, new.create_button), (compose, compose.send_button), (hand, hand.go)):
         assert not dialog.production.isHidden()
         assert not button.isEnabled(), dialog
