@@ -33,6 +33,7 @@ BODY = b"x" * 400
 def real(request, tmp_path):
     broker = RealBroker(request.param, tmp_path / "real", {"autoCreateTopicEnable": "true", "flushDiskType": "SYNC_FLUSH"})
     broker.start()
+    broker.until_registered()
     yield broker
     broker.stop()
 

@@ -34,14 +34,21 @@ INTERNAL = ("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE
 
 
 @pytest.fixture(scope="module", params=["4.9.4", "5.3.3"])
-def real(request, tmp_path_factory):
+def filled(request, tmp_path_factory):
     broker = RealBroker(request.param, tmp_path_factory.mktemp("real") / "real", {"autoCreateTopicEnable": "true"})
     broker.start()
     try:
+        broker.until_registered()
         asyncio.run(fill(broker))
         yield broker
     finally:
         broker.stop()
+
+
+@pytest.fixture
+def real(filled):
+    filled.until_registered()
+    return filled
 
 
 def body(queue_id, number):

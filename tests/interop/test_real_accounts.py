@@ -43,11 +43,17 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory):
+def running(tmp_path_factory):
     broker = RealBroker("5.3.3", tmp_path_factory.mktemp("real"), SETTINGS)
     broker.start()
     yield broker
     broker.stop()
+
+
+@pytest.fixture
+def real(running):
+    running.until_registered()
+    return running
 
 
 def access(real, credentials):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import shutil
 import socket
 import struct
@@ -28,6 +29,7 @@ from tests.support.shared import shared_dir
 _TAKES_SUBSCRIPTION = 4
 _TIMEOUT_MS = 20_000
 _FOREVER_MS = (1 << 63) - 1
+_PORTS = (12_000, 32_000)
 _ENDED_SECONDS = 150.0
 _REGISTERED_SECONDS = 120.0
 """A broker whose connection to its name server broke registers again within half a minute."""
@@ -112,16 +114,16 @@ class RealBroker:
 
 
 def free_port() -> int:
-    """A port that is free now with its neighbours, which RocketMQ takes too."""
+    """A port that is free now with its neighbours, which RocketMQ takes too.
+
+    Not one of those that systems give to connections: it would be taken again while Java starts.
+    """
     while True:
-        with contextlib.ExitStack() as stack:
-            first = stack.enter_context(socket.socket())
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-            with contextlib.suppress(OSError):
-                for neighbour in (port - 2, port + 1):
-                    stack.enter_context(socket.socket()).bind(("127.0.0.1", neighbour))
-                return port
+        port = random.randrange(*_PORTS)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for neighbour in (port - 2, port, port + 1):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", neighbour))
+            return port
 
 
 class Questions:
