@@ -57,6 +57,8 @@ class ChartTable(QDialog):
         self.setWindowTitle(chart.accessibleName() or tr("Figures of the chart"))
         points = chart.shown_points()
         shown = [one for one in chart.series if one.key in points]
+        self._keys = [one.key for one in shown]
+        """Lines of the columns; the chart may hide some or show others later."""
         self.rows: ColumnTableModel[ChartRow] = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
         self.grid = DataGrid(self.rows, theme, several=True)
         self.grid.set_empty(tr("Nothing is drawn in this time range."))
@@ -75,7 +77,8 @@ class ChartTable(QDialog):
 
     def read(self) -> None:
         """Take what the chart shows now."""
-        rows = chart_rows(self._chart.shown_points())
+        points, none = self._chart.shown_points(), (np.empty(0), np.empty(0))
+        rows = chart_rows({key: points.get(key, none) for key in self._keys})
         self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
         self.rows.set_rows(rows)
         newest = self._times.seconds(rows[0].at_s * 1_000) if rows else UNKNOWN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu
+from shiboken6 import isValid
 
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.plots.brush import Brush
@@ -55,6 +56,9 @@ class ChartReading(QObject):
         self._chart.plot.setAccessibleName(tr("Chart: {lines}", lines=lines))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isValid(self._chart):
+            # A chart that is deleted while the keyboard is there loses the focus when it is none any more: using it is the end.
+            return False
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             # Only then: told at each new figure, it would never be silent.
             self._chart.plot.setAccessibleDescription(self._chart.described())

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
 from PySide6.QtGui import QFocusEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
@@ -227,6 +228,21 @@ def test_a_table_goes_with_its_chart(qtbot, context):
     qtbot.waitUntil(lambda: gone == [True])
 
 
+def test_a_chart_may_go_while_the_keyboard_is_at_it(qtbot, context):
+    window = QWidget()
+    qtbot.addWidget(window)
+    made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"),))
+    QVBoxLayout(window).addWidget(made)
+    brush_time_range(made, context)
+    window.show()
+    window.activateWindow()
+    made.plot.setFocus()
+    qtbot.waitUntil(made.plot.hasFocus)
+    made.deleteLater()
+    qtbot.waitUntil(lambda: not isValid(made))
+    assert window.isVisible()
+
+
 def test_moments_of_several_lines_are_one_row_and_gaps_are_unknown(qtbot, context):
     made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"), ChartSeries("out", "Out")))
     qtbot.addWidget(made)
@@ -240,6 +256,8 @@ def test_moments_of_several_lines_are_one_row_and_gaps_are_unknown(qtbot, contex
     assert [table.rows.index(1, column).data() for column in (1, 2)] == ["—", "7"]
     made.toggle_series("in")
     assert list(made.shown_points()) == ["out"]
+    table.again.click()
+    assert [table.rows.index(0, column).data() for column in (1, 2)] == ["—", "8"]
 
 
 def test_a_chart_without_figures_has_an_empty_table(chart, context):
