@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from broker_core.api import MessagePage, RemoteError, SendMessage
+from broker_core.api import MessageDetail, MessagePage, RemoteError, SendMessage
 from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
@@ -229,6 +229,21 @@ def test_the_page_shows_the_newest_of_the_busiest_topic_and_reads_the_first(make
     assert view.model.rows[0].store_ms >= view.model.rows[-1].store_ms
     assert view.detail.detail is not None
     assert view.detail.tabs.tabText(1) == "Properties 4"
+
+
+def test_a_message_that_was_asked_for_is_not_given_up_for_the_first_of_a_page(make_view):
+    source = FakeSource()
+    source.hold = True
+    view = make_view(source)
+    view.open({"physical_offset": 4_096})
+    pages = [pending for pending in source.held if pending.answers_with is MessagePage]
+    pages[-1].release()
+    assert view.model.rows
+    assert asked(source, "read_message") == [(4_096,)]
+    (reading,) = [pending for pending in source.held if pending.answers_with is MessageDetail]
+    reading.release()
+    assert view.detail.detail is not None
+    assert view.detail.detail.physical_offset == 4_096
 
 
 def test_models_keep_qts_rules(make_view, theme):

@@ -37,12 +37,14 @@ class MessageReading(QObject):
         self._pane = pane
         self._key: tuple[int, int] | None = None
         """Of the row of a queue that is shown or read; None: what is shown is no such row."""
+        self._is_alone = False
+        """Whether what is read was asked for by its place or its ID; a page that comes meanwhile must not take its turn."""
         self._query: LatestQuery[MessageDetail] = LatestQuery(self)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is shown or read."""
-        return self._key is None and self._pane.detail is None
+        return self._key is None and self._pane.detail is None and not (self._is_alone and self._query.waiting)
 
     def forget(self) -> None:
         """Give up what is under way; the pane stays as it is."""
@@ -57,13 +59,13 @@ class MessageReading(QObject):
         """Show a message of a queue, unless it is shown or read already."""
         if message.key == self._key:
             return
-        self._key = message.key
+        self._key, self._is_alone = message.key, False
         self._pane.show_loading(message)
         self._query.ask(self._source.read_message(message.physical_offset), self._pane.show_message, self.show_error)
 
     def read_hit(self, hit: MessageRow) -> None:
         """Show a message that a search found."""
-        self._key = None
+        self._key, self._is_alone = None, False
         self._pane.show_loading(hit)
         self._query.ask(self._source.read_message(hit.physical_offset), self._show_hit, self.show_error)
 
@@ -81,7 +83,7 @@ class MessageReading(QObject):
         self._pane.show_error(tr("The message was not read."), error.message)
 
     def _read_alone(self, pending: Pending[MessageDetail], failed: Callable[[OrbitError], None]) -> None:
-        self._key = None
+        self._key, self._is_alone = None, True
         self._pane.show_loading(None)
         self._query.ask(pending, self._pane.show_message, failed)
 
