@@ -14,6 +14,7 @@ from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
+from gui.views.messages import job_view
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.view import SEARCH, MessagesView
@@ -86,6 +87,19 @@ def test_progress_of_a_replay_is_what_is_no_longer_left(job, child):
     job.pause()
     job.resume()
     assert child.told == ["pause", "resume"]
+
+
+def test_what_was_said_is_not_looked_at_anew_with_every_line(qtbot, theme, job, child, monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(job_view, "child_text", lambda line: looked_at.append(line) or line)
+    view = job_view.JobView(theme, job)
+    qtbot.addWidget(view)
+    job.start(["replay"])
+    lines = [f"said as number {number}" for number in range(40)]
+    for line in lines:
+        child.error_read.emit(line)
+    assert view.said.toPlainText().splitlines() == lines
+    assert looked_at.count(lines[0]) <= 2, "once as the outcome, once among the others"
 
 
 @pytest.mark.parametrize(
