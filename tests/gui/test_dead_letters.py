@@ -28,7 +28,7 @@ from broker_core.api import (
 from gui.operations.in_turn import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
-from gui.views.dead_letters.notebook import NOTES_KEY
+from gui.views.dead_letters.notebook import NOTES_KEY, NoteBook
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
@@ -225,6 +225,17 @@ def test_several_are_marked_at_once(view):
     select(view, 3, 4)
     view.mark(HANDLED)
     assert [letter(view, offset).note.mark for offset in (3, 4, 5)] == [HANDLED, HANDLED, "new"]
+
+
+def test_what_two_tabs_note_is_kept(view):
+    first, second = (letter(view, offset).letter for offset in (3, 4))
+    other = NoteBook(view.context.settings, view)
+    view.notes.write(first, "poison")
+    other.write(second, "late")
+    view.notes.mark([letter(view, 5)], HANDLED)
+    kept = NoteBook(view.context.settings, view)
+    assert [kept.of(one).text for one in (first, second)] == ["poison", "late"]
+    assert kept.of(letter(view, 5).letter).mark == HANDLED
 
 
 def test_several_are_selected_with_the_mouse(view, qtbot):

@@ -14,7 +14,7 @@ NOTES_KEY = "dead_letters/notes"
 
 
 class NoteBook(QObject):
-    """Reads all notes when it is made, and writes them at each change.
+    """Writes all notes at each change, with what others have noted meanwhile: the page may be open in two tabs.
 
     Args:
         settings: Keep them.
@@ -31,7 +31,8 @@ class NoteBook(QObject):
         super().__init__(parent)
         self._settings = settings
         self._key = group + NOTES_KEY
-        self._notes = Notes(str(settings.value(self._key, "")))
+        self._text = str(settings.value(self._key, ""))
+        self._notes = Notes(self._text)
 
     def of(self, letter: DeadLetter) -> Note:
         """The note on a dead letter."""
@@ -39,12 +40,14 @@ class NoteBook(QObject):
 
     def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
         """Mark dead letters."""
+        self._take_in()
         for one in rows:
             self._notes.change(one.letter.offset_message_id, mark=mark)
         self._keep()
 
     def write(self, letter: DeadLetter, text: str) -> None:
         """Note something on a dead letter; one that was new is open then."""
+        self._take_in()
         note = self.of(letter)
         if text != note.text:
             self._notes.change(letter.offset_message_id, text=text, mark=OPEN if note.mark == NEW else note.mark)
@@ -52,12 +55,19 @@ class NoteBook(QObject):
 
     def sent(self, letter: DeadLetter, topic: str, receipt: SendReceipt) -> None:
         """Note that it was sent again, and where to."""
+        self._take_in()
         self._notes.change(
             letter.offset_message_id, mark=RESENT, topic=topic, queue_id=receipt.queue_id,
             queue_offset=receipt.queue_offset, at_ms=receipt.store_ms,
         )  # fmt: skip
         self._keep()
 
+    def _take_in(self) -> None:
+        text = str(self._settings.value(self._key, ""))
+        if text != self._text:
+            self._text, self._notes = text, Notes(text)
+
     def _keep(self) -> None:
-        self._settings.setValue(self._key, self._notes.as_text())
+        self._text = self._notes.as_text()
+        self._settings.setValue(self._key, self._text)
         self.changed.emit()
