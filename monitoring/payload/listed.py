@@ -46,6 +46,10 @@ class ListMask:
         return self.rule is not None and bool(self.rule.mask)
 
     @property
+    def _encoding(self) -> str:
+        return self.rule.encoding if self.rule is not None else ""
+
+    @property
     def mask(self) -> MaskRules:
         """The rules themselves."""
         return MaskRules() if self.rule is None else self.rule.mask
@@ -66,7 +70,7 @@ class ListMask:
             body_bytes: Of the whole body.
         """
         if not self:
-            return body_preview(start, self.rule.encoding if self.rule is not None else "")
+            return body_preview(start, self._encoding)
         is_part = len(start) < body_bytes or start.startswith(_CUT.encode())
         if is_part or self._is_elsewhere(start):
             return MASK
@@ -75,7 +79,9 @@ class ListMask:
     def beginning(self, body: bytes, characters: int) -> str:
         """The first characters of a body that is there as a whole; one that is too long to be judged here is hidden."""
         if not self:
-            return body[:characters].decode("utf-8", "replace")
+            start = body[:characters]
+            text = _text_of_start(start, self._encoding)
+            return start.decode("utf-8", "replace") if text is None else text
         return self._text(body)[:characters] if len(body) <= _JUDGED_BYTES_MAX and not self._is_elsewhere(body) else MASK
 
     def without_hidden(self, body: bytes) -> bytes:
@@ -162,11 +168,16 @@ def body_preview(start: bytes, encoding: str = "") -> str:
         start: May end within a character.
         encoding: Of the text; empty finds out.
     """
+    text = _text_of_start(start, encoding)
+    return start[:_HEX_BYTES].hex(" ") if text is None else " ".join(text.split())
+
+
+def _text_of_start(start: bytes, encoding: str) -> str | None:
     # With any cut UTF-8 comes first: a part of it that ends within a character looks like Chinese in GBK.
     begun = min(3, len(start) - 1, len(start) - len(start.rstrip(_HIGH_BYTES)))
     for name in (encoding,) if encoding else ("utf-8", ""):
         for cut in range(max(begun, 0) + 1):
             text, _encoding = decode_text(start[: len(start) - cut], name)
             if text is not None:
-                return " ".join(text.split())
-    return start[:_HEX_BYTES].hex(" ")
+                return text
+    return None

@@ -48,6 +48,7 @@ class ProtobufSchema:
         """
         from google.protobuf import json_format, message_factory  # noqa: PLC0415  loaded for the first body that needs it
         from google.protobuf.message import DecodeError  # noqa: PLC0415  likewise
+        from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: PLC0415  likewise
 
         try:
             descriptor = self._pool.FindMessageTypeByName(type_name)
@@ -67,7 +68,8 @@ class ProtobufSchema:
             )
         except (json_format.Error, TypeError, RecursionError) as error:  # TypeError: an Any of a type that the schema has not
             raise ValueError(f"it is a {type_name}, but cannot be shown: {error}") from error
-        if data and not fields:
+        # Zeros that were written out are fields, too, though none is shown.
+        if not fields and len(UnknownFieldSet(message)):
             raise ValueError(f"none of its fields is one of {type_name}: it may be a message of another type")
         return fields
 

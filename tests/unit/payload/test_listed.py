@@ -34,6 +34,14 @@ def test_an_excerpt_that_ends_within_a_character_is_text(cut):
     assert len(shown) == len(words) - (cut + 1) // 2
 
 
+def test_the_beginning_of_a_body_is_text_in_its_encoding():
+    words = "订单已支付，金额一百元，谢谢惠顾"
+    assert NO_MASK.beginning(words.encode("gbk"), 400) == words
+    assert NO_MASK.beginning(words.encode("gbk"), 9) == words[:4]
+    assert ListMask(DecoderRule("orders", encoding="latin-1")).beginning("grüße".encode("latin-1"), 400) == "grüße"
+    assert NO_MASK.beginning(b"\x00a", 400) == "\x00a"
+
+
 def test_an_excerpt_is_read_in_the_encoding_of_the_rule():
     rule = ListMask(DecoderRule("orders", encoding="latin-1"))
     assert rule.preview("grüße".encode("latin-1"), 5) == "grüße"

@@ -97,6 +97,11 @@ def test_a_message_that_cannot_be_shown_says_why(schema, body, says):
     assert says in reason
 
 
+def test_a_message_of_zeros_that_were_written_out_is_one(schema):
+    assert schema.decode("shop.Order", b"\x08\x00") == {}
+    assert schema.decode("shop.Order", b"") == {}
+
+
 def test_a_schema_that_cannot_be_had_says_why(tmp_path):
     broken = tmp_path / "broken.proto"
     broken.write_text("message {")
