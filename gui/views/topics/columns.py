@@ -26,7 +26,6 @@ from monitoring.admin.topics import TopicType
 
 NOW_MS = 100
 YOUR_TOPICS, SYSTEM_TOPICS = "Your topics", "System topics"
-"""In the settings of the window."""
 STAR = "★"
 INLINE_GROUPS = 2
 TYPE_STATES = {
