@@ -57,8 +57,12 @@ class _Open:
     expression: Expression | None
     rules: tuple[Expression, ...]
     offsets: dict[MessageQueue, int]
+    known: frozenset[str]
+    """Brokers whose topics were known at the start: on others nobody can tell what was there before."""
     turn: dict[str, int] = field(default_factory=dict)
     """Broker → which of its topics is asked about next."""
+    pulled: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Broker and topic → the queue that was pulled last."""
     unheard: set[tuple[str, str]] = field(default_factory=set)
     """Brokers, each with a topic, that did not answer at the start: what they hold then is not what arrives."""
     is_asked: bool = False
@@ -142,7 +146,11 @@ class ClusterFollows:
         check_follow(query, open_already=len(self._open))
         now_ms = self._clock()
         opened = _Open(
-            tuple(query.topics), filter_of(replace(query, topics=[]), now_ms), rules_of(query, now_ms), self._left_at(query)
+            tuple(query.topics),
+            filter_of(replace(query, topics=[]), now_ms),
+            rules_of(query, now_ms),
+            self._left_at(query),
+            frozenset(name for name in self._link.numbers.names if self._figures.of(name).topics),
         )
         self._check_topics(opened)
         await self._find_ends(opened)
@@ -235,14 +243,17 @@ class ClusterFollows:
         left = REQUESTS_A_LOOK
         begin = opened.turn.get(broker, 0) % len(topics)
         for count, topic in enumerate([*topics[begin:], *topics[:begin]]):
-            if left <= 0 or batch.is_full:
+            # A topic takes two at least, or one that is always asked about last would never be pulled.
+            if left < 2 or batch.is_full:
                 opened.turn[broker] = begin + count
                 return
             left -= 1
             try:
                 left -= await self._look_at(opened, broker, topic, batch, left)
             except PART_ERRORS:
-                # The banner over all pages says what is missing since when; it is gone on with where it was left.
+                # The banner over all pages says what is missing since when; it is gone on with where it was left. A topic that
+                # is refused each time does not keep those behind it from being asked about.
+                opened.turn[broker] = begin + count + 1
                 return
         opened.turn[broker] = begin
 
@@ -250,10 +261,12 @@ class ClusterFollows:
         """Take what a topic has got on one broker; returns how many pulls that took."""
         pulls = 0
         all_held = await self._held(broker, topic)
-        is_late = (broker, topic) in opened.unheard
+        is_late = broker not in opened.known or (broker, topic) in opened.unheard
         opened.unheard.discard((broker, topic))
-        for queue_id, held in sorted(all_held.items()):
-            queue = MessageQueue(topic, broker, queue_id)
+        last = opened.pulled.get((broker, topic), -1)
+        # Queues take turns: the first ones may have something new at every look.
+        for queue_id in sorted(all_held, key=lambda one: (one <= last, one)):
+            held, queue = all_held[queue_id], MessageQueue(topic, broker, queue_id)
             # A queue that was not there before has got all that it holds since.
             offset = opened.offsets.setdefault(queue, held.max_offset if is_late else held.min_offset)
             offset = min(max(offset, held.min_offset), held.max_offset)
@@ -263,10 +276,15 @@ class ClusterFollows:
             opened.offsets[queue] = offset
             while offset < held.max_offset and pulls < left and not batch.is_full:
                 pulls += 1
+                opened.pulled[broker, topic] = queue_id
                 body, following = await self._link.pull_batch_gently(queue, offset, PULL_MESSAGES)
                 if following <= offset:
                     break
-                self._take(opened, queue, split_records(body), batch)
+                try:
+                    records = list(split_records(body))
+                except RecordError:  # asked for once more it would be no better
+                    records, batch.left_out = [], batch.left_out + following - offset
+                self._take(opened, queue, records, batch)
                 opened.offsets[queue] = offset = following
         return pulls
 
@@ -274,19 +292,17 @@ class ClusterFollows:
         numbers = self._link.numbers
         for record in records:
             try:
-                message = decode_record(record)
+                own = decode_record(record)
             except RecordError:
                 batch.left_out += 1
                 continue
+            # Filters mean queues by the numbers under which they are shown, as those of searches do.
+            message = replace(own, queue_id=numbers.shown_queue(queue.broker_name, own.queue_id))
             facts = MessageFacts(message)
             if opened.expression is not None and not matches(opened.expression, facts):
                 continue
             head = head_of(message)
-            shown = replace(
-                head,
-                queue_id=numbers.shown_queue(queue.broker_name, head.queue_id),
-                physical_offset=numbers.shown_place(queue.broker_name, head.physical_offset),
-            )
+            shown = replace(head, physical_offset=numbers.shown_place(queue.broker_name, head.physical_offset))
             rule = next((number for number, one in enumerate(opened.rules) if matches(one, facts)), -1)
             batch.heads.append((queue.topic, shown, rule))
             batch.body_bytes += len(message.body)

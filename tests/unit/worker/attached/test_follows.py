@@ -8,7 +8,7 @@ import pytest
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
-from broker_core.errors import FilterError, NetworkError, UsageError
+from broker_core.errors import FilterError, NetworkError, RemoteError, UsageError
 from broker_core.ipc.schema import ContinueFollow, Done, EndFollow, Followed, FollowStarted, StartFollow
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached import follows
@@ -118,7 +118,7 @@ def test_what_is_more_than_can_be_shown_is_counted(tmp_path, monkeypatch):
 
 
 def test_a_look_asks_for_some_topics_and_the_next_for_the_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(follows, "REQUESTS_A_LOOK", 2)
+    monkeypatch.setattr(follows, "REQUESTS_A_LOOK", 3)
 
     async def scenario(cluster, tails, producer):
         for name in "ABCDE":
@@ -143,6 +143,69 @@ def test_a_look_asks_for_some_topics_and_the_next_for_the_others(tmp_path, monke
     play(tmp_path, scenario)
 
 
+def test_the_last_of_the_topics_that_a_look_has_room_for_is_pulled_too(tmp_path):
+    names = [f"quiet-{number}" for number in range(follows.REQUESTS_A_LOOK - 1)]
+
+    async def scenario(cluster, tails, producer):
+        for name in names:
+            await cluster.link.create_topic(name, queues=1)
+        await cluster.sampling.once()
+        begun = await started(tails, StartFollow([*names, "T"]))
+        await send(producer, b"at last")
+        assert (await next_batch(tails, begun.follow_id)).body_start == [b"at last"]
+
+    play(tmp_path, scenario)
+
+
+def test_a_queue_that_always_has_something_new_does_not_keep_the_others_from_being_pulled(tmp_path, monkeypatch):
+    monkeypatch.setattr(follows, "REQUESTS_A_LOOK", 2)
+
+    async def scenario(_cluster, tails, producer):
+        begun = await started(tails, StartFollow(["T"]))
+        found = []
+        for body in (b"one", b"two"):
+            await send(producer, body)
+            await send(producer, body, queue=1)
+            batch = follows._Batch()
+            await tails._look(tails._open[begun.follow_id], BROKER, batch)
+            found.append([head.queue_id for _topic, head, _rule in batch.heads])
+        assert found == [[0], [1, 1]]
+
+    play(tmp_path, scenario)
+
+
+def test_a_topic_that_is_refused_each_time_does_not_hide_those_behind_it(tmp_path, monkeypatch):
+    async def scenario(cluster, tails, producer):
+        await cluster.link.create_topic("A", queues=1)
+        await cluster.sampling.once()
+        begun = await started(tails, StartFollow(["A", "T"]))
+        gently = cluster.link.ask_gently
+
+        async def refused(broker, code, fields=None):
+            if (fields or {}).get("topic") == "A":
+                raise RemoteError("no permission", code=16)
+            return await gently(broker, code, fields)
+
+        monkeypatch.setattr(cluster.link, "ask_gently", refused)
+        await send(producer, b"behind it")
+        assert (await next_batch(tails, begun.follow_id)).body_start == [b"behind it"]
+
+    play(tmp_path, scenario)
+
+
+def test_queues_of_several_brokers_are_filtered_by_the_numbers_that_are_shown(tmp_path):
+    async def scenario(cluster, tails, producer):
+        cluster.link.numbers._names.insert(0, "seen-before")
+        cluster.figures.lost("seen-before", "it is away")
+        begun = await started(tails, StartFollow(["T"], "queue = 10001", ["queue > 10000"]))
+        await send(producer, b"in 0")
+        await send(producer, b"in 1", queue=1)
+        found = await next_batch(tails, begun.follow_id)
+        assert (found.body_start, found.queue_id, found.rule) == ([b"in 1"], [10_001], [0])
+
+    play(tmp_path, scenario)
+
+
 def test_a_broker_that_was_away_at_the_start_tells_only_what_comes_after(tmp_path):
     async def scenario(cluster, tails, producer):
         begun = await started(tails, StartFollow(["T"]))
@@ -155,6 +218,19 @@ def test_a_broker_that_was_away_at_the_start_tells_only_what_comes_after(tmp_pat
         cluster.figures.lost(BROKER, "it is down")
         with pytest.raises(NetworkError, match="it is down"):
             await tails.answer(StartFollow(["T"]))
+
+    play(tmp_path, scenario)
+
+
+def test_a_broker_whose_topics_were_not_known_at_the_start_tells_only_what_comes_after(tmp_path):
+    async def scenario(cluster, tails, producer):
+        cluster.figures.of(BROKER).topics = {}
+        begun = await started(tails, StartFollow([]))
+        await cluster.sampling.once()
+        while MessageQueue("T", BROKER, 0) not in tails._open[begun.follow_id].offsets:
+            assert (await tails.answer(ContinueFollow(begun.follow_id))).topic == []
+        await send(producer, b"after")
+        assert (await next_batch(tails, begun.follow_id)).body_start == [b"after"]
 
     play(tmp_path, scenario)
 
