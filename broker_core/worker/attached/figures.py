@@ -65,6 +65,10 @@ class ClusterFigures:
         self._is_dirty = self._is_dirty or of.topics != topics or of.groups != groups
         of.topics, of.groups = topics, groups
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
+        known = groups | {group for group, _topic in of.positions}
+        for group in of.subscriptions.keys() - known:
+            # Nobody asks about a group that was deleted, so nothing else would end what it wanted.
+            self.take_subscriptions(broker, group, {})
         self._judge(broker)
 
     def take_place(self, place: BrokerPlace) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import RecordError, RemoteError
+from broker_core.errors import NetworkError, RecordError, RemoteError
 from broker_core.ipc.schema import Lifeline
 from broker_core.lifeline.gather import TRACE_TOPIC, Reach
 from broker_core.message import properties as props
@@ -135,7 +135,13 @@ class ClusterRecords:
 
     def record_at(self, physical_offset: int) -> memoryview | None:
         broker, offset = self._link.numbers.place_of(physical_offset)
-        record = self._viewed(broker, offset)
+        try:
+            record = self._viewed(broker, offset)
+        except NetworkError as error:
+            if not self._topics:  # the message that is asked about: there is nothing to tell
+                raise
+            self._lost.failed(broker, error)
+            return None
         if record is not None:
             self._note_topics(record)
         return record

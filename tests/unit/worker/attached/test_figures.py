@@ -130,6 +130,14 @@ def test_subscriptions_of_all_brokers_are_one_object_until_one_changes(figures):
     assert figures.subscriptions() == {}
 
 
+def test_a_group_that_was_deleted_subscribes_nothing(figures):
+    for group in ("listed", "with offsets", "deleted"):
+        figures.take_subscriptions("a", group, {"T": ("TAG", "*")})
+    figures.take_positions("a", {("with offsets", "T"): {0: 1}})
+    figures.take_tables("a", {}, frozenset({"listed"}))
+    assert figures.subscriptions().keys() == {"listed", "with offsets"}
+
+
 def test_of_the_brokers_own_topics_only_queues_in_use_are_listed(figures):
     topics = {"T": TopicRow(1, 1, 6), "BenchmarkTest": TopicRow(1_024, 1_024, 6)}
     figures.take_tables("a", topics, frozenset())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from broker_core.client.message import Message, RawMessage
 from broker_core.client.producer import Producer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.clock import wall_clock_ms
-from broker_core.errors import UsageError
+from broker_core.errors import NetworkError, UsageError
 from broker_core.ipc.schema import Lifeline
 from broker_core.lifeline.gather import id_of
 from broker_core.message.message_id import PLACE_BITS
@@ -21,7 +22,7 @@ from broker_core.message.record import decode_record
 from broker_core.message.resent import ORIGIN_LINK
 from broker_core.remoting.json_body import MessageQueue
 from broker_core.worker.attached import lifelines
-from broker_core.worker.attached.lifelines import ClusterLifelines
+from broker_core.worker.attached.lifelines import ClusterLifelines, ClusterRecords
 from broker_core.worker.attached.numbering import QUEUES_OF_BROKER
 from broker_core.worker.lifelines import read_lifeline
 from tests.support.attached import BROKER, attached, broker_on
@@ -156,3 +157,17 @@ def test_a_broker_that_is_lost_is_named_and_the_others_tell_the_rest(tmp_path):
         assert any(text.startswith("Not all brokers answered") and text.endswith("it does not answer") for text in line.missing)
 
     play(tmp_path, scenario)
+
+
+def test_a_record_of_a_broker_that_is_lost_is_missing_and_the_message_itself_is_not(monkeypatch):
+    def fail(_broker, _offset):
+        raise NetworkError("it is down")
+
+    link = SimpleNamespace(numbers=SimpleNamespace(place_of=lambda place: ("b", place)))
+    records = ClusterRecords(link, None, None)
+    monkeypatch.setattr(records, "_viewed", fail)
+    with pytest.raises(NetworkError):
+        records.record_at(7)
+    records._topics.add("T")
+    assert records.record_at(7) is None
+    assert records.missing == ["Not all brokers answered, and what they hold is missing here. b: it is down"]
