@@ -36,6 +36,7 @@ _FORMS: tuple[str, ...] = (
     "What answers is perhaps no broker.",
     "the broker asks for no keys",
     "{key} is let in",
+    "not tried: {number} more",
     "the name {host} was not resolved within {count} ms",
     "the name {host} cannot be resolved ({reason})",
     "the name server {name} knows no broker",
@@ -104,6 +105,10 @@ _FORMS: tuple[str, ...] = (
     "{count} may be there twice",
     "{count} offsets were not set, as members of their groups are online",
     "messages failed, the last because {rest}",
+    (
+        "the target lost messages that it had acknowledged: queue {queue} of {topic} on {broker} ended at {end} and goes on "
+        "at {start}. Begin a new copy"
+    ),
     "dry run: nothing was changed",
     "dry run: nothing was sent",
     "and {count} lines more",

@@ -28,6 +28,11 @@ LINES = {
     "cannot connect to h:1 (Connection refused): is a server running there?":
         "无法连接 h:1（连接被拒绝）：那里有服务器在运行吗？",
     "the name server h:1 knows no broker": "NameServer h:1 不知道任何 Broker",
+    "not tried: 1,200 more": "另有 1,200 个未尝试",
+    "partial: 2 copied, 1 left; the target lost messages that it had acknowledged: queue 0 of orders on b ended at 2 and goes "
+    "on at 0. Begin a new copy; receipt: /r":
+        "未全部完成：已复制 2，剩余 1；目标丢失了已确认的消息：b 上 orders 的队列 0 原到 2，现从 0 继续。"
+        "请重新开始复制；回执：/r",
     "a line of no known form; it is created": "a line of no known form；将被创建",
     "": "",
 }  # fmt: skip
