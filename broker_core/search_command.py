@@ -180,7 +180,7 @@ def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
     ):
         return open_failed(arguments.store, error)
     place = arguments.out or "standard output"
-    return UsageError(f"what was found could not be written to {place}: {error.strerror}. Choose another place")
+    return UsageError(f"what was found could not be written to {place}: {error.strerror or error}. Choose another place")
 
 
 def _say(text: str) -> None:
