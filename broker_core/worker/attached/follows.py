@@ -66,6 +66,8 @@ class _Open:
     unheard: set[tuple[str, str]] = field(default_factory=set)
     """Brokers, each with a topic, that did not answer at the start: what they hold then is not what arrives."""
     is_asked: bool = False
+    is_held: bool = False
+    """While another one begins at its place: what it took meanwhile would be told by both."""
     is_ended: bool = False
 
 
@@ -153,7 +155,12 @@ class ClusterFollows:
             frozenset(name for name in self._link.numbers.names if self._figures.of(name).topics),
         )
         self._check_topics(opened)
-        await self._find_ends(opened)
+        before = self._open.get(query.position, opened)
+        before.is_held = True
+        try:
+            await self._find_ends(opened)
+        finally:
+            before.is_held = False
         number = next(self._numbers)
         self._open[number] = opened
         return FollowStarted(number, number)
@@ -219,6 +226,8 @@ class ClusterFollows:
                 await asyncio.sleep(self._pace_seconds)
                 if opened.is_ended:
                     break
+                if opened.is_held:
+                    continue
                 await asyncio.gather(*(self._look(opened, broker, batch) for broker in self._link.numbers.names))
                 if not batch.is_empty:
                     break

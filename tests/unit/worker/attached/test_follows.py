@@ -93,6 +93,24 @@ def test_another_filter_goes_on_where_the_tail_stood(tmp_path):
     play(tmp_path, scenario)
 
 
+def test_what_comes_while_another_one_begins_at_the_place_of_a_tail_is_told_by_one(tmp_path, monkeypatch):
+    async def scenario(_cluster, tails, producer):
+        first = await started(tails, StartFollow(["T"]))
+        find_ends = tails._find_ends
+
+        async def slow(opened):
+            await send(producer, b"once")
+            assert (await tails.answer(ContinueFollow(first.follow_id))).topic == []
+            await find_ends(opened)
+
+        monkeypatch.setattr(tails, "_find_ends", slow)
+        second = await started(tails, StartFollow(["T"], "", [], first.position))
+        for tail in (second, first):
+            assert (await next_batch(tails, tail.follow_id)).body_start == [b"once"]
+
+    play(tmp_path, scenario)
+
+
 def test_a_topic_that_is_created_later_is_followed_from_its_first_message(tmp_path):
     async def scenario(cluster, tails, producer):
         begun = await started(tails, StartFollow([]))
