@@ -149,7 +149,7 @@ NO_COUNTS = {"group", "name", "folder", "path", "topic", "share", "filter", "cli
 """Fields that are names and shares: ``{group} lags``."""
 AFTER_ONE = {
     "is", "was", "has", "does", "waits", "comes", "lags", "stays", "closes", "holds", "rejects", "takes", "answers", "ms", "s",
-    "as", "this", "its", "yours", "needs",
+    "as", "this", "its", "yours", "needs", "goes",
 }  # fmt: skip
 """What may end in s behind "1": verbs, units, small words."""
 
