@@ -110,7 +110,7 @@ def first_cluster(options: WindowOptions) -> Cluster:
         UsageError: It is a connection that is not kept.
     """
     wanted = options.connection or cluster_of(options.link)
-    if not wanted:
+    if not wanted or options.worker.files_only:
         return Cluster(EMBEDDED, str(_with_kept(options).store))
     from gui.saved_connections import named, saved_connections  # noqa: PLC0415  brings msgpack, as in Console._make_children
 
@@ -288,10 +288,11 @@ class Console(QObject):
         if self._old_worker is not None or self._ending or not self._begun:
             return
         self._wanted = cluster
-        self.secrets.details(cluster, {}, lambda details: self._go(cluster, details), self._not_switched)
+        self.secrets.details(cluster, {}, partial(self._go, cluster), partial(self._not_switched, cluster))
 
-    def _not_switched(self, fault: str) -> None:
-        self._wanted = None
+    def _not_switched(self, cluster: Cluster, fault: str) -> None:
+        if self._wanted == cluster:
+            self._wanted = None
         self._no_secrets(fault)
 
     def _go(self, cluster: Cluster, details: str) -> None:
@@ -436,6 +437,7 @@ class Console(QObject):
     def _connect_again(self, cluster: Cluster, details: str) -> None:
         """The secrets are there now: a worker of its own knows them."""
         if not self._ending and self._old_worker is None and self._shown == cluster and not self._details:
+            self.window.save_layout()
             self._details, self._old_worker = details, self.children_processes.worker
             self._switched()
 

@@ -166,6 +166,11 @@ class PinnedPart(QWidget):
         for item, row in zip(self.items, rows, strict=True):
             item.show_row(row)
 
+    def forget_state(self) -> None:
+        """Show none until there are figures again: another cluster is shown."""
+        self._newest = None
+        self._make_items([])
+
     def search(self, text: str) -> None:
         """Show those that a search lets through."""
         self._searched = text

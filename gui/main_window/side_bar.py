@@ -146,6 +146,12 @@ class SideBar(QFrame):
         if page_id in self.items:
             self.items[page_id].set_count(count, state, words)
 
+    def forget_state(self) -> None:
+        """Show no figures until there are some: another cluster is shown."""
+        for item in self.items.values():
+            item.set_count("")
+        self.pinned.forget_state()
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QMouseEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
-from gui.links import LinkError, cluster_of, place_of
+from gui.links import LinkError, cluster_of, link_to, on_cluster, place_of
 from gui.main_window import layout
 from gui.main_window.broker_watch import BrokerWatch
 from gui.main_window.closing import Closing
@@ -70,6 +70,8 @@ class MainWindow(QMainWindow):
         self._backend: Backend | None = None
         self._language = services.language
         self._wanted_link = ""
+        self._layout_group = ""
+        """Of the cluster whose pages are open; while the window goes to another one, that is the one before."""
         self._report_notice: ReportNotice | None = None
         self._decoders: DecoderBook | None = None
         self._painted = False
@@ -133,8 +135,11 @@ class MainWindow(QMainWindow):
             self.navigation.close_all()
             self.live.forget()
             self.time_range.forget_begin()
+            self.side_bar.forget_state()
+            self.status_bar.show_figures(None)
         self._backend = backend
-        self.pins.use(self.settings_group)
+        self._layout_group = self.settings_group
+        self.pins.use(self._layout_group)
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
         from gui.operations.report_notice import ReportNotice  # noqa: PLC0415  the frame is on screen before
@@ -256,7 +261,8 @@ class MainWindow(QMainWindow):
         other = cluster_at(clusters, name_servers)
         if other is None:
             raise LinkError(f"it is about the cluster at {name_servers}, to which there is no connection: connect to it first")
-        clusters.open_beside(other, link)
+        # Written anew: as it came it may be none to a command line, and an error there is seen by nobody.
+        clusters.open_beside(other, on_cluster(link_to(place_of(link)), name_servers))
         return True
 
     def _page_opened(self, page: PageView) -> None:
@@ -422,8 +428,9 @@ class MainWindow(QMainWindow):
             self._follow(link)
 
     def save_layout(self) -> None:
-        """Remember how the window looks."""
-        layout.save(self, self._services.settings, self.settings_group)
+        """Remember how the window looks; before it has its pages, what is remembered stays."""
+        if self._backend is not None:
+            layout.save(self, self._services.settings, self._layout_group)
 
     def ask_close(self) -> None:
         """Close the window, as its own close button does: with a question if something would be lost."""

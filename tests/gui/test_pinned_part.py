@@ -67,6 +67,16 @@ def test_only_what_the_cluster_has_is_shown_and_nothing_where_it_has_none(part, 
     assert (names(part), part.isHidden()) == ([], True)
 
 
+def test_figures_of_the_cluster_before_are_none_of_the_next_one(part, pins):
+    part.forget_state()
+    assert (names(part), part.isHidden()) == ([], True)
+    pins.use("connections/other/")
+    pins.topics.toggle("orders")
+    assert names(part) == []
+    part.show_state(fake_state(), SHIPPED)
+    assert names(part) == ["orders"]
+
+
 def test_a_click_opens_it_and_the_middle_button_in_a_tab_of_its_own(part, qtbot):
     asked = []
     part.asked.connect(lambda *what: asked.append(what))

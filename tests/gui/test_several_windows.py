@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,6 +22,7 @@ from gui.main_window.services import text_list
 from gui.models.schedules import Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
+from gui.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -147,6 +149,8 @@ def test_a_start_shows_the_connection_that_it_or_its_link_names(tmp_path):
     assert shown(connection="stage") == shown(connection="s:9876") == STAGE
     assert shown(link=on_cluster("orbit://topic/orders", PROD.address)) == PROD
     assert shown(connection="Stage", link=on_cluster("orbit://topic/orders", PROD.address)) == STAGE
+    looks = replace(plain, worker=replace(plain.worker, files_only=True), link=on_cluster("orbit://overview", PROD.address))
+    assert first_cluster(looks) == shown(), "a store that is looked at stays the one that was named"
     with pytest.raises(UsageError, match=r"no connection is called “moon”\. There are: “Stage”, “Prod”"):
         shown(connection="moon")
 
@@ -172,6 +176,9 @@ def test_secrets_that_come_after_the_user_went_on_are_given_to_nobody(console, t
     made._begin_without(STAGE, "it is locked")
     made._connect_again(STAGE, "details of Stage")
     assert (made._details, made._children, made.window.backend) == ("", None, None)
+    made._wanted = PROD
+    made._not_switched(STAGE, "it is locked")
+    assert made._wanted == PROD, "who asked for another one meanwhile gets that"
 
 
 # ---- which is which ----
@@ -201,12 +208,24 @@ def test_a_link_names_its_cluster_and_is_followed_there(make_frame, opened, qapp
     other = on_cluster("orbit://topic/orders?queue=3", PROD.address)
     window.open_link(other)
     assert opened == [(PROD, other)]
+    window.open_link(f" {other.replace('orbit:', 'Orbit:')}")
+    assert opened == [(PROD, other)] * 2
     assert window.area.current.page_id == "topics"
     window.open_link(on_cluster("orbit://overview", "moon:1"))
     assert window.area.current.page_id == "topics"
     assert "to which there is no connection" in window.toasts.kept[0].text
     assert place_of(other).arguments == {"topic": "orders", "queue": 3}
     assert (cluster_of("orbit://topics"), cluster_of("http://x/?cluster=a"), cluster_of("orbit://[")) == ("", "", "")
+
+
+def test_figures_of_the_cluster_before_go_with_it(make_frame):
+    frame = make_frame(STAGE)
+    window = frame.window
+    window.broker.refresh_figures()
+    assert window.side_bar.items["topics"].count
+    assert window.status_bar.figures["Lag"] != UNKNOWN
+    window.attach(frame.backend(FakeSource(status=SourceStatus.STARTING)))
+    assert (window.side_bar.items["topics"].count, window.status_bar.figures["Lag"]) == ("", UNKNOWN)
 
 
 # ---- what is kept ----
@@ -224,6 +243,25 @@ def test_each_connection_has_its_layout(make_frame, theme):
     again.window.commands.reset_layout()
     assert again.window.area.current.page_id == "overview"
     assert not [key for key in again.settings.allKeys() if key.endswith("layout/tabs") and "connections" in key]
+
+
+def test_a_window_that_ends_on_its_way_to_another_cluster_leaves_the_layout_of_that_one(make_frame):
+    make_frame(PROD).window.save_layout()
+    window = make_frame(STAGE).window
+    window.navigate("topics")
+    object.__setattr__(window.services.clusters, "known", lambda: [PROD])
+    window.save_layout()
+    assert [make_frame(cluster).window.area.current.page_id for cluster in (STAGE, PROD)] == ["topics", "overview"]
+
+
+def test_a_window_that_ends_before_it_has_its_pages_leaves_the_layout(make_frame, tmp_path, theme, qtbot):
+    first = make_frame(STAGE)
+    first.window.navigate("topics")
+    first.window.save_layout()
+    early = Frame(tmp_path / "window.ini", theme, clusters=Clusters(known=lambda: (STAGE,)), attached=False)
+    qtbot.addWidget(early.window)
+    early.window.close()
+    assert make_frame(STAGE).window.area.current.page_id == "topics"
 
 
 def test_each_connection_has_its_favourites(make_frame):
