@@ -7,9 +7,9 @@ what several forms may stand in is looked at in turn, and a part of no known for
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
-from gui.text import tr
+from gui.text import shown_language, tr
 
 _FORMS: tuple[str, ...] = (
     "What lies behind it was not tried.",
@@ -170,6 +170,8 @@ _WITHIN = frozenset({"rest", "reason", "remark", "subject", "name", "keys"})
 _BREAKS = ("; ", ", ")
 """Between parts of a line that are looked at alone; the first that parts it counts."""
 DEPTH_MAX = 6
+LINES_KEPT = 1_024
+"""Looking for the form of a line takes up to a millisecond, and views write all lines anew when one comes."""
 
 
 @cache
@@ -183,8 +185,17 @@ def _field(found: re.Match[str]) -> str:
     return f"(?P<{name}>{_NUMBER if name.endswith('count') else '.+?'})"
 
 
-def child_text(line: str, depth: int = DEPTH_MAX) -> str:
+def child_text(line: str) -> str:
     """A line in the language of the window; its indentation stays."""
+    return _told(line, shown_language())
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _told(line: str, _language: str) -> str:
+    return _anew(line, DEPTH_MAX)
+
+
+def _anew(line: str, depth: int) -> str:
     words = line.strip()
     if not words or not depth:
         return line
@@ -193,9 +204,9 @@ def child_text(line: str, depth: int = DEPTH_MAX) -> str:
         found = pattern.fullmatch(words)
         if found is not None:
             fields = found.groupdict()
-            told = {name: child_text(value, depth - 1) if name in _WITHIN else value for name, value in fields.items()}
+            told = {name: _anew(value, depth - 1) if name in _WITHIN else value for name, value in fields.items()}
             return indent + tr(form, **told)
     for between in _BREAKS:
         if between in words:
-            return indent + tr(between).join(child_text(part, depth - 1) for part in words.split(between))
+            return indent + tr(between).join(_anew(part, depth - 1) for part in words.split(between))
     return indent + tr(words)
