@@ -67,7 +67,7 @@ class BackgroundCall(QObject):
         """Run ``function`` once. An error of another kind is raised on the GUI thread."""
         work = _Work(function)
         work.over.connect(self._over)
-        work.over.connect(work.deleteLater)
+        work.over.connect(work.let_go)
         QThreadPool.globalInstance().start(_Runnable(work))
 
     def _over(self, answer: object, error: Exception | None) -> None:
@@ -93,7 +93,12 @@ class _Work(QObject):
 
     def __init__(self, function: Callable[[], object]) -> None:
         super().__init__(QCoreApplication.instance())
-        self.function = function
+        self.function: Callable[[], object] | None = function
+
+    def let_go(self) -> None:
+        """Forget the function on the GUI thread: the other thread may be the last to know this object."""
+        self.function = None
+        self.deleteLater()
 
 
 class _Runnable(QRunnable):
@@ -102,6 +107,7 @@ class _Runnable(QRunnable):
         self._work = work
 
     def run(self) -> None:
+        assert self._work.function is not None
         try:
             answer = self._work.function()
         except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
