@@ -92,8 +92,8 @@ class CloseQuestion(LossQuestion):
         super().__init__(tr("Close Orbit"), question, lost, parent, keep=tr("Keep it open"), go=go)
         self.tray = QPushButton(tr("Stay in the tray"))
         self.tray.setToolTip(tr("The window goes; the broker, its history and its alerts go on."))
-        self.tray.setVisible(stay is not None)
         self.buttons.insertWidget(self.buttons.indexOf(self.go), self.tray)
+        self.tray.setVisible(stay is not None)  # has a parent now, without which it would be a window
         self.accepted.connect(close)
         if stay is not None:
             self.tray.clicked.connect(lambda _checked=False: self.reject())

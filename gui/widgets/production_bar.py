@@ -68,7 +68,8 @@ class ProductionField(QWidget):
         lines.addWidget(label(text, "secondary", wrap=True))
         lines.addWidget(self.typed)
         self.typed.textChanged.connect(lambda _text: self.changed.emit())
-        self.setVisible(bool(self.name))
+        if not self.name:
+            self.hide()  # never shown from here: without a parent it would be a window
 
     @property
     def fault(self) -> str:

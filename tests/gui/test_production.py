@@ -10,7 +10,7 @@ from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
-from gui.widgets.production_bar import production_name
+from gui.widgets.production_bar import ProductionField, production_name
 from tests.support.fake_frame import Frame
 from tests.support.fake_messages import fake_detail
 from tests.support.fake_source import FakeSource
@@ -80,6 +80,13 @@ def test_what_stays_on_this_machine_and_other_clusters_need_none(make_frame, the
     other = make_frame(Cluster(ATTACHED, "t:9876")).window
     assert ActionDialog(plan(), theme, other.area.current).go.isEnabled()
     assert ActionDialog(plan(), theme).production == ""
+
+
+def test_the_field_is_no_window_before_its_dialog_has_it(make_frame, qtbot):
+    field = ProductionField(make_frame(PROD).window.area.current)
+    qtbot.addWidget(field)
+    assert field.name == "Shop"
+    assert not field.isVisible()
 
 
 def test_dialogs_that_write_without_a_plan_ask_for_the_name_too(make_frame, theme):
