@@ -45,7 +45,7 @@ class Favourites(QObject):
 
     def toggle(self, name: str) -> None:
         """Keep a name, or let it go."""
-        # Another window may have changed them meanwhile.
+        self._settings.sync()  # another window may have changed them meanwhile
         self._names = _read(self._settings, self._key)
         if name in self._names:
             del self._names[name]
@@ -55,6 +55,7 @@ class Favourites(QObject):
 
     def swap(self, name: str, other: str) -> None:
         """Let two kept names change their places."""
+        self._settings.sync()  # as above
         names = list(_read(self._settings, self._key))
         if name in names and other in names:
             here, there = names.index(name), names.index(other)

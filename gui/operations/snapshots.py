@@ -35,6 +35,7 @@ class OffsetSnapshots(QObject):
     def add(self, snapshot: OffsetSnapshot) -> None:
         """Keep a snapshot; it is on the disk when this returns, before anything is changed."""
         key = self._key.format(group=snapshot.group)
+        self._settings.sync()  # another window may have added some
         self._settings.setValue(key, snapshots_to_text([*self.of(snapshot.group), snapshot]))
         self._settings.sync()
         self.changed.emit()
