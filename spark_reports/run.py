@@ -31,7 +31,15 @@ from spark_reports.progress import Progress
 from spark_reports.reading import Reading
 from spark_reports.samples.database import history_of
 from spark_reports.session import ReportSession, SparkOptions
-from spark_reports.small_logs import BYTES_MAX, MESSAGES_MAX, SUMMED, WITHOUT_SPARK, is_left_to_orbit, sums_of
+from spark_reports.small_logs import (
+    BYTES_MAX,
+    MESSAGES_MAX,
+    SUMMED,
+    WITHOUT_SPARK,
+    TooManySumsError,
+    is_left_to_orbit,
+    sums_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,7 +208,10 @@ def _is_small(run: ReportRun, cluster: ClusterPlan | None) -> bool:
 
 
 def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | None) -> _Gathered | None:
-    """What the log says, read in this process; None if Spark is needed: the report is not made of sums, or the log is large."""
+    """What the log says, read in this process; None if Spark is needed.
+
+    That is where the report is not made of sums, the log is large, or its sums are very many.
+    """
     if run.spec.name not in SUMMED or run.parquet is not None or not is_left_to_orbit(run.spark):
         return None
     if not _is_small(run, cluster):
@@ -215,12 +226,15 @@ def _gather_small(run: ReportRun, progress: Progress, cluster: ClusterPlan | Non
         plan = cluster
     report = _report(run.spec, run.parameters)
     progress.begin("read", total=len(plan.tasks))
-    rows = sums_of(
-        plan,
-        run.parameters,
-        report.KEYS,
-        lambda done, messages: progress.step(min(done, len(plan.tasks)), len(plan.tasks), rows=messages),
-    )
+    try:
+        rows = sums_of(
+            plan,
+            run.parameters,
+            report.KEYS,
+            lambda done, messages: progress.step(min(done, len(plan.tasks)), len(plan.tasks), rows=messages),
+        )
+    except TooManySumsError:
+        return None
     return _Gathered(plan, report, Found({report.TRAFFIC: rows}, run.parameters), NO_JAVA, _sources(run), WITHOUT_SPARK)
 
 

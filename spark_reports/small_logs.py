@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 4 << 30
 """About 13 million messages of 330 bytes: some seconds of one core, and less than Spark takes to start where there are two."""
+SUMS_MAX = 2_000_000
+"""Sums of all tasks; each takes a KiB or more until the result is written. More are left to Spark, whatever the log's size."""
 THREADS_MAX = 4
 """More would wait for each other: some of the work is Python's own."""
 MESSAGES_MAX = 500_000
@@ -40,6 +42,10 @@ _SKIPPED = ("skipped_store", "skipped_reason")
 _ADDED = ("messages", "body_bytes", "store_bytes", "skipped_rows", "skipped_bytes")
 _LARGEST = ("body_bytes_max", "store_bytes_max", "last_time")
 _LEAST = ("first_time", "skipped_offset")
+
+
+class TooManySumsError(Exception):
+    """Nearly each message has a minute, topic and tag of its own."""
 
 
 def is_left_to_orbit(options: SparkOptions) -> bool:
@@ -59,6 +65,9 @@ def sums_of(
         parameters: Range and topics.
         keys: What is summed by.
         read: Told after each task: how many are done, messages so far.
+
+    Raises:
+        TooManySumsError: There are more than `SUMS_MAX`.
     """
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
 
@@ -71,6 +80,8 @@ def sums_of(
     with contextlib.closing(_by_task(plan, selection, keys, schema)) as tasks:  # a cancelled report leaves no thread at work
         for done, found in enumerate(tasks, start=1):
             batches += found
+            if sum(batch.num_rows for batch in batches) > SUMS_MAX:
+                raise TooManySumsError
             messages += sum(int(pc.sum(batch.column("messages")).as_py() or 0) for batch in found)
             read(done, messages)
     return _added_up(pa.Table.from_batches(batches, schema), keys)

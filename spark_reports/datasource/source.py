@@ -21,7 +21,6 @@ Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`;
 
 from __future__ import annotations
 
-import itertools
 import mmap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -225,11 +224,11 @@ def read_sums(
         selection: What of it counts.
         keys: What is summed by.
         schema: Columns.
-        is_wanted: Asked every `SCAN_BYTES`: whether anybody waits for this any more. If not, the sums are of a part.
+        is_wanted: Asked every `SCAN_BYTES`, also where nothing of them counts: whether anybody waits for this any more. If not,
+            the sums are of a part.
     """
     skipped = Skipped()
-    wanted = itertools.takewhile(lambda _: is_wanted(), _wanted(ranges, selection, skipped))
-    yield from sums_of_batches(wanted, skipped, keys, schema)
+    yield from sums_of_batches(_wanted(ranges, selection, skipped, is_wanted), skipped, keys, schema)
 
 
 def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -253,9 +252,13 @@ def sums_of_batches(
             yield batch
 
 
-def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped) -> Iterator[RecordColumns]:
+def _wanted(
+    ranges: Sequence[FileRange], selection: Selection, skipped: Skipped, is_wanted: Callable[[], bool] = lambda: True
+) -> Iterator[RecordColumns]:
     for part in ranges:
         for records in _records(part, skipped):
+            if not is_wanted():
+                return
             wanted = select_records(records, selection, skipped)
             if len(wanted):
                 yield wanted

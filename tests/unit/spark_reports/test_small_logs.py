@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
-from spark_reports import catalog, run
+from spark_reports import catalog, run, small_logs
 from spark_reports.__main__ import main
 from spark_reports.cancel import Interrupt
 from spark_reports.datasource import source
@@ -66,6 +66,19 @@ def test_a_large_log_is_left_to_spark(no_java, tmp_path, monkeypatch, capsys):
     assert "Java is asked for" in capsys.readouterr().err
 
 
+def test_a_log_with_very_many_sums_is_left_to_spark(no_java, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(small_logs, "SUMS_MAX", 9)
+    writer = StoreWriter(tmp_path / "store")
+    for index in range(10):
+        writer.append("orders", b"x", {"TAGS": f"t{index}"})
+    writer.flush()
+    words = ["throughput", "--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
+    assert main(words) != 0
+    assert "Java is asked for" in capsys.readouterr().err
+    monkeypatch.setattr(small_logs, "SUMS_MAX", 10)
+    assert main(words) == 0
+
+
 @pytest.mark.parametrize(
     "words", [["--spark-conf", "spark.ui.enabled=false"], ["--memory-mib", "900"], ["--master", "local[1]"]]
 )
@@ -118,7 +131,8 @@ def test_the_reports_that_are_made_of_sums_are_known():
     assert {name for name, module in modules.items() if hasattr(module, "KEYS")} == SUMMED
 
 
-def test_who_gives_up_waits_for_no_log_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("topics", "counted"), [((), "messages"), (("bills",), "skipped_rows")])
+def test_who_gives_up_waits_for_no_log_file(tmp_path, monkeypatch, topics, counted):
     writer = StoreWriter(tmp_path)
     for _ in range(60):
         writer.append("orders", b"x" * 50)
@@ -127,5 +141,5 @@ def test_who_gives_up_waits_for_no_log_file(tmp_path, monkeypatch):
     (task,) = plan_read([tmp_path]).tasks
     asked = iter((True, True, False))
     schema = to_arrow_schema(sums("topic"), timezone="UTC")
-    (batch,) = source.read_sums(task, Selection(), ("topic",), schema, lambda: next(asked))
-    assert 0 < batch["messages"][0].as_py() < 30
+    (batch,) = source.read_sums(task, Selection(topics=topics), ("topic",), schema, lambda: next(asked))
+    assert 0 < batch[counted][0].as_py() < 30
