@@ -16,13 +16,13 @@ from monitoring.history.database import set_meta, transaction
 ROWS_MAX = 20_000
 """Two members of a group that want different things replace each other's with each heartbeat; that is three days of it."""
 SINCE = "subscriptions_from"
-"""Name in ``meta``: ms since the epoch, from when on no row was deleted."""
+"""Name in ``meta``: ms since the epoch, from when on no row was deleted. Who has no row from before wanted nothing then."""
 
 _DELETE = """
-DELETE FROM subscriptions WHERE id <= ? AND EXISTS (
+DELETE FROM subscriptions WHERE id <= ? AND (data = '{}' OR EXISTS (
     SELECT 1 FROM subscriptions AS later
     WHERE later.grp IN (subscriptions.grp, '') AND later.id > subscriptions.id AND later.id <= ?
-)
+))
 """
 
 
@@ -64,7 +64,8 @@ def forget_subscriptions(connection: sqlite3.Connection, cut_ms: int, rows_max: 
     """Delete rows that count no more among those before a time, and among the oldest of too many. Within a transaction."""
     query = "SELECT MAX(IFNULL((SELECT MAX(id) FROM subscriptions WHERE at_ms < ?), 0), MAX(id) - ?) FROM subscriptions"
     (last,) = connection.execute(query, (cut_ms, rows_max)).fetchone()
-    if last is None or not connection.execute(_DELETE, (last, last)).rowcount:
+    if last is None:
         return
     (since_ms,) = connection.execute("SELECT MAX(at_ms) FROM subscriptions WHERE id <= ?", (last,)).fetchone()
-    set_meta(connection, SINCE, since_ms)
+    if connection.execute(_DELETE, (last, last)).rowcount:
+        set_meta(connection, SINCE, since_ms)
