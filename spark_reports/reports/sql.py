@@ -31,7 +31,7 @@ _QUERY = re.compile(r"[\s(]*(with|select|values|from)\b", re.IGNORECASE)
 _CHANGE = re.compile(
     r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE
 )
-_ASIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+_ASIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/""", re.DOTALL)
 """Texts, quoted names and comments: in them words are no words of SQL."""
 _STAR = re.compile(r"(select(\s+(all|distinct))?|,|\.)\s*\*|^[\s(]*from\b", re.IGNORECASE)
 """All columns: a star that counts nothing, or a query that begins with its table."""

@@ -40,7 +40,8 @@ def test_queries_are_let_through(query):
     "query",
     [
         "drop view messages", "insert into x select 1", "with a as (select 1) insert into x select * from a", "set a = b",
-        "-- select\ndrop view messages", "from messages insert into x select 1", "'' select 1",
+        "-- select\ndrop view messages", "with a as (select 1) -- b\rinsert into x select * from a",
+        "from messages insert into x select 1", "'' select 1",
     ],
 )  # fmt: skip
 def test_what_changes_something_is_refused(query):
