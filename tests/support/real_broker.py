@@ -104,7 +104,7 @@ class RealBroker:
         processes = [int(path.read_text()) for path in files if path.exists()]
         assert self._run("kill" if kill else "stop", str(self.folder)).returncode == 0
         deadline = time.monotonic() + _ENDED_SECONDS
-        while any(map(psutil.pid_exists, processes)):
+        while any(map(_runs, processes)):
             assert time.monotonic() < deadline, f"RocketMQ {self.version} does not end"
             time.sleep(0.05)
 
@@ -163,6 +163,14 @@ class Questions:
 
     async def _ask(self, code: RequestCode, fields: dict[str, str]) -> RemotingCommand:
         return await self._pool.request(self._address, RemotingCommand(code, fields), _TIMEOUT_MS)
+
+
+def _runs(process: int) -> bool:
+    """Whether it is there and no zombie, which may stay where nobody waits for orphans."""
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def split_records(data: bytes) -> list[bytes]:
