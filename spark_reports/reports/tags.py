@@ -32,7 +32,8 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
         return made | {"tags": tags}
     subscriptions = reading.samples(SUBSCRIPTIONS)
     recorded = subscriptions.where("group is null").select("store", "from_time", "to_time")
-    return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded}
+    every = reading.spark.createDataFrame([(store, None, None) for store in reading.stores], recorded.schema)
+    return made | {"tags": with_subscribers(tags, subscriptions), "recorded": recorded.unionByName(every)}
 
 
 def result(found: Found) -> ReportResult:
@@ -90,10 +91,14 @@ _NOT_RECORDED = (
 
 
 def _recorded_ms(recorded: pa.Table | None) -> int:
-    """How long subscriptions were recorded, of several stores where that was the shortest; 0: they are not known."""
+    """How long subscriptions were recorded, of several stores where that was the shortest; 0: they are not known.
+
+    A row without times stands for a store, so that one without a record counts too.
+    """
     by_store: dict[str, float] = {}
     for row in rows_of(recorded) if recorded is not None else []:
-        by_store[row["store"]] = by_store.get(row["store"], 0.0) + (row["to_time"] - row["from_time"]).total_seconds()
+        seconds = 0.0 if row["from_time"] is None else (row["to_time"] - row["from_time"]).total_seconds()
+        by_store[row["store"]] = by_store.get(row["store"], 0.0) + seconds
     return round(min(by_store.values(), default=0.0) * 1000)
 
 

@@ -1,8 +1,10 @@
 """Every report over a store whose totals are known by construction; over real stores; and whatever the partitioning."""
 
+import contextlib
 import json
 import math
 import shutil
+import sqlite3
 import subprocess
 from collections import Counter
 from datetime import UTC, datetime
@@ -21,7 +23,7 @@ from spark_reports.output.page import render_page
 from spark_reports.output.tables import write_table, write_workbook
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading
-from spark_reports.reports import throughput
+from spark_reports.reports import tags, throughput
 from spark_reports.reports.common import Found
 from spark_reports.run import gather
 from spark_reports.small_logs import sums_of
@@ -245,6 +247,15 @@ def test_tags_of_a_store_without_a_history_may_be_dead_or_not(spark, store, tmp_
     assert {row["state"] for row in rows(result, "by_tag")} == {"not known"}
     assert (rows(result, "dead"), math.isnan(result.headlines[2].value)) == ([], True)
     assert "which tags are dead is not known" in result.notes[1]
+
+
+def test_tags_of_two_stores_are_not_dead_where_one_has_no_record_of_subscriptions(spark, store, tmp_path):
+    roots = (store.root, shutil.copytree(store.root, tmp_path / "copy"))
+    with contextlib.closing(sqlite3.connect(roots[1] / "orbit" / "history.db")) as history, history:
+        history.execute("DELETE FROM subscriptions")
+    parameters = ReportParameters(topics=("orders",), values={"silent-days": 3}, now_ms=known.NOW_MS)
+    result = tags.result(gather(Reading(spark, plan_read(roots), parameters, None, tuple(map(str, roots))), tags))
+    assert {row["state"] for row in rows(result, "by_tag")} == {"not known"}
 
 
 def test_compare(spark, store):
