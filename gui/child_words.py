@@ -170,7 +170,7 @@ _WITHIN = frozenset({"rest", "reason", "remark", "subject", "name", "keys"})
 _BREAKS = ("; ", ", ")
 """Between parts of a line that are looked at alone; the first that parts it counts."""
 DEPTH_MAX = 6
-LINES_KEPT = 1_024
+LINES_KEPT = 2_048
 """Looking for the form of a line takes up to a millisecond, and views write all lines anew when one comes."""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -37,7 +39,6 @@ def result(found: Found) -> ReportResult:
     topics = _named(found["topics"], found.parameters.text("levels").split(), "topic")
     sums = {name: total(levels, name) for name in _SUMS}
     late_ms = found.parameters.number("late-ms")
-    worst = max((row for row in rows_of(levels) if row["max_ms"] is not None), key=lambda row: row["max_ms"], default=None)
     return found.result(
         headlines=(
             Headline(sums["messages"], Unit.COUNT, "waits", f"of {found.messages:,} records read"),
@@ -45,26 +46,7 @@ def result(found: Found) -> ReportResult:
             Headline(sums["late"], Unit.COUNT, "late", f"by {duration_text(late_ms)} or more"),
             Headline(sums["waiting"], Unit.COUNT, "not delivered yet", f"{sums['cancelled']:,} more were cancelled"),
         ),
-        findings=(
-            (
-                f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
-                f"{sums['cancelled']:,} were cancelled."
-            ),
-            (
-                f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "
-                f"{sums['early']:,} came before their time."
-            ),
-            *(
-                (
-                    (
-                        f"The latest of {number(worst['delivered'], 'delivery')} of level {worst['level']} came "
-                        f"{duration_text(worst['max_ms'])} behind its plan."
-                    ),
-                )
-                if worst
-                else ()
-            ),
-        ),
+        findings=_findings(sums, rows_of(levels), late_ms),
         charts=(
             bars(
                 "late",
@@ -94,6 +76,22 @@ def result(found: Found) -> ReportResult:
             "Messages without a unique key cannot be paired and are left out.",
         ),
     )
+
+
+def _findings(sums: Mapping[str, int], levels: Sequence[Mapping[str, Any]], late_ms: int) -> tuple[str, ...]:
+    waits = (
+        f"{part(sums['delivered'], sums['messages'])} waits are delivered, {sums['waiting']:,} are not yet, "
+        f"{sums['cancelled']:,} were cancelled."
+    )
+    lateness = (
+        f"{part(sums['late'], sums['delivered'])} deliveries were late by {duration_text(late_ms)} or more, "
+        f"{sums['early']:,} came before their time."
+    )
+    worst = max((row for row in levels if row["max_ms"] is not None), key=lambda row: row["max_ms"], default=None)
+    if worst is None:
+        return waits, lateness
+    latest = f"The latest of {number(worst['delivered'], 'delivery')} of level {worst['level']} came"
+    return waits, lateness, f"{latest} {duration_text(worst['max_ms'])} behind its plan."
 
 
 def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:

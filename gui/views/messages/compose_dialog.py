@@ -130,11 +130,8 @@ class ComposeDialog(GrowingDialog):
         self.options.forbid(
             timers=cannot_reason(source, Ability.TIMERS), transactions=cannot_reason(source, Ability.SEND_IN_TRANSACTION)
         )
-        if resent is None:
-            self.form.fill(Draft(topic, ALL_QUEUES, "", "", (), b""))
-        else:
-            draft = resend_draft(resent)
-            self.form.fill(draft, masked_draft(draft, mask))
+        draft = Draft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
+        self.form.fill(draft, None if resent is None else masked_draft(draft, mask))
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 

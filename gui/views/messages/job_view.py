@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.child_words import child_text
-from gui.operations.message_job import LINES_MAX, JobState, MessageJob
-from gui.text import shown_language, tr
+from gui.operations.message_job import JobState, MessageJob
+from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.widgets.basic import label
@@ -55,22 +53,15 @@ class JobView(QWidget):
         if job.state is JobState.IDLE:
             return
         word, role = _WORDS[job.state]
-        language = shown_language()
         self.line.setVisible(job.is_running)
         self.line.set_share(job.share)
         self.outcome.setText(f"{tr(word)}: {child_text(job.last)}" if job.last else tr(word))
         set_role(self.outcome, role)
-        warnings = [_told(line.removeprefix(WARNING), language) for line in job.lines if line.startswith(WARNING)]
+        warnings = [child_text(line.removeprefix(WARNING)) for line in job.lines if line.startswith(WARNING)]
         self.warnings.setText("\n".join(warnings))
         self.warnings.setVisible(bool(warnings))
-        text = "\n".join(_told(line, language) for line in job.lines)
+        text = "\n".join(map(child_text, job.lines))
         if text != self.said.toPlainText():
             self.said.setPlainText(text)
             bar = self.said.verticalScrollBar()
             bar.setValue(bar.maximum())
-
-
-@lru_cache(maxsize=4 * LINES_MAX)
-def _told(line: str, _language: str) -> str:
-    # All lines are shown again when one comes: looked at anew, 500 of them would take 46 ms each time.
-    return child_text(line)
