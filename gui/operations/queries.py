@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QCoreApplication, QObject, QRunnable, QThreadPool, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QThreadPool, Signal
 
 from broker_core.api import OrbitError
 from monitoring.sources.base import Pending
@@ -68,7 +68,8 @@ class BackgroundCall(QObject):
         work = _Work(function)
         work.over.connect(self._over)
         work.over.connect(work.let_go)
-        QThreadPool.globalInstance().start(_Runnable(work))
+        # A function, as a `QRunnable` that ends before `start` has returned is never freed, nor what it knows.
+        QThreadPool.globalInstance().start(work.run)
 
     def _over(self, answer: object, error: Exception | None) -> None:
         if error is None:
@@ -95,22 +96,17 @@ class _Work(QObject):
         super().__init__(QCoreApplication.instance())
         self.function: Callable[[], object] | None = function
 
+    def run(self) -> None:
+        """Call the function, on a thread of the pool."""
+        assert self.function is not None
+        try:
+            answer = self.function()
+        except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
+            self.over.emit(None, error)
+        else:
+            self.over.emit(answer, None)
+
     def let_go(self) -> None:
         """Forget the function on the GUI thread: the other thread may be the last to know this object."""
         self.function = None
         self.deleteLater()
-
-
-class _Runnable(QRunnable):
-    def __init__(self, work: _Work) -> None:
-        super().__init__()
-        self._work = work
-
-    def run(self) -> None:
-        assert self._work.function is not None
-        try:
-            answer = self._work.function()
-        except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
-            self._work.over.emit(None, error)
-        else:
-            self._work.over.emit(answer, None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import threading
 from functools import partial
 
@@ -8,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject
 
 from broker_core.api import Done, WorkerError
 from gui.operations.actions import Action, ActionRegistry
-from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.queries import BackgroundCall, LatestQuery, _Work
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
 from tests.support.fake_source import FakePending
 
@@ -106,6 +107,23 @@ def test_what_a_call_knew_is_let_go_here_though_whoever_asked_has_gone(qtbot):
     may_end.set()
     qtbot.waitUntil(lambda: bool(gone_on))
     assert gone_on == [threading.get_ident()]
+
+
+def test_calls_that_have_ended_leave_nothing(qtbot):
+    told: list[object] = []
+    asked = 100
+    call = BackgroundCall()
+    call.done.connect(told.append)
+    for number in range(asked):
+        call.start(partial(int, number))
+    qtbot.waitUntil(lambda: len(told) == asked)
+
+    def nothing_is_left() -> bool:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gc.collect()
+        return not any(type(one) is _Work for one in gc.get_objects())
+
+    qtbot.waitUntil(nothing_is_left)
 
 
 def test_a_task_runs_ends_once_and_is_told(qtbot):
