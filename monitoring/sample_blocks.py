@@ -16,8 +16,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BLOCK_SAMPLES = 60
-ODD_MAX = 10
-"""A column with more samples beside the usual one has moved; one takes 11 bytes, and all samples of a column 480."""
+ODD_RUNS_MAX = 40
+"""A column with more runs of another sample than the usual one has moved; a run takes 12 bytes, all samples of a column 480."""
 _COLUMNS_MAX = np.iinfo(np.int16).max
 assert np.iinfo(np.uint8).max >= BLOCK_SAMPLES
 
@@ -26,16 +26,17 @@ assert np.iinfo(np.uint8).max >= BLOCK_SAMPLES
 class _Block:
     """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``usual`` came later and was unknown.
 
-    A column that moved has all its samples in ``moved``; one that did so now and then only those that differ.
+    A column that moved has all its samples in ``moved``; one that did so now and then only the runs in which it differs.
     """
 
     first: int
     count: int
     usual: Floats  # [columns]
-    place: NDArray[np.int16]  # [columns], column of ``moved`` or -1
-    moved: Floats  # [count, columns that moved]
-    odd_columns: NDArray[np.int16]  # [n], rising: where a sample is another than the usual one
-    odd_rows: NDArray[np.uint8]  # [n]
+    moved_columns: NDArray[np.int16]  # [m], rising
+    moved: Floats  # [count, m]
+    odd_columns: NDArray[np.int16]  # [n], rising: where a run is another than the usual sample
+    odd_begins: NDArray[np.uint8]  # [n], rows, rising within a column
+    odd_ends: NDArray[np.uint8]  # [n], exclusive
     odd: Floats  # [n], the sample
 
     @property
@@ -45,42 +46,54 @@ class _Block:
     @property
     def size(self) -> int:
         """Bytes."""
-        columns = (self.usual, self.place, self.moved, self.odd_columns, self.odd_rows, self.odd)
-        return sum(column.nbytes for column in columns)
+        odd = (self.odd_columns, self.odd_begins, self.odd_ends, self.odd)
+        return sum(column.nbytes for column in (self.usual, self.moved_columns, self.moved, *odd))
 
     def column(self, column: int) -> Floats | float:
         """All samples of a column: float64 [count], or one number that stands for them all."""
         if column >= len(self.usual):
             return float("nan")
-        place = int(self.place[column])
-        if place >= 0:
+        place, after = _places(self.moved_columns, column)
+        if place < after:
             return self.moved[:, place]
-        low = int(self.odd_columns.searchsorted(column)) if len(self.odd) else 0
-        if low == len(self.odd) or self.odd_columns[low] != column:
+        low, high = _places(self.odd_columns, column)
+        if low == high:
             return float(self.usual[column])
-        high = int(self.odd_columns.searchsorted(column, side="right"))
         values = np.full(self.count, self.usual[column])
-        values[self.odd_rows[low:high]] = self.odd[low:high]
+        for run in range(low, high):
+            values[self.odd_begins[run] : self.odd_ends[run]] = self.odd[run]
         return values
 
     def rows(self) -> Floats:
         """The whole samples, float64 [count, columns]."""
         rows = np.repeat(self.usual[None, :], self.count, axis=0)
-        moving = self.place >= 0
-        rows[:, moving] = self.moved[:, self.place[moving]]
-        rows[self.odd_rows, self.odd_columns] = self.odd
+        rows[:, self.moved_columns] = self.moved
+        begins, ends = self.odd_begins.astype(np.int64), self.odd_ends.astype(np.int64)
+        lengths = ends - begins
+        numbers = np.arange(lengths.sum()) + np.repeat(ends - lengths.cumsum(), lengths)
+        rows[numbers, np.repeat(self.odd_columns, lengths)] = np.repeat(self.odd, lengths)
         return rows
 
     def with_columns(self, kept: Ints) -> _Block:
         """The block without all other columns; ``kept`` rises."""
         kept = kept[kept < len(self.usual)]
-        place = self.place[kept]
-        moving = place >= 0
-        moved = self.moved[:, place[moving]]
-        place[moving] = np.arange(moved.shape[1])
-        odd = np.isin(self.odd_columns, kept)
-        columns = np.searchsorted(kept, self.odd_columns[odd]).astype(np.int16)
-        return _Block(self.first, self.count, self.usual[kept], place, moved, columns, self.odd_rows[odd], self.odd[odd])
+        moving, odd = np.isin(self.moved_columns, kept), np.isin(self.odd_columns, kept)
+        return _Block(
+            self.first,
+            self.count,
+            self.usual[kept],
+            np.searchsorted(kept, self.moved_columns[moving]).astype(np.int16),
+            self.moved[:, moving],
+            np.searchsorted(kept, self.odd_columns[odd]).astype(np.int16),
+            self.odd_begins[odd],
+            self.odd_ends[odd],
+            self.odd[odd],
+        )
+
+
+def _places(columns: NDArray[np.int16], column: int) -> tuple[int, int]:
+    """Where a column stands among those that rise, the last place exclusive."""
+    return int(columns.searchsorted(column)), int(columns.searchsorted(column, side="right"))
 
 
 def _closed(first: int, rows: Floats) -> _Block:
@@ -88,15 +101,27 @@ def _closed(first: int, rows: Floats) -> _Block:
     # The newest one, unless it is unknown for a moment.
     usual = np.where(np.isnan(rows[-1]), rows[0], rows[-1])
     # Bits, as an unknown value equals itself by them alone.
-    differs = np.ascontiguousarray(rows).view(np.int64) != usual.view(np.int64)
-    times = differs.sum(axis=0)
-    moving = np.flatnonzero(times > ODD_MAX)
-    place = np.full(rows.shape[1], -1, np.int16)
-    place[moving] = np.arange(len(moving))
-    differs[:, moving] = False
-    columns, odd_rows = np.nonzero(differs.T)
-    odd = rows[odd_rows, columns]
-    return _Block(first, len(rows), usual, place, rows[:, moving], columns.astype(np.int16), odd_rows.astype(np.uint8), odd)
+    bits = np.ascontiguousarray(rows).view(np.int64)
+    begins = bits != usual.view(np.int64)
+    ends = begins.copy()
+    changed = bits[1:] != bits[:-1]
+    begins[1:] &= changed
+    ends[:-1] &= changed
+    moving = begins.sum(axis=0) > ODD_RUNS_MAX
+    begins[:, moving] = ends[:, moving] = False
+    columns, odd_begins = np.nonzero(begins.T)
+    odd_ends = np.nonzero(ends.T)[1] + 1
+    return _Block(
+        first,
+        len(rows),
+        usual,
+        np.flatnonzero(moving).astype(np.int16),
+        rows[:, moving],
+        columns.astype(np.int16),
+        odd_begins.astype(np.uint8),
+        odd_ends.astype(np.uint8),
+        rows[odd_begins, columns],
+    )
 
 
 class SampleBlocks:

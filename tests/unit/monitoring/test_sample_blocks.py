@@ -4,6 +4,7 @@ import pytest
 from monitoring.sample_blocks import BLOCK_SAMPLES, SampleBlocks
 
 NAN = float("nan")
+COLUMNS = 5
 
 
 def filled(rows: np.ndarray, bytes_max: int = 2**30) -> SampleBlocks:
@@ -14,17 +15,17 @@ def filled(rows: np.ndarray, bytes_max: int = 2**30) -> SampleBlocks:
 
 
 def rows_of(count: int) -> np.ndarray:
-    """A column that moves, one that stands still, one that stands still but once, one that is unknown at times."""
+    """A column that moves, one that stands still, one that stands still but once, one unknown at times, one of steps."""
     numbers = np.arange(float(count))
     once = np.where(numbers == 70, 1.0, 0.0)
-    return np.stack([numbers, np.full(count, 5.0), once, np.where(numbers % 90 < 45, NAN, 8.0)], axis=1)
+    return np.stack([numbers, np.full(count, 5.0), once, np.where(numbers % 90 < 45, NAN, 8.0), numbers // 7], axis=1)
 
 
 @pytest.mark.parametrize("count", [1, BLOCK_SAMPLES, BLOCK_SAMPLES + 1, 3 * BLOCK_SAMPLES + 7])
 def test_columns_read_as_they_were_appended(count: int):
     rows = rows_of(count)
     blocks = filled(rows)
-    for column in range(4):
+    for column in range(COLUMNS):
         assert np.array_equal(blocks.column(column, 0, count), rows[:, column], equal_nan=True)
         low, high = count // 3, 2 * count // 3
         assert np.array_equal(blocks.column(column, low, high), rows[low:high, column], equal_nan=True)
@@ -44,8 +45,8 @@ def test_samples_that_are_forgotten_are_written_anew(end: int):
     blocks = filled(rows)
     blocks.forget_from(end)
     for number in range(end, 200):
-        blocks.append(number, np.full(4, -1.0))
-    for column in range(4):
+        blocks.append(number, np.full(COLUMNS, -1.0))
+    for column in range(COLUMNS):
         found = blocks.column(column, 0, 200)
         assert np.array_equal(found[:end], rows[:end, column], equal_nan=True)
         assert (found[end:] == -1).all()
@@ -67,8 +68,9 @@ def test_the_oldest_block_goes_when_they_take_too_much():
 def test_columns_that_are_kept_move_up():
     rows = rows_of(150)
     blocks = filled(rows)
-    blocks.keep_columns(np.array([2, 3]))
-    for new, old in enumerate((2, 3)):
+    kept = (0, 2, 3, 4)
+    blocks.keep_columns(np.array(kept))
+    for new, old in enumerate(kept):
         assert np.array_equal(blocks.column(new, 0, 150), rows[:, old], equal_nan=True)
 
 

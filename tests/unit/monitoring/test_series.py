@@ -102,14 +102,15 @@ def traced_mib(act: Callable[[], None]) -> float:
     return taken / 2**20
 
 
-@pytest.mark.parametrize("what", ["silence", "unknown for a moment"])
+@pytest.mark.parametrize("what", ["silence", "unknown for a moment", "unknown for half a minute"])
 def test_figures_that_stand_still_take_no_room_whatever_is_missing_between(what: str):
     history, names, values = History(), tuple(f"s{number}" for number in range(5_000)), np.arange(5_000.0)
+    unknown = {0, *range(300, 330 if what == "unknown for half a minute" else 301)}
 
     def record() -> None:
         for second in range(600):
             time_ms = (second if second < 300 or what != "silence" else second + 60) * 1_000
-            history.record(time_ms, names, np.full(5_000, NAN) if second in {0, 300} else values)
+            history.record(time_ms, names, np.full(5_000, NAN) if second in unknown else values)
 
     # The open rows and the names; as numbers they would take 23 MiB.
     assert traced_mib(record) < 5
