@@ -9,12 +9,16 @@ import asyncio
 import sys
 
 from broker_core.client.admin import AdminClient
+from broker_core.config import RemotingLimits
 from broker_core.remoting.json_body import MessageQueue
+
+REQUEST_TIMEOUT_MS = 60_000
+"""A broker on a busy machine takes its time; who started this has a deadline."""
 
 
 async def make(name_server: str, topics: int, queues: int, groups: int) -> None:
     """Make ``topic-0000`` and so on, and ``group-0000`` and so on."""
-    async with AdminClient(name_server) as admin:
+    async with AdminClient(name_server, limits=RemotingLimits(request_timeout_ms=REQUEST_TIMEOUT_MS)) as admin:
         broker = next(iter(await admin.master_addresses()))
         for number in range(topics):
             await admin.create_topic(f"topic-{number:04d}", queues=queues)
