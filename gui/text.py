@@ -331,6 +331,11 @@ class TimeZoneChoice(QObject):
             return _no_moment(at_ms)
         return self.moment(at_ms).strftime("%Y-%m-%d %H:%M")
 
+    def minutes_near(self, at_ms: float | None, now_ms: float) -> str:
+        """``10:15`` today, ``minutes`` on other days."""
+        text = self.minutes(at_ms)
+        return text.removeprefix(f"{self.moment(now_ms).date()} ")
+
     def full(self, at_ms: float | None) -> str:
         """``2026-11-21 10:15:02.640``."""
         if at_ms is None or not 0 <= at_ms <= LAST_MS:

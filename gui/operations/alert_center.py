@@ -28,7 +28,7 @@ from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
 from gui.text import duration_text, tr
 from gui.theme.tokens import State
-from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json
+from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
 from monitoring.alert_watch import AlertChange, AlertState, Finding, amount_text, state_of
 from monitoring.dead_letters import DEAD_PREFIX
 from monitoring.lag_limits import SHIPPED, LagLimits
@@ -366,9 +366,16 @@ def post_text(result: WebhookResult) -> str:
     return tr("{status} {reason} in {time} ms", status=result.status, reason=result.reason, time=f"{result.took_ms:.0f}")
 
 
+def subject_text(rule: AlertRule, subject: str) -> str:
+    """What a finding is about: topics and groups have names, a delay level is a number and needs a word."""
+    is_level = bool(subject) and split_series(rule.series)[0] == "level"
+    return tr("level {level}", level=subject) if is_level else subject
+
+
 def change_words(change: AlertChange) -> str:
     """What happened, in the language of the window."""
-    name = f"{tr(change.rule.name)}: {change.subject}" if change.subject else tr(change.rule.name)
+    subject = subject_text(change.rule, change.subject)
+    name = f"{tr(change.rule.name)}: {subject}" if subject else tr(change.rule.name)
     series = change.rule.series
     value, limit = amount_text(series, change.value), amount_text(series, change.rule.threshold)
     if not change.is_firing:

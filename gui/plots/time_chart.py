@@ -22,6 +22,7 @@ from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.chart_tip import ChartTip
+from gui.plots.empty_note import EmptyNote
 from gui.plots.forecast_lines import FILL_ALPHA, ForecastLines
 from gui.plots.light_plot import LightPlot
 from gui.plots.mark_names import NamedMark, mark_names
@@ -39,6 +40,7 @@ THRESHOLD_REACH = 5
 """Pixels from the threshold within which a drag moves it."""
 THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 1), (1, 1)]}
 """At the right end, above the line."""
+GROUND_ALPHA = 200
 MARKS_AGAIN = 1.25
 """Names of marks get other places when the scale of time has changed so many times."""
 
@@ -93,6 +95,7 @@ class TimeChart(QWidget):
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
         self._forecast: ForecastLines | None = None
+        self._emptiness: EmptyNote | None = None
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
@@ -122,6 +125,11 @@ class TimeChart(QWidget):
         """The plot itself, for tools on top of it."""
         return self._plot
 
+    def leave_out_legend(self) -> None:
+        """One line with a title of its own needs none."""
+        self.legend.setParent(self)
+        self.legend.hide()
+
     def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float) -> None:
         """Show these points; a series that is not named keeps its old ones.
 
@@ -138,7 +146,17 @@ class TimeChart(QWidget):
         now, drawn = self._seconds_per_px, self._marks_drawn_at
         if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
             self._draw_marks()
+        self._show_emptiness()
         self.legend.update_values()
+
+    def _show_emptiness(self) -> None:
+        """Say it where no value of the shown lines is known: a frame without lines could as well be a fault."""
+        is_empty = not any(np.isfinite(y).any() for key, (_, y) in self._data.items() if key not in self._hidden)
+        if self._emptiness is None:
+            if not is_empty:
+                return
+            self._emptiness = EmptyNote(self._plot)
+        self._emptiness.setVisible(is_empty)
 
     def show_forecast(self, forecast: ChartForecast | None) -> None:
         """Show where the first line goes, dashed, with its band; None: nothing."""
@@ -159,8 +177,8 @@ class TimeChart(QWidget):
     def _draw_marks(self, _box: object = None) -> None:
         for item in self._marks:
             self._plot.removeItem(item)
-        colour = self._theme.tokens.checking
-        pen = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine)
+        tokens = self._theme.tokens
+        pen = pg.mkPen(tokens.checking, width=1, style=Qt.PenStyle.DotLine)
         self._marks_drawn_at = self._seconds_per_px
         named = mark_names(
             self._shown_marks,
@@ -170,7 +188,7 @@ class TimeChart(QWidget):
             width_of=QFontMetricsF(self._plot.font()).horizontalAdvance,
         )
         self._marks = [
-            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, colour)) for one in named
+            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, tokens)) for one in named
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
@@ -196,6 +214,7 @@ class TimeChart(QWidget):
             self._threshold.setHoverPen(pg.mkPen(colour, width=3))
             self._threshold.label.setFormat(text)
             self._threshold.label.setColor(colour)
+            self._threshold.label.fill = pg.mkBrush(_ground(self._theme.tokens))
             if not self._threshold.moving:
                 self._threshold.setValue(value)
             self._threshold.show()
@@ -326,6 +345,8 @@ class TimeChart(QWidget):
         if self._forecast is not None:
             self._forecast.set_colour(self.colour(self._series[0].key, tokens))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
+        if self._marks:
+            self._draw_marks()
 
     def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
         if event.type() == QEvent.Type.Leave:
@@ -351,6 +372,13 @@ class TimeChart(QWidget):
         self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
 
 
-def _label_at(one: NamedMark, colour: str) -> dict[str, Any]:
+def _label_at(one: NamedMark, tokens: Tokens) -> dict[str, Any]:
     side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
-    return {"position": one.height, "color": colour, "anchors": [side, side]}
+    return {"position": one.height, "color": tokens.checking, "anchors": [side, side], "fill": _ground(tokens)}
+
+
+def _ground(tokens: Tokens) -> QColor:
+    """Behind a name in the chart, so that a line does not strike it out."""
+    colour = QColor(tokens.panel)
+    colour.setAlpha(GROUND_ALPHA)
+    return colour

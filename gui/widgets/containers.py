@@ -27,6 +27,8 @@ class Parts(QTabWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setTabBar(PartBar())
+        self.setDocumentMode(True)
+        self.tabBar().setDrawBase(False)  # after the mode, which draws it: a line above the tabs
         self.setAccessibleName(tr("Parts of the page"))
 
     def changeEvent(self, event: QEvent) -> None:

@@ -45,6 +45,8 @@ R = TypeVar("R")
 COPY_JSON = QKeySequence("Ctrl+Shift+C")
 COLUMNS_KEY = QKeySequence("Ctrl+Shift+M")
 NO_INDEX = QModelIndex()
+PANEL_EDGE = 2
+"""Px from the edge of a panel to what lies in it."""
 
 
 class CopyFormat(Enum):
@@ -100,7 +102,8 @@ class GridHeader(QHeaderView):
         painter.save()
         painter.fillRect(rect, QColor(tokens.raised))
         painter.setPen(QColor(tokens.border))
-        painter.drawLine(rect.topLeft(), rect.topRight())
+        if not self._is_at_top:
+            painter.drawLine(rect.topLeft(), rect.topRight())
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         box = rect.adjusted(CELL_PADDING, 0, -CELL_PADDING, 0)
         if logicalIndex == self.sort_column:
@@ -111,6 +114,14 @@ class GridHeader(QHeaderView):
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
         painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, shown)
         painter.restore()
+
+    @property
+    def _is_at_top(self) -> bool:
+        """Whether the border of a panel is right above, which is line enough."""
+        panel = self.parentWidget()
+        while panel is not None and panel.property("role") != "panel":
+            panel = panel.parentWidget()
+        return panel is not None and self.mapTo(panel, QPoint()).y() <= PANEL_EDGE
 
     def _paint_arrow(self, painter: QPainter, box: QRect, text: str, *, right: bool) -> QRect:
         size = 11

@@ -34,7 +34,7 @@ def test_events_of_the_time_range_are_listed_newest_first(make_view, source):
     view = make_view(source)
     QAbstractItemModelTester(view.model, QAbstractItemModelTester.FailureReportingMode.Fatal)
 
-    assert view.header.facts == "7 events, Last 15 min"
+    assert view.header.facts == "Last 15 min: 7 events"
     assert texts(view)[1] == "Offsets reset: payment-settle (topic=payments)"
     assert [one.at_ms for one in view.model.shown_rows] == sorted((one.at_ms for one in view.model.rows), reverse=True)
 

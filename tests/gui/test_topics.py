@@ -325,7 +325,7 @@ def test_the_strip_shows_the_queues_of_the_selected_topic(make_view):
     assert columns == {
         "queue": "5", "min": "0", "max": "51,415", "messages": "51,415", "in": "14", "last": "02:15:02.340",
     }  # fmt: skip
-    assert view.detail._queue_panel.subtitle == "16 queues, read and write, 822,640 kept, 812 B on average"
+    assert view.detail._queue_panel.subtitle == "16 queues, read and write, 822,640 kept, avg 812 B"
 
 
 def test_a_queue_that_holds_too_much_is_named(make_view):

@@ -8,6 +8,7 @@ import numpy as np
 
 from broker_core.api import UsageError
 from gui.models.table import CellKind, Column
+from gui.operations.alert_center import subject_text
 from gui.text import TimeZoneChoice, tr
 from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, condition_text, value_text
 from gui.views.events.words import text_of
@@ -35,7 +36,8 @@ class RuleRow:
         if not self.findings:
             return ""
         first, more = self.findings[0], len(self.findings) - 1
-        text = f"{first.subject.removeprefix(DEAD_PREFIX)} {value_text(self.rule.series, first.value)}".strip()
+        about = subject_text(self.rule, first.subject.removeprefix(DEAD_PREFIX))
+        text = f"{about} {value_text(self.rule.series, first.value)}".strip()
         return f"{text} +{more}" if more else text
 
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from broker_core.api import EventPage, OrbitError, ReadEvents, UsageError
 from gui.models.table import ColumnTableModel
-from gui.operations.alert_center import AlertCenter
+from gui.operations.alert_center import AlertCenter, subject_text
 from gui.operations.history import HistoryLines
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
@@ -80,8 +80,7 @@ class AlertsView(PageView):
         self.grid = DataGrid(self.rules, theme)
         self.chart_panel = Panel(" ")
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
-        self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
-        self.chart.legend.hide()
+        self.chart.leave_out_legend()
         brush_time_range(self.chart, context)
         self.form = RuleForm()
         self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
@@ -337,7 +336,8 @@ class AlertsView(PageView):
             menu.addSeparator()
         for subject in subjects[:SUBJECTS_MUTED_SINGLY]:
             muted = rule.is_muted(now_ms, subject)
-            words = tr("{subject}, muted", subject=subject) if muted else subject
+            about = subject_text(rule, subject)
+            words = tr("{subject}, muted", subject=about) if muted else about
             add_mute_times(menu.addMenu(menu_text(words)), partial(self._mute_subject, subject), is_muted=muted)
         return menu
 

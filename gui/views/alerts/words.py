@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gui.operations.alert_center import OpenAlert
+from gui.operations.alert_center import OpenAlert, subject_text
 from gui.text import bytes_text, count_text, duration_text, milliseconds_text, tr
 from gui.theme.tokens import State
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series, unit_of
@@ -93,7 +93,8 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     if is_about_dead_letters(rule):
         title = lambda: tr("{group}: {count} dead letters", group=subject, count=count)  # noqa: E731  as those in the table
     if title is None:
-        name = f"{tr(rule.name)}: {subject}" if subject else tr(rule.name)
+        about = subject_text(rule, subject)
+        name = f"{tr(rule.name)}: {about}" if about else tr(rule.name)
         return f"{name}: {value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),

@@ -88,8 +88,6 @@ class ClientDialog(QDialog):
         lines.addStretch(1)
         for page, title in ((self.stacks, "Stacks"), (self.queue_grid, "Held queues"), (properties, "Settings")):
             self.tabs.addTab(page, tr(title))
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.accept)
         for button in (self.refresh_button, self.copy_button):

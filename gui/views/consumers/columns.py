@@ -81,7 +81,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=60,
+            width=78,
             gives_way=1,
         ),
         Column(
@@ -93,7 +93,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=132,
+            width=122,
         ),
         Column(
             "members",
@@ -195,10 +195,10 @@ def _client_text(row: MemberRow) -> str:
 def subscription_columns() -> list[Column[SubscriptionRow]]:
     """Columns of the subscription table."""
     return [
-        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=170),
+        Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=180),
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),
-        Column("expression", "Filter", _expression_text, state=_difference, width=180),
-        Column("note", "Agreement", _agreement_text, kind=CellKind.CHIP, state=_agreement, width=140),
+        Column("expression", "Filter", _expression_text, state=_difference, width=120),
+        Column("note", "Agreement", _agreement_text, kind=CellKind.CHIP, state=_agreement, width=120),
     ]  # fmt: skip
 
 

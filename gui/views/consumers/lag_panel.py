@@ -89,8 +89,7 @@ class LagPanel(Panel):
         self.chart = TimeChart(
             context.theme, context.times, (ChartSeries(LAG, "Lag", State.WARNING, fill=True),), value_text=count_text
         )
-        self.chart.legend.setParent(self.chart)  # one line with a title of its own needs none
-        self.chart.legend.hide()
+        self.chart.leave_out_legend()
         ChartReading(self.chart, context)
         self.brush = Brush(self.chart, context.theme)
         self._rule = RuleLine(self.chart, context)

@@ -196,9 +196,6 @@ class ConsumersView(PageView):
         self.stacks_button.setText(tr("Client stacks…"))
         self.more_button.setToolTip(tr("More actions"))
         self.more_button.setAccessibleName(tr("More actions"))
-        self.position_grid.set_empty(tr("This group has no position in any queue yet."))
-        self.member_grid.set_empty(tr("No client of this group is online."))
-        self.subscription_grid.set_empty(tr("No client of this group is online."))
         for model in (self.groups, self.positions, self.members, self.subscriptions):
             model.all_texts_changed()
         self._show_texts()
@@ -229,8 +226,6 @@ class ConsumersView(PageView):
         )
         for page in pages:
             self.tabs.addTab(page, "")
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setDocumentMode(True)
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 648), grows=1), 1)
 
     def _lag_page(self) -> QWidget:
@@ -447,6 +442,7 @@ class ConsumersView(PageView):
             word, state = HEALTH_CHIPS[health]
             self.header.set_chips([(tr(word), state)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
+        self._say_empty(group)
         self.tabs.setTabText(0, tr("Lag"))
         self.tabs.setTabText(1, tr("Members {count}", count=self._count(group)))
         self.tabs.setTabText(2, tr("Subscriptions {count}", count=len(self.subscriptions.rows)))
@@ -455,6 +451,13 @@ class ConsumersView(PageView):
         self.reset_button.setEnabled(bool(self.positions.rows))
         self.stacks_button.setEnabled(group is not None and not group.offline)
         self.more_button.setEnabled(group is not None)
+
+    def _say_empty(self, group: GroupRow | None) -> None:
+        nobody = tr("No group is selected.")
+        offline = nobody if group is None else tr("No client of this group is online.")
+        self.position_grid.set_empty(nobody if group is None else tr("This group has no position in any queue yet."))
+        self.member_grid.set_empty(offline)
+        self.subscription_grid.set_empty(offline)
 
     @staticmethod
     def _count(group: GroupRow | None) -> int:

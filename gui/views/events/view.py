@@ -273,7 +273,7 @@ class EventsView(PageView):
             name, count = tr(GROUP_NAMES[group]), counts[group]
             self.filters.set_text(group.value, f"{name} {count_text(count)}" if count else name)
         self.header.set_facts(
-            tr("{count} events, {range}", count=count_text(self._total), range=tr(self.context.time_range.name)) if rows else ""
+            tr("{range}: {count} events", count=count_text(self._total), range=tr(self.context.time_range.name)) if rows else ""
         )
         if rows:
             self.grid.set_empty(tr("No event matches this filter."), tr("Show all"), self._show_all)

@@ -138,8 +138,6 @@ class MessageDetailPane(Panel):
         self.tabs.addTab(self.body, "")
         self.tabs.addTab(self.property_grid, "")
         self.tabs.addTab(self._record_page(), "")
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setDocumentMode(True)
         self.tabs.setStyleSheet("QTabWidget::tab-bar { left: 12px; }")
         foot = QHBoxLayout()
         foot.setContentsMargins(12, 8, 12, 10)

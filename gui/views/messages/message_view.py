@@ -112,6 +112,8 @@ class MessageView(PageView):
         pending: Pending[MessageDetail]
         pending = source.read_message(int(value)) if kind == "physical_offset" else source.read_message_by_id(str(value))
         self.event_grid.set_loading(True)
+        if self._detail is None:
+            self.placeholder.show_empty(tr("Reading…"))
         self._detail_query.ask(pending, self._show_detail, self._failed)
 
     def retranslate(self) -> None:

@@ -61,7 +61,7 @@ class ThroughputPanel(Panel):
 
     def retranslate(self) -> None:
         """Write all texts anew."""
-        self.set_title(tr("Throughput"), tr("all topics, 4 s average"))
+        self.set_title(tr("Throughput"), tr("4 s average"))
         self.unit.set_text(COUNT, tr("Count"))
         self.unit.set_text(BYTES, tr("Bytes"))
 
@@ -86,7 +86,7 @@ class BacklogPanel(Panel):
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
         brush_time_range(self.chart, context)
         self._rule = RuleLine(self.chart, context)
-        self.add_action(self.chart.legend)
+        self.chart.leave_out_legend()
         self.content.addWidget(self.chart, 1)
         self.retranslate()
 

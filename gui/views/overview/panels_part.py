@@ -14,7 +14,7 @@ class PanelsPart(BesideRow):
 
     def __init__(self, context: PageContext) -> None:
         throughput, backlog, attention = ThroughputPanel(context), BacklogPanel(context), AttentionPanel(context)
-        super().__init__((throughput, 42), (backlog, 24), (attention, 34))
+        super().__init__((throughput, 45), (backlog, 21), (attention, 34))
         self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.throughput.chart.hovered.connect(self.backlog.chart.show_crosshair)
         self.backlog.chart.hovered.connect(self.throughput.chart.show_crosshair)

@@ -32,7 +32,7 @@ def connection_columns() -> list[Column[ClusterSource]]:
     """Columns of the list of connections."""
     return [
         Column("name", "Connection", lambda source: tr(source.name), kind=CellKind.STRONG, width=100),
-        Column("address", "Address", _address, kind=CellKind.MONO, dim=True),
+        Column("address", "Address", _address, kind=CellKind.MONO, dim=True, gives_way=1),
         Column("state", "State", lambda source: tr(_state_of(source)[0]), kind=CellKind.CHIP,
                state=lambda source: _state_of(source)[1], width=96),
     ]  # fmt: skip
@@ -108,7 +108,7 @@ class ConnectionsPanel(QWidget):
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
-        line.addWidget(self.list_panel, 1)
+        line.addWidget(self.list_panel, 2)
         line.addWidget(self.detail, 3)
 
     def _show_title(self) -> None:

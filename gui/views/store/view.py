@@ -12,7 +12,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBars
 from gui.plots.time_chart import TimeChart
-from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, tr
+from gui.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
@@ -126,7 +126,7 @@ class StoreView(PageView):
     def retranslate(self) -> None:
         self.clean_button.setText(tr("Clean now…"))
         self.clean_button.setAccessibleName(tr("Clean now…"))
-        self.times_panel.set_title(tr("Put and sync times"), "")
+        self.times_panel.set_title(tr("Put and sync times"), "ms")
         self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
         self.disk.set_title(tr("Disk and cleaning"), "")
         self._show_fault()
@@ -318,7 +318,8 @@ class StoreView(PageView):
 
 
 def _tick_text(value: float) -> str:
-    return f"{value:g}"
+    """Of an axis in ms: parts where there is little to tell apart."""
+    return short_count_text(value) if value >= 10 else f"{value:g}"
 
 
 def _short_bucket(name: str) -> str:

@@ -130,7 +130,7 @@ class TopicDetail(QWidget):
             tr("{count} kept", count=count_text(topic.kept_messages)),
         ]
         if not math.isnan(topic.average_bytes):
-            facts.append(tr("{size} on average", size=bytes_text(topic.average_bytes)))
+            facts.append(tr("avg {size}", size=bytes_text(topic.average_bytes)))
         return ", ".join(facts)
 
     def _show_bars(self, queues: list[QueueRow]) -> None:

@@ -174,8 +174,6 @@ class TopicView(PageView):
     def _build(self) -> None:
         for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
             self.tabs.addTab(page, "")
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setDocumentMode(True)
         self.content.addWidget(self.nothing, 1)
         self.content.addWidget(self.tabs, 1)
 
@@ -277,7 +275,8 @@ class TopicView(PageView):
             size = bytes_text(measure.bytes)
             facts.append(tr("{size} on disk", size=f"≈ {size}" if measure.is_estimate else size))
             if measure.oldest_ms >= 0:
-                facts.append(tr("kept since {time}", time=self.context.times.minutes(measure.oldest_ms)))
+                since = self.context.times.minutes_near(measure.oldest_ms, self._state.taken_ms if self._state else 0)
+                facts.append(tr("kept since {time}", time=since))
         if topic.age_ms >= 0:
             facts.append(tr("last message {age} ago", age=duration_text(topic.age_ms)))
         return ", ".join(facts)

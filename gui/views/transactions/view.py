@@ -225,8 +225,6 @@ class TransactionsView(PageView):
         around.addWidget(self.atomic)
         for widget in (page, atomic):
             self.tabs.addTab(widget, "")
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setDocumentMode(True)
         self.content.addWidget(self.tabs, 1)
 
     def _connect(self) -> None:
