@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gui.plots.chart_series import ChartMark
 
 TOP, LOWEST = 0.95, 0.5
-"""Heights between which names stand, as shares of the chart."""
+"""Heights between which names stand, as shares of the chart; in a low one the top is where a name is whole."""
 LINE = 18
 """Px from one line of names to the next."""
 GAP = 10
@@ -37,7 +37,8 @@ def mark_names(
         height: Of the chart, px.
         width_of: Width of a name in px.
     """
-    lines = max(1, int((TOP - LOWEST) * height / LINE))
+    top = min(TOP, 1 - LINE / 2 / max(1, height))
+    lines = max(1, int((top - LOWEST) * height / LINE))
     taken: list[list[tuple[float, float]]] = [[] for _ in range(lines)]
     found = []
     for mark in marks:
@@ -46,8 +47,8 @@ def mark_names(
         begin, end = (mark.at_s - width_s, mark.at_s) if is_left else (mark.at_s, mark.at_s + width_s)
         line = next((each for each, spans in enumerate(taken) if all(end <= a or b <= begin for a, b in spans)), None)
         if line is None or not mark.text:
-            found.append(NamedMark(mark, "", TOP, is_left))
+            found.append(NamedMark(mark, "", top, is_left))
             continue
         taken[line].append((begin, end))
-        found.append(NamedMark(mark, mark.text, TOP - line * LINE / max(1, height), is_left))
+        found.append(NamedMark(mark, mark.text, top - line * LINE / max(1, height), is_left))
     return found

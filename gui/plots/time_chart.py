@@ -38,8 +38,8 @@ DAY_S = 86_400
 PLOT_HEIGHT_MIN = 60
 THRESHOLD_REACH = 5
 """Pixels from the threshold within which a drag moves it."""
-THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 1), (1, 1)]}
-"""At the right end, above the line."""
+THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 0), (1, 1)]}
+"""At the right end; below a line in the upper half, where there may be no room above it."""
 GROUND_ALPHA = 200
 MARKS_AGAIN = 1.25
 """Names of marks get other places when the scale of time has changed so many times."""
@@ -188,7 +188,8 @@ class TimeChart(QWidget):
             width_of=QFontMetricsF(self._plot.font()).horizontalAdvance,
         )
         self._marks = [
-            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, tokens)) for one in named
+            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name or None, labelOpts=_label_at(one, tokens))
+            for one in named
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)

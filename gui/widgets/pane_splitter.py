@@ -83,7 +83,10 @@ class PaneSplitter(QWidget):
             self.splitter.setSizes(self._side_by_side)
             self.updateGeometry()
         # Each time: what is remembered of a page may bring the splitter here turned.
-        self._panes[0].setMinimumHeight(max(UPPER_MIN, self._upper_min) if self.is_turned else self._upper_min)
+        # A height that is set counts more than what the parts of the pane need: they would lie over each other.
+        upper = self._panes[0]
+        upper_min = max(UPPER_MIN, self._upper_min, upper.minimumSizeHint().height()) if self.is_turned else self._upper_min
+        upper.setMinimumHeight(upper_min)
         self.splitter.setGeometry(self.rect())
 
     def _hints(self) -> list[QSize]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.widgets.pane_splitter import NARROW, UPPER_MIN, WIDE_AGAIN, PaneSplitter
 
@@ -53,6 +53,20 @@ def test_it_may_be_as_narrow_as_its_wider_pane_and_says_how_high_it_must_be(make
     assert splitter.minimumSizeHint().height() == UPPER_MIN + 200 + splitter.splitter.handleWidth()
     splitter.resize(1_200, 600)
     assert splitter.minimumSizeHint().height() == 200
+
+
+def test_an_upper_pane_is_as_high_as_its_parts_need(qtbot):
+    upper = QWidget()
+    parts = QVBoxLayout(upper)
+    parts.addWidget(pane(200, 180))
+    parts.addWidget(pane(200, 170))
+    splitter = PaneSplitter((upper, pane(300, 200)), (700, 300), grows=0)
+    qtbot.addWidget(splitter)
+    splitter.resize(600, 300)
+    splitter.show()
+    assert splitter.is_turned
+    assert splitter.minimumSizeHint().height() == parts.minimumSize().height() + 200 + splitter.splitter.handleWidth()
+    assert upper.height() >= parts.minimumSize().height() > UPPER_MIN
 
 
 def test_a_pane_that_is_hidden_takes_no_room(make):

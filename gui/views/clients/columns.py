@@ -73,6 +73,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             right=True,
             dim=True,
             width=100,
+            gives_way=1,
         ),
         Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78),
     ]

@@ -81,7 +81,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=78,
+            width=68,
             gives_way=1,
         ),
         Column(
@@ -93,7 +93,7 @@ def group_columns(
             tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
             right=True,
             dim=True,
-            width=122,
+            width=132,
         ),
         Column(
             "members",

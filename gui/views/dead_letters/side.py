@@ -49,7 +49,7 @@ class LetterSide(Panel):
 
     def show_letter(self, one: LetterRow | None, selected: int) -> None:
         """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
-        self.set_title(tr("Dead letter"), one.letter.keys if one is not None else "")
+        self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
         self.note.setEnabled(one is not None)
         self.facts.set_pairs([] if one is None else self._pairs(one))
         self.body.setPlainText("" if one is None else one.letter.body)

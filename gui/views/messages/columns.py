@@ -25,19 +25,19 @@ def message_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
             tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
             width=112,
         ),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=68),
+        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=60),
         Column(
             "offset",
             "Offset",
             lambda row: count_text(row.queue_offset),
             sort=lambda row: row.queue_offset,
             right=True,
-            width=92,
+            width=84,
         ),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=188),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True),
-        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), sort=lambda row: row.body_bytes, right=True, width=72),
+        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), sort=lambda row: row.body_bytes, right=True, width=64),
     ]
 
 

@@ -81,7 +81,7 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
         ),
         Column(
             "spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
-            width=82,
+            width=82, gives_way=1,
         ),
         Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, right=True, dim=True, width=78),
     ]  # fmt: skip

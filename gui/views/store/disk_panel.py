@@ -16,7 +16,7 @@ from gui.widgets.panel import Panel
 from monitoring.disk import next_cleaning, reached_in_ms
 from monitoring.lag import Forecast
 
-FACTS_SIZE_MIN = (236, 136)
+FACTS_SIZE_MIN = (236, 148)
 """Room for five lines, px: where the window has less, the page is scrolled."""
 
 

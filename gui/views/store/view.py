@@ -190,7 +190,7 @@ class StoreView(PageView):
         self.times_panel.content.addWidget(self.chart, 1)
         self.content.addWidget(self.problem)
         self.content.addWidget(self.log_panel)
-        self.content.addWidget(BesideRow((self.latency_panel, 5), (self.times_panel, 5), (self.disk, 4)), 5)
+        self.content.addWidget(BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5)), 5)
         self.content.addWidget(self._files, 6)
 
     @property

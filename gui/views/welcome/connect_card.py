@@ -17,8 +17,8 @@ from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
 
 COPIED_SHOWN_MS = 1_500
-CODE_HEIGHT = 252
-"""Room for the Java program, 14 lines."""
+CODE_HEIGHT = 268
+"""Room for the Java program, 15 lines."""
 
 
 class CheckLine(QWidget):

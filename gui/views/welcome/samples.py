@@ -36,7 +36,8 @@ public class Hello {
     DefaultMQProducer producer = new DefaultMQProducer("demo");
     producer.setNamesrvAddr("@ADDRESS@");
     producer.start();
-    System.out.println(producer.send(new Message("orders", "hello".getBytes())));
+    Message message = new Message("orders", "hello".getBytes());
+    System.out.println(producer.send(message));
     producer.shutdown();
   }
 }

@@ -137,7 +137,7 @@ class WelcomeView(PageView):
         lines.addWidget(self.address, 0, _CENTRE)
         lines.addSpacing(22)
         cards = row(self.demo_card, self.connect_card, spacing=16)
-        cards.setStretch(0, 37)
+        cards.setStretch(0, 39)
         cards.setStretch(1, 61)
         lines.addLayout(cards)
         lines.addSpacing(16)
