@@ -161,7 +161,6 @@ class Console(QObject):
         self.theme = ThemeManager(application, self._theme_mode(options), self)
         self.theme.set_density(self._density())
         self.language = LanguageSwitch(application, self._first_language(options))
-        application.setWindowIcon(application_icon())
         FocusMarker(application, self)
         self._children: Children | None = None
         self._door: WindowDoor | None = None
@@ -178,6 +177,8 @@ class Console(QObject):
         self.window = MainWindow(self._services())
         self.language.changed.connect(self._language_changed)
         self._ending = False
+        # Five pictures of the mark, for bars and switchers of the desktop, in a turn of their own.
+        self.window.first_painted.connect(lambda: QTimer.singleShot(0, self, self._show_icon))
         self.window.first_painted.connect(self.begin)
         self.window.closing.connect(self.end)
         self._signals = _Signals(self)
@@ -251,6 +252,9 @@ class Console(QObject):
         if self._children is None:
             self._children = self._make_children()
         return self._children
+
+    def _show_icon(self) -> None:
+        self._application.setWindowIcon(application_icon())
 
     def begin(self) -> None:
         """Start the worker and open the pages; comes by itself after the first paint."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from gui.main_window.places import Place
-from gui.views.page import ONE_TIME_ARGUMENTS
+from gui.views.page_names import ONE_TIME_ARGUMENTS
 
 SCHEME = "orbit"
 LINK_CHARACTERS_MAX = 2_000

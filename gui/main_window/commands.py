@@ -11,26 +11,16 @@ from gui.bridge.saved_options import default_store, read_saved
 from gui.links import on_cluster
 from gui.main_window import layout
 from gui.main_window.clusters import attached_cluster
-from gui.main_window.menus import (
-    action_menu,
-    add_action,
-    ask_for_store,
-    ask_to_look,
-    beside_menu,
-    cluster_menu,
-    window_menu,
-)
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import is_on, whole_number
-from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.text import tr
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
-from gui.views.page import PageView
 
 if TYPE_CHECKING:
     from gui.main_window.window import MainWindow
+    from gui.views.page import PageView
 
 DENSITY_KEY = "density"
 SCALE_KEY = "scale_percent"
@@ -90,6 +80,8 @@ class FrameCommands:
 
     def show_shortcuts(self) -> None:
         """Open the shortcut sheet."""
+        from gui.main_window.shortcut_sheet import ShortcutSheet  # noqa: PLC0415  the frame is on screen before
+
         sheet = ShortcutSheet(self._window.actions_known.actions(), self._window)
         self._window.services.theme.dress(sheet)
         sheet.open()
@@ -102,6 +94,8 @@ class FrameCommands:
 
     def open_beside(self) -> None:
         """Let the user choose what a window of its own shows."""
+        from gui.main_window.menus import beside_menu  # noqa: PLC0415  as in show_shortcuts
+
         window, services = self._window, self._window.services
         services.settings.sync()
         button = window.tool_bar.cluster_button
@@ -118,10 +112,14 @@ class FrameCommands:
 
     def open_store(self) -> None:
         """Ask for the store of another embedded broker."""
+        from gui.main_window.menus import ask_for_store  # noqa: PLC0415  as in show_shortcuts
+
         ask_for_store(self._window.services.clusters, self._window.services.theme, self._window)
 
     def look_at_store(self) -> None:
         """Ask for a store directory, to look at it in a window of its own; no broker is started on it."""
+        from gui.main_window.menus import ask_to_look  # noqa: PLC0415  as in show_shortcuts
+
         ask_to_look(self._window.services.theme, self._window)
 
     def copy_between(self) -> None:
@@ -214,16 +212,22 @@ class FrameCommands:
 
     def popup_menu(self, at: QPoint) -> None:
         """Open the menu of all actions."""
+        from gui.main_window.menus import action_menu  # noqa: PLC0415  as in show_shortcuts
+
         action_menu(self._window.actions_known, self._window.services.theme, self._window).popup(at)
 
     def popup_cluster_menu(self, at: QPoint) -> None:
         """Open the cluster switcher at a place."""
+        from gui.main_window.menus import cluster_menu  # noqa: PLC0415  as in show_shortcuts
+
         window, services = self._window, self._window.services
         services.settings.sync()  # other windows add connections
         cluster_menu(services.clusters, window.ready_address, window.actions_known, services.theme, window).popup(at)
 
     def popup_tab_menu(self, page: PageView, at: QPoint) -> None:
         """Open the menu of a tab, which comes to the front."""
+        from gui.main_window.menus import add_action, window_menu  # noqa: PLC0415  as in show_shortcuts
+
         window = self._window
         window.area.show_page(page)
         menu = window_menu(window.services.theme, window)

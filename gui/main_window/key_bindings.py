@@ -43,7 +43,7 @@ class KeyBindings(QObject):
         self._windows = [known for known in self._windows if known is not window]
 
     def _bind(self) -> None:
-        """Make and drop what differs: the frame adds some fifty actions one by one before it is shown."""
+        """Make and drop what differs: pages add actions while the window is used."""
         wanted = {
             action.action_id: action
             for action in self._registry.actions()

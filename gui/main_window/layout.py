@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSplitter
 from gui.links import LinkError, link_to, place_of
 from gui.main_window.places import Place
 from gui.main_window.services import text_list, whole_number
-from gui.views.page import COLUMNS_GROUP
+from gui.views.page_names import COLUMNS_GROUP
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation

@@ -16,11 +16,12 @@ from gui.main_window.page_area import PageArea
 from gui.main_window.places import Place, Places
 from gui.text import tr
 from gui.theme.manager import ThemeManager
-from gui.views.page import ONE_TIME_ARGUMENTS, PageContext, PageView
+from gui.views.page_names import ONE_TIME_ARGUMENTS
 from gui.views.registry import PageEntry
 
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
+    from gui.views.page import PageContext, PageView
 
 DETACHED_MAX = 8
 CLOSED_KEPT = 20

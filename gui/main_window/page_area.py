@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
@@ -15,8 +16,10 @@ from gui.text import tr
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.views.page import PageView
 from gui.widgets.basic import IconButton
+
+if TYPE_CHECKING:
+    from gui.views.page import PageView
 
 TABS_MAX = 20
 TABS_WIDTH_MIN = 60
@@ -312,6 +315,10 @@ class Veil(QWidget):
         """Whether figures are out of date."""
         self._wanted = wanted
         page = self._stack.currentWidget()
+        if page is None:
+            return
+        from gui.views.page import PageView  # noqa: PLC0415  the frame is on screen before any page
+
         if isinstance(page, PageView):
             self.cover(page)
 

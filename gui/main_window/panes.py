@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QWidget
 
-from gui.views.page import PageView
+if TYPE_CHECKING:
+    from gui.views.page import PageView
 
 
 def next_pane(page: PageView | None, frame: Sequence[QWidget], by: int) -> QWidget | None:

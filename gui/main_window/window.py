@@ -33,7 +33,6 @@ from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
 from gui.text import tr
 from gui.theme.tokens import State
-from gui.views.page import PageContext, PageView
 from gui.views.registry import PageEntry
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.connection_stripe import ConnectionStripe
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from gui.main_window.palette import CommandPalette
     from gui.operations.decoding import DecoderBook
     from gui.operations.report_notice import ReportNotice
+    from gui.views.page import PageContext, PageView
     from monitoring.state import ClusterState
 
 __all__ = ["Backend", "MainWindow", "WindowServices"]
@@ -104,8 +104,7 @@ class MainWindow(QMainWindow):
             title=lambda: self.broker.short_title,
         )
         self.commands = FrameCommands(self)
-        for action in window_actions(self, self.commands):
-            self.actions_known.add(action)
+        self.actions_known.add(*window_actions(self, self.commands))
         self.keys.serve(self)
         self.broker = BrokerWatch(self)
         self._closing = Closing(self)
@@ -129,8 +128,7 @@ class MainWindow(QMainWindow):
     def attach(self, backend: Backend) -> None:
         """Give the window what it shows, before any page is opened. Another backend closes the pages of the one before."""
         if self._backend is None:
-            for action in backend_actions(self, backend.demo, backend.reports):
-                self.actions_known.add(action)
+            self.actions_known.add(*backend_actions(self, backend.demo, backend.reports))
         else:
             self.navigation.close_all()
             self.live.forget()
@@ -162,6 +160,7 @@ class MainWindow(QMainWindow):
 
     def _page_context(self, backend: Backend) -> PageContext:
         from gui.operations.alert_center import AlertCenter  # noqa: PLC0415  brings numpy: the frame is on screen before
+        from gui.views.page import PageContext  # noqa: PLC0415  as above
 
         services = self._services
         if self.broker.alerts is not None:

@@ -53,10 +53,11 @@ class ActionRegistry(QObject):
         super().__init__(parent)
         self._actions: dict[str, Action] = {}
 
-    def add(self, action: Action) -> None:
-        """Make an action known. An id can be taken once."""
-        assert action.action_id not in self._actions, f"action {action.action_id} is registered twice"
-        self._actions[action.action_id] = action
+    def add(self, *actions: Action) -> None:
+        """Make actions known, of which it is told once. An id can be taken once."""
+        for action in actions:
+            assert action.action_id not in self._actions, f"action {action.action_id} is registered twice"
+            self._actions[action.action_id] = action
         self.changed.emit()
 
     def remove(self, action_id: str) -> None:

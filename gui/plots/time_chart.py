@@ -188,8 +188,7 @@ class TimeChart(QWidget):
             width_of=QFontMetricsF(self._plot.font()).horizontalAdvance,
         )
         self._marks = [
-            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name or None, labelOpts=_label_at(one, tokens))
-            for one in named
+            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, tokens)) for one in named
         ]
         for item in self._marks:
             self._plot.addItem(item, ignoreBounds=True)
@@ -375,7 +374,8 @@ class TimeChart(QWidget):
 
 def _label_at(one: NamedMark, tokens: Tokens) -> dict[str, Any]:
     side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
-    return {"position": one.height, "color": tokens.checking, "anchors": [side, side], "fill": _ground(tokens)}
+    ground = _ground(tokens) if one.name else None  # a name that found no place hides nothing
+    return {"position": one.height, "color": tokens.checking, "anchors": [side, side], "fill": ground}
 
 
 def _ground(tokens: Tokens) -> QColor:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 
+@lru_cache(maxsize=1)
 def resource_directory() -> Path:
     """The ``resources`` folder beside the packages."""
     return Path(__file__).resolve().parents[2] / "resources"

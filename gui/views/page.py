@@ -20,6 +20,7 @@ from gui.operations.tasks import TaskList
 from gui.text import TimeZoneChoice, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
+from gui.views.page_names import COLUMNS_GROUP
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
 from monitoring.sources.base import ClusterSource, SourceStatus
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 PageArguments = Mapping[str, object]
-
-COLUMNS_GROUP = "columns"
-"""Group of the settings with what is remembered of tables."""
-ONE_TIME_ARGUMENTS = frozenset({"create", "send", "run", "reset"})
-"""Arguments of `PageView.open` that ask for a dialog or start something: Back and Forward do not ask again."""
 
 
 class Navigate(Protocol):

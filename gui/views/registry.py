@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gui.views.page import PageView
+if TYPE_CHECKING:
+    from gui.views.page import PageView
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from gui.main_window import layout
 from gui.theme.tokens import Density
-from gui.views.page import COLUMNS_GROUP
+from gui.views.page_names import COLUMNS_GROUP
 from gui.views.topics.view import TopicsView
 from tests.support.fake_source import FakeSource
 

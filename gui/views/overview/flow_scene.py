@@ -249,7 +249,8 @@ class FlowScene(CardArea):
         value = _Line(16, tokens.text_1, bottom, QFont.Weight.DemiBold)
         width = _paint_text(painter, card.value, inner, value)
         fact = inner.adjusted(width + 6, 0, 0, -2)
-        _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
+        if QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(card.fact) <= fact.width():  # a part of it says nothing
+            _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
 
 
 def _way(start: QPointF, end: QPointF) -> QPainterPath:

@@ -200,6 +200,7 @@ class StoreView(PageView):
 
     def _make_files(self) -> FilesPart:
         made = FilesPart(self.context)
+        self._files.setMinimumHeight(0)  # its tables know what they need; a set height would count more
         if self._picture is not None:
             made.show_picture(self._picture)
         elif self._fault:

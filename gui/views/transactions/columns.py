@@ -62,7 +62,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
         Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.MONO,
                tip=lambda row: row.name),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=94),
-        Column("group", "Producers", lambda row: row.group, width=84),
+        Column("group", "Producers", lambda row: row.group, width=84, gives_way=1),
         Column("age", "Age", lambda row: span_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
                tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=70),
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
