@@ -283,6 +283,8 @@ def test_an_alert_from_below_says_its_rule(qapp):
 def test_changes_and_results_in_words(qapp):
     assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "Fast: x is over, now 5 /s"
     assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5 /s, below 1,000 /s"
+    late = replace(RULE, series="level:*.late_p99_ms")
+    assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "Fast: level 7 is over, now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
 

@@ -12,6 +12,7 @@ from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.widgets.data_grid import CopyFormat, DataGrid
+from gui.widgets.panel import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +224,15 @@ def test_selected_rows_are_counted_without_being_made(grid):
     selection = grid.view.selectionModel()
     selection.select(grid.model.index(1, 0), selection.SelectionFlag.Deselect | selection.SelectionFlag.Rows)
     assert grid.selected_count == len(grid.selected_rows) == 2
+
+
+@pytest.mark.parametrize(("title", "has_line"), [("", False), ("Title", True)])
+def test_headings_have_a_line_above_unless_the_edge_of_a_panel_is_there(qtbot, theme, grid, title, has_line):
+    panel = Panel(title, flush=True)
+    panel.content.addWidget(grid)
+    qtbot.addWidget(panel)
+    panel.resize(400, 200)
+    panel.show()
+    top = grid.header.viewport().grab().toImage().pixelColor(20, 0).name()
+    grid.setParent(None)  # its own fixture closes it
+    assert (top == theme.tokens.border.lower()) is has_line

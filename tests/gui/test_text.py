@@ -98,6 +98,8 @@ def test_a_time_that_no_calendar_has_is_a_number(qtbot, utc):
 def test_moments_follow_the_chosen_zone(qtbot):
     times = TimeZoneChoice(utc=True)
     assert times.clock(1_795_227_302_640) == "02:15:02.640"
+    assert times.minutes_near(1_795_227_302_640, 1_795_227_402_640) == "02:15"
+    assert times.minutes_near(1_795_227_302_640, 1_795_327_302_640) == times.minutes(1_795_227_302_640)
     assert times.full(1_795_227_302_640) == "2026-11-21 02:15:02.640"
     assert times.shown(1_795_227_302_640, 1_795_227_302_640) == "02:15:02.640"
     assert times.shown(1_795_227_302_640, 1_795_227_302_640 + 86_400_000) == "2026-11-21 02:15:02.640"

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from pyqtgraph import Point
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QImage
 
@@ -194,3 +195,35 @@ def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
     few = sum(bool(line.label.format) for line in chart._marks)
     chart.show_points({}, 1_000, 1_400)
     assert 0 < few < sum(bool(line.label.format) for line in chart._marks)
+
+
+def test_a_chart_without_a_known_value_says_so(chart):
+    nothing = np.full(60, np.nan)
+    chart.show_points({"in": (X, nothing), "out": (X, nothing)}, 1_000, 1_060)
+    note = chart._emptiness
+    assert note.isVisible()
+    assert note.text() == "No value is known in this time range."
+    chart.show_points({"out": (X, np.where(X > 1_050, 1.0, np.nan))}, 1_000, 1_060)
+    assert not note.isVisible()
+    chart.toggle_series("out")
+    chart.show_points({}, 1_000, 1_060)
+    assert note.isVisible()
+
+
+def test_names_of_marks_follow_the_theme(chart, theme):
+    chart.set_marks([ChartMark(1_010.0, "Rebalance")])
+    theme.set_mode(ThemeMode.LIGHT)
+    assert [line.pen.color().name() for line in chart._marks] == [LIGHT.checking.lower()]
+
+
+def test_a_name_in_a_low_chart_is_whole():
+    [name] = mark_names([ChartMark(5.0, "Restart")], end_s=1_000.0, seconds_per_px=1.0, height=60, width_of=len)
+    assert name.height * 60 <= 60 - LINE / 2
+
+
+def test_the_word_of_a_threshold_stands_on_the_side_that_has_room(chart):
+    chart.show_points({"in": (X, X - 1_000)}, 1_000, 1_060)  # up to 59
+    below, above = (1, 0), (1, 1)
+    for value, side in ((58.0, below), (10.0, above)):
+        chart.show_threshold(value, text="alert")
+        assert chart._threshold.label.anchor == Point(side)
