@@ -44,6 +44,7 @@ from gui.views.transactions.strip_panel import HALVES, LIVES
 from gui.views.transactions.view import (
     ENDED_AGAIN_MS,
     ENDED_ROWS,
+    OPEN,
     PAGE_ROWS,
     PAST,
     TransactionsView,
@@ -471,6 +472,36 @@ def test_a_list_that_cannot_be_read_says_so(make_view, source):
     view.refresh()
     assert view.foot.text()
     assert view.grid.selected_row is not None
+
+
+def test_a_failed_read_shows_no_rows_under_any_filter(make_view, source):
+    view = make_view(source)
+    assert view.rows.rows
+    source.fail_with = StoreError("the store is closed")
+    view.refresh()
+
+    for key in (OPEN, COMMITTED, GIVEN_UP_KEY, PAST, OPEN):
+        view.filters.choose(key)
+        view._show_filter("")
+        assert view.rows.rows == [], key
+        assert view.grid.placeholder.text == "The transactions were not read.", key
+    for card in (PREPARED, CHECKING):
+        view._card_chosen(card)
+        assert view.rows.rows == [], card
+
+
+def test_a_list_that_was_read_stays_while_another_one_is_not(make_view, source):
+    view = make_view(source)
+    view._failed(view._ended_read, StoreError("the store is closed"))
+
+    assert view.rows.rows, "the undecided ones were read"
+    view.filters.choose(COMMITTED)
+    view._show_filter("")
+    assert view.rows.rows == []
+    assert "last read at" in view._ended_read.reason
+    view.filters.choose(OPEN)
+    view._show_filter("")
+    assert view.rows.rows
 
 
 def test_a_page_before_the_first_figures_is_empty(make_view):

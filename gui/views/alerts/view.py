@@ -25,6 +25,7 @@ from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, tol
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series, value_text
 from gui.views.chart_tools import brush_time_range
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.saved_menu import menu_text
 from gui.widgets.basic import IconButton, row
@@ -89,8 +90,9 @@ class AlertsView(PageView):
         self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = DataGrid(self.told, theme)
         self.told_panel = Panel(" ", flush=True)
-        for grid in (self.grid, self.told_grid):
-            grid.set_loading(True)
+        self._told_read = ListRead(context.times)
+        self._show_told_read()
+        self.grid.set_loading(True)
         self._build()
         self._connect()
         self.retranslate()
@@ -136,8 +138,12 @@ class AlertsView(PageView):
         self._query.ask(source.read_events(query), self._take, self._not_told)
 
     def _not_told(self, error: OrbitError) -> None:
-        self.told_grid.set_loading(False)
-        self.told_grid.set_error(tr("What the rules told was not read."), error.message, tr("Retry"), self.refresh)
+        self._told_read.refused(error)
+        self.told_panel.set_subtitle("")
+        self._show_told_read()
+
+    def _show_told_read(self) -> None:
+        self._told_read.show_in(self.told_grid, tr("What the rules told was not read."), self.refresh)
 
     def focus_filter(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -315,8 +321,8 @@ class AlertsView(PageView):
         self.chart.show_threshold(threshold)
 
     def _take(self, page: EventPage) -> None:
-        self.told_grid.set_loading(False)
-        self.told_grid.set_error("")
+        self._told_read.answered()
+        self._show_told_read()
         self.told.set_rows(event_rows(page))
         self.told_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
 

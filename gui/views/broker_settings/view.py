@@ -18,6 +18,7 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.broker_settings.detail import SettingDetail
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, column, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -114,6 +115,7 @@ class BrokerSettingsView(PageView):
         )
         self.filter = ListFilter(theme, self.model, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
         self.grid = DataGrid(self.model, theme)
+        self._list_read = ListRead(context.times)
         self.detail = SettingDetail()
         self.staged_panel = Panel(" ")
         self.staged_facts = KeyValueList(mono=True)
@@ -247,23 +249,27 @@ class BrokerSettingsView(PageView):
         self.filter.is_known = True
         now = {setting.key: setting.value for setting in settings}
         self._staged = {key: value for key, value in self._staged.items() if now.get(key) != value}
-        self.grid.set_error("")
+        self._list_read.answered()
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
-        self.grid.set_error(tr("The broker's settings were not read."), error.message, tr("Retry"), self.refresh)
+        self._list_read.refused(error)
+        self.filter.is_known = False
+        self._show()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        rows = [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
+        is_failed = self._list_read.is_failed
+        rows = [] if is_failed else [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
         self.model.set_rows(rows)
+        self._list_read.show_in(self.grid, tr("The broker's settings were not read."), self.refresh)
         self.grid.select_first()
         self.filter.write_counts()
         if rows:
             self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self.filter.show_all)
         else:
-            self.grid.set_empty(tr("The settings are being read."))
+            self.grid.set_empty(tr("The broker tells of no settings."))
         live = sum(setting.is_live for setting in self._settings)
         differ = sum(setting.differs for setting in self._settings)
         facts = tr("{count} settings, {live} can be changed now, {differ} not at their default",

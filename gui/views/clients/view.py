@@ -24,6 +24,7 @@ from gui.views.clients.columns import (
     topics_text,
 )
 from gui.views.list_filter import ListFilter
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -88,8 +89,8 @@ class ClientsView(PageView):
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
-        for grid in (self.grid, self.mix_grid):
-            grid.set_loading(True)
+        self._list_read = ListRead(context.times)
+        self._show_read()
         self.retranslate()
         self._show_selected()
 
@@ -193,23 +194,22 @@ class ClientsView(PageView):
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
-        for grid in (self.grid, self.mix_grid):
-            grid.set_loading(False)
-            grid.set_error("")
+        self._list_read.answered()
+        self._show_read()
         self.grid.select_first()
         self._show_counts()
         self._show_selected()
 
     def _failed(self, error: OrbitError) -> None:
         self.filter.is_known = False
-        self.clients.set_rows([])
-        self.mix.set_rows([])
+        self._list_read.refused(error)
+        self._show_read()
         self._show_counts()
         self._show_selected()
+
+    def _show_read(self) -> None:
         for grid in (self.grid, self.mix_grid):
-            grid.set_loading(False)
-        self.grid.set_error(tr("The connections were not read."), error.message, tr("Retry"), self.refresh)
-        self.mix_grid.set_error(tr("The connections were not read."))
+            self._list_read.show_in(grid, tr("The connections were not read."), self.refresh)
 
     def _show_counts(self) -> None:
         rows = self.clients.rows

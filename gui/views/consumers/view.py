@@ -51,6 +51,7 @@ from gui.views.consumers.heat_panel import LagHeatPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
 from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.consumers.ownership_panel import OwnershipPanel
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
 from gui.widgets.basic import IconButton
@@ -126,6 +127,7 @@ class ConsumersView(PageView):
             subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
         )
         self.subscription_grid = DataGrid(self.subscriptions, theme)
+        self._members_known = ListRead(context.times)
         self._heat = LaterPart(self._make_heat)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
         self._ownership = LazyTab(lambda: OwnershipPanel(context))
@@ -343,6 +345,7 @@ class ConsumersView(PageView):
             self._member_list = None
             self.member_notice.set("")
             self._findings = []
+            self._members_known.begin()
             self.members.set_rows([])
             self.subscriptions.set_rows([])
             self._show_disagreement()
@@ -379,14 +382,14 @@ class ConsumersView(PageView):
         if wanted == self._asked_members:
             return
         self._asked_members = wanted
-        for grid in (self.member_grid, self.subscription_grid):
-            grid.set_loading(True)
+        if not self._members_known.is_failed:
+            for grid in (self.member_grid, self.subscription_grid):
+                grid.set_loading(True)
         self._member_query.ask(self.context.source.list_members(group.name), self._members_read, self._members_failed)
 
     def _members_read(self, members: Members) -> None:
-        for grid in (self.member_grid, self.subscription_grid):
-            grid.set_loading(False)
-            grid.set_error("")
+        self._members_known.answered()
+        self._show_members_read()
         self._member_list = members
         self.member_notice.set(broker_text(members.notice))
         self._show_members()
@@ -394,10 +397,14 @@ class ConsumersView(PageView):
 
     def _members_failed(self, error: OrbitError) -> None:
         self._member_list = None
+        self._members_known.refused(error)
+        self._show_members_read()
+        self._show_header()
+
+    def _show_members_read(self) -> None:
+        text = tr("The clients of {group} were not read.", group=self._shown_group)
         for grid in (self.member_grid, self.subscription_grid):
-            grid.set_loading(False)
-            text = tr("The clients of {group} were not read.", group=self._shown_group)
-            grid.set_error(text, error.message, tr("Retry"), self.refresh)
+            self._members_known.show_in(grid, text, self.refresh)
 
     def _show_members(self) -> None:
         if self._member_list is None or self._state is None:

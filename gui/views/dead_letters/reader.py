@@ -89,6 +89,13 @@ class DeadLetterReader(QObject):
             self._source.browse_queue(DEAD_PREFIX + group, -1, 0, LETTERS_MAX), self._show_heads, self.letters_failed.emit
         )
 
+    def no_letters(self, group: str) -> None:
+        """Know that a group has no dead letters; nothing is read."""
+        for query in (self._heads, self._details):
+            query.cancel()
+        self.group, self.letters = group, []
+        self._known.clear()
+
     def read_retries(self, state: ClusterState) -> None:
         """Read what waits in the delay levels."""
         if self._levels.waiting:

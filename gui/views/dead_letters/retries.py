@@ -13,6 +13,7 @@ from gui.text import count_text, tr
 from gui.views.dead_letters.columns import retry_columns
 from gui.views.dead_letters.ladder import RetryLadder
 from gui.views.dead_letters.reader import DeadLetterReader
+from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.widgets.data_grid import DataGrid
 from monitoring.dead_letters import WaitingRetry
@@ -47,6 +48,7 @@ class WaitingRetries(QObject):
             retry_columns(context.times, now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
+        self._list_read = ListRead(context.times)
         self.ladder = RetryLadder(context.theme, context.times)
         self.attempts = RetryReader(context.source, self)
         self.grid.selected.connect(lambda _retry: self._read_attempts())
@@ -56,6 +58,8 @@ class WaitingRetries(QObject):
     @property
     def foot(self) -> str:
         """How many there are, in a line."""
+        if self._list_read.is_failed:
+            return ""
         cut = tr("only the first of each delay level are listed") if self._reader.retries_are_cut else ""
         return cut or tr("{count} retries wait, next first", count=count_text(len(self.model.rows)))
 
@@ -71,7 +75,8 @@ class WaitingRetries(QObject):
 
     def read(self) -> None:
         """Show what the reader has read."""
-        self.grid.set_error("")
+        self._list_read.answered()
+        self._show_read()
         self.model.set_rows(self._reader.retries or [])
         if self._is_shown:
             self.grid.select_first()
@@ -94,5 +99,8 @@ class WaitingRetries(QObject):
             self.ladder.show_retry(self.grid.selected_row, self.attempts.facts, delays)
 
     def _failed(self, error: OrbitError) -> None:
-        self.model.set_rows([])
-        self.grid.set_error(tr("The retries could not be read."), error.message, tr("Try again"), self._try_again)
+        self._list_read.refused(error)
+        self._show_read()
+
+    def _show_read(self) -> None:
+        self._list_read.show_in(self.grid, tr("The retries could not be read."), self._try_again)

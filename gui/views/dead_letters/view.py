@@ -25,6 +25,7 @@ from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
 from gui.views.dead_letters.resend import resend_dialog
 from gui.views.dead_letters.retries import WaitingRetries
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
+from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.row_menu import add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
@@ -64,6 +65,7 @@ class DeadLettersView(PageView):
             letter_columns(context.times, self._now), lambda one: one.letter.physical_offset, parent=self
         )
         self.letter_grid = DataGrid(self.letters, theme, several=True)
+        self._letter_read = ListRead(context.times)
         self.waiting = WaitingRetries(context, self.reader, self._now, self.refresh, self)
         self.retries, self.retry_grid, self.ladder = self.waiting.model, self.waiting.grid, self.waiting.ladder
         self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
@@ -255,16 +257,15 @@ class DeadLettersView(PageView):
             return
         self._dead_for = wanted
         if figures.group != self.reader.group:
-            self.letters.set_rows([])
-            self.letter_grid.set_loading(figures.dead > 0)
+            self._letter_read.begin()
         if figures.dead:
             self.reader.read_letters(figures.group)
         else:
-            self.reader.group, self.reader.letters = figures.group, []
+            self.reader.no_letters(figures.group)
+            self._letter_read.answered()
 
     def _letters_read(self) -> None:
-        self.letter_grid.set_loading(False)
-        self.letter_grid.set_error("")
+        self._letter_read.answered()
         self._show_letters()
         self.letter_grid.select_first()
         self._show_side()
@@ -275,8 +276,10 @@ class DeadLettersView(PageView):
         self._show_letters()
 
     def _letters_failed(self, error: OrbitError) -> None:
-        self.letter_grid.set_loading(False)
-        self.letter_grid.set_error(tr("The dead letters could not be read."), error.message, tr("Try again"), self.refresh)
+        self._letter_read.refused(error)
+        self.reader.letters = []
+        self._show_letters()
+        self._show_side()
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -322,6 +325,8 @@ class DeadLettersView(PageView):
             note = self.notes.of(letter)
             rows.append(LetterRow(letter, note, proof(note, letter, letters, positions, retrying)))
         self.letters.set_rows(rows)
+        if self.group_panel.figures is not None:
+            self._letter_read.show_in(self.letter_grid, tr("The dead letters could not be read."), self.refresh)
         nothing = tr("This group has no dead letters.") if self.reader.group else tr("No group is selected.")
         self.letter_grid.set_empty(nothing if not self._words else tr("None passes the filter."))
         self.letter_grid.view.viewport().update()
@@ -331,6 +336,9 @@ class DeadLettersView(PageView):
     def _show_foot(self) -> None:
         if self.parts.current == RETRIES:
             self.foot.setText(self.waiting.foot)
+            return
+        if self._letter_read.is_failed:
+            self.foot.setText("")
             return
         origins = ", ".join(f"{topic} {count_text(count)}" for topic, count in top_origins(self.reader.letters))
         parts = [tr("{count} dead letters", count=count_text(len(self.letters.shown_rows)))]

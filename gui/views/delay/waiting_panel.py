@@ -21,6 +21,7 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import delay_text, waiting_columns
+from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -63,6 +64,7 @@ class WaitingPanel(Panel):
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, theme, several=True)
+        self._list_read = ListRead(context.times)
         self._settles_ms = 0
         self.deliver = IconButton(theme, "play", " ", role="small", on_click=partial(self._clicked, DELIVER))
         self.move_to = IconButton(theme, "clock", " ", role="small", on_click=partial(self._clicked, MOVE))
@@ -116,6 +118,9 @@ class WaitingPanel(Panel):
 
     def _begin_anew(self) -> None:
         self.model.set_rows([])
+        self._notice.hide()
+        self._list_read.begin()
+        self._show_read()
         self._starts = [FIRST_PAGE]
         self._next = None
         self._write_title()
@@ -203,8 +208,8 @@ class WaitingPanel(Panel):
         return len(rows) < min(pending, PAGE_MESSAGES) or (bool(rows) and min(r.due_ms for r in rows) < self._now_ms)
 
     def _show_page(self, page: WaitingPage) -> None:
-        self.grid.set_loading(False)
-        self.grid.set_error("")
+        self._list_read.answered()
+        self._show_read()
         self._next = page.next_start
         self._notice.setVisible(bool(page.notice))
         self._notice.setText(broker_text(page.notice))
@@ -212,8 +217,13 @@ class WaitingPanel(Panel):
         self._show_range()
 
     def _failed(self, error: OrbitError) -> None:
-        self.grid.set_loading(False)
-        self.grid.set_error(tr("The waiting messages were not read."), error.message, tr("Retry"), self.read)
+        self._list_read.refused(error)
+        self._notice.hide()
+        self._show_read()
+        self._show_range()
+
+    def _show_read(self) -> None:
+        self._list_read.show_in(self.grid, tr("The waiting messages were not read."), self.read)
 
     def _acted(self, action: str, answer: object) -> None:
         assert isinstance(answer, DelayedActed | TimersActed)

@@ -18,6 +18,7 @@ from gui.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -87,7 +88,8 @@ class EventsView(PageView):
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
-        self.grid.set_loading(True)
+        self._list_read = ListRead(context.times)
+        self._show_read()
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
         self.chart.parts_chosen.connect(self._zoom)
@@ -246,22 +248,25 @@ class EventsView(PageView):
 
     def _range_changed(self) -> None:
         if self.isVisible():
+            self._list_read.begin()
             self.refresh()
 
     def _take(self, page: EventPage) -> None:
         self._total = page.total
-        self.grid.set_loading(False)
-        self.grid.set_error("")
+        self._list_read.answered()
+        self._show_read()
         self.model.set_rows(event_rows(page))
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
         # Counts and bars of events that may no longer be all would say too little.
         self._total = -1
-        self.model.set_rows([])
+        self._list_read.refused(error)
+        self._show_read()
         self._show()
-        self.grid.set_loading(False)
-        self.grid.set_error(tr("The events were not read."), error.message, tr("Retry"), self.refresh)
+
+    def _show_read(self) -> None:
+        self._list_read.show_in(self.grid, tr("The events were not read."), self.refresh)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.consumers.columns import HEALTH_CHIPS
 from gui.views.consumers.lag_panel import forecast_of
+from gui.views.list_read import ListRead
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
@@ -79,6 +80,7 @@ class TopicView(PageView):
             route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self
         )
         self.route_grid = DataGrid(self.route, theme)
+        self._route_read = ListRead(context.times)
         self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self.nothing = Placeholder(theme)
@@ -96,6 +98,7 @@ class TopicView(PageView):
         if isinstance(topic, str) and topic and topic != self._topic:
             self._topic = topic
             self._route_of = ""
+            self._route_read.begin()
             self.route.set_rows([])
             self.title_changed.emit(self.tab_title())
         if tab in TABS:
@@ -313,16 +316,16 @@ class TopicView(PageView):
         except JsonBodyError as error:
             self._route_failed(error)
             return
-        self.route_grid.set_loading(False)
-        self.route_grid.set_error("")
+        self._route_read.answered()
+        self._show_route_read()
         self.route.set_rows(rows)
 
     def _route_failed(self, error: OrbitError) -> None:
-        self.route_grid.set_loading(False)
-        self.route.set_rows([])
-        self.route_grid.set_error(
-            tr("The route of {topic} was not read.", topic=self._topic), error.message, tr("Retry"), self.refresh
-        )
+        self._route_read.refused(error)
+        self._show_route_read()
+
+    def _show_route_read(self) -> None:
+        self._route_read.show_in(self.route_grid, tr("The route of {topic} was not read.", topic=self._topic), self.refresh)
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import count_text, duration_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.transactions.actions import ABORT, TransactionActions
 from gui.views.transactions.columns import atomic_columns, held_columns
@@ -41,6 +42,7 @@ class AtomicPanel(QSplitter):
             atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self
         )
         self.grid = DataGrid(self.rows, theme)
+        self._list_read = ListRead(context.times)
         self.held: ColumnTableModel[HeldQueue] = ColumnTableModel(
             held_columns(), lambda one: (one.topic, one.queue_id), parent=self
         )
@@ -109,15 +111,19 @@ class AtomicPanel(QSplitter):
         self.read()
 
     def _show_page(self, page: AtomicPage) -> None:
-        self.grid.set_loading(False)
-        self.grid.set_error("")
+        self._list_read.answered()
+        self._show_read()
         self.rows.set_rows(atomic_rows(page))
         self.grid.select_first()
         self._show_held()
 
     def _failed(self, error: OrbitError) -> None:
-        self.grid.set_loading(False)
-        self.grid.set_error(tr("The atomic transactions were not read."), error.message, tr("Retry"), self.read)
+        self._list_read.refused(error)
+        self._show_read()
+        self._show_held()
+
+    def _show_read(self) -> None:
+        self._list_read.show_in(self.grid, tr("The atomic transactions were not read."), self.read)
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row

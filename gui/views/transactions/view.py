@@ -31,6 +31,7 @@ from gui.operations.queries import LatestQuery
 from gui.text import count_text, milliseconds_text, tr
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
+from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionActions, done_text
 from gui.views.transactions.atomic_panel import AtomicPanel
@@ -38,7 +39,7 @@ from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
 from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
-from gui.views.transactions.past import PastPages
+from gui.views.transactions.past import NEWEST, PastPages
 from gui.views.transactions.strip_panel import StripPanel
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.containers import Parts
@@ -80,8 +81,7 @@ class TransactionsView(PageView):
         self._wanted = -1
         self._start = 0
         self._total = -1
-        self._is_failed = False
-        """Whether the list is not known."""
+        self._open_read, self._ended_read, self._past_read = (ListRead(context.times) for _list in range(3))
         self._missing = ""
         """What the list lacks, and why."""
         self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
@@ -232,7 +232,7 @@ class TransactionsView(PageView):
         self.filters.chosen.connect(lambda _key: self._show_filter(""))
         self.search.searched.connect(self._filter)
         self.past.changed.connect(self._show_past)
-        self.past.failed.connect(self._failed)
+        self.past.failed.connect(lambda error: self._failed(self._past_read, error))
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
@@ -254,24 +254,24 @@ class TransactionsView(PageView):
         if self._ended_for != counted and is_old and not self._ended_query.waiting:
             self._ended_for, self._ended_read_ms = counted, now_ms
             pending = self.context.source.list_transactions(ListTransactions(0, ENDED_ROWS, ended=True, words=self._sought))
-            self._ended_query.ask(pending, self._show_ended, self._failed)
+            self._ended_query.ask(pending, self._show_ended, lambda error: self._failed(self._ended_read, error))
         self.strip_panel.show_counts(self._state.totals if self._state is not None else {}, counted, now_ms)
 
     def _read_open(self) -> None:
         self._open_for, self._open_read_ms = self._counted, self._now_ms
         pending = self.context.source.list_transactions(ListTransactions(self._start, PAGE_ROWS, words=self._sought))
-        self._open_query.ask(pending, self._show_open, self._failed)
+        self._open_query.ask(pending, self._show_open, lambda error: self._failed(self._open_read, error))
 
     def _show_open(self, page: TransactionPage) -> None:
+        self._open_read.answered()
         self._total = page.total
         self._missing = page.notice
         self._masks.refresh()
         self._open = transaction_rows(page, self._masks.of)
-        if self.filters.current != PAST:
-            self.grid.set_loading(False)
         self._show_rows()
 
     def _show_ended(self, page: TransactionPage) -> None:
+        self._ended_read.answered()
         self._ended = transaction_rows(page, self._masks.of)
         self._write_decision()
         self._show_rows()
@@ -281,35 +281,42 @@ class TransactionsView(PageView):
         shown = tr("Decision time p50 {p50}, p99 {p99}", p50=milliseconds_text(p50), p99=milliseconds_text(p99))
         self.decision.setText(shown if not math.isnan(p50) else "")
 
-    def _failed(self, error: OrbitError) -> None:
-        self._is_failed = True
-        self.rows.set_rows([])
-        self._show_selected()
-        self._show_texts()
-        self.grid.set_loading(False)
-        self.grid.set_error(tr("The transactions were not read."), error.message, tr("Retry"), self.refresh)
+    def _failed(self, read: ListRead, error: OrbitError) -> None:
+        read.refused(error)
+        if read is self._open_read:
+            self._open, self._total, self._missing = [], -1, ""
+        elif read is self._ended_read:
+            self._ended = []
+            self._write_decision()
+        self._show_rows()
+
+    @property
+    def _shown_read(self) -> ListRead:
+        """Of the list that the chosen filter shows."""
+        if self.filters.current == PAST:
+            return self._past_read
+        return self._open_read if self.filters.current == OPEN else self._ended_read
 
     # ---- the list ------------------------------------------------------------------------------------------------------
 
     def _show_rows(self) -> None:
-        self._is_failed = False
-        self.grid.set_error("")
-        states = {self._only} if self._only else _FILTERS[self.filters.current]
-        if self._only == PREPARED:
-            accepts = [one for one in self._open if one.check_times == 0]
-        elif self._only == CHECKING:
-            accepts = [one for one in self._open if one.check_times > 0]
-        elif self.filters.current == PAST:
-            here = {one.origin: one for one in self._open}
-            accepts = [here.get(one.origin, one) for one in self.past.rows]
-        else:
-            # Two lists that were read one after the other may both have a transaction that ended between.
-            known = {one.origin: one for one in (*self._open, *self._ended)}
-            accepts = [one for one in known.values() if one.state in states]
-        self.rows.set_rows(accepts)
+        self.rows.set_rows([] if self._shown_read.is_failed else self._wanted_rows())
+        self._shown_read.show_in(self.grid, tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
         self._show_selected()
         self._show_texts()
+
+    def _wanted_rows(self) -> list[TransactionRow]:
+        if self._only == PREPARED:
+            return [one for one in self._open if one.check_times == 0]
+        if self._only == CHECKING:
+            return [one for one in self._open if one.check_times > 0]
+        if self.filters.current == PAST:
+            here = {one.origin: one for one in self._open}
+            return [here.get(one.origin, one) for one in self.past.rows]
+        # Two lists that were read one after the other may both have a transaction that ended between.
+        known = {one.origin: one for one in (*self._open, *self._ended)}
+        return [one for one in known.values() if one.state in _FILTERS[self.filters.current]]
 
     def _card_chosen(self, key: str) -> None:
         self.filters.choose(OPEN if key in (PREPARED, CHECKING) else key)
@@ -318,8 +325,7 @@ class TransactionsView(PageView):
     def _show_filter(self, only: str) -> None:
         self._only = only
         if self.filters.current == PAST:
-            self.grid.set_loading(True)
-            self.past.begin()
+            self._begin_past()
         self._show_rows()
         self._show_board()
 
@@ -338,8 +344,12 @@ class TransactionsView(PageView):
                 self._read_stale()
         self._show_texts()
 
+    def _begin_past(self, before: int = NEWEST) -> None:
+        self._past_read.begin()
+        self.past.begin(before)
+
     def _show_past(self) -> None:
-        self.grid.set_loading(False)
+        self._past_read.answered()
         if self.filters.current == PAST:
             wanted, self._wanted = self._wanted, -1
             self._show_rows()
@@ -347,12 +357,12 @@ class TransactionsView(PageView):
                 self.grid.select_key(wanted)
 
     def _turn(self, by: int) -> None:
+        self._shown_read.begin()
+        self.grid.set_loading(True)
         if self.filters.current == PAST:
-            self.grid.set_loading(True)
             self.past.turn(older=by > 0)
             return
         self._start = max(0, self._start + by)
-        self.grid.set_loading(True)
         self._read_open()
 
     def _row_selected(self, chosen: TransactionRow | None) -> None:
@@ -369,7 +379,7 @@ class TransactionsView(PageView):
         # It ended before the start: the store tells of it.
         self.filters.choose(PAST)
         self._only, self._wanted = "", origin
-        self.past.begin(origin + 1)
+        self._begin_past(origin + 1)
 
     # ---- the shown transaction -----------------------------------------------------------------------------------------
 
@@ -441,7 +451,7 @@ class TransactionsView(PageView):
         self.back.setEnabled(self.past.has_newer if is_past else self._start > 0)
         self.forward.setEnabled(self.past.has_older if is_past else self._start + PAGE_ROWS < self._total)
         shown = len(self.rows.shown_rows)
-        if self._is_failed:
+        if self._shown_read.is_failed:
             self.foot.setText("")
             return
         if is_past:

@@ -1,0 +1,77 @@
+"""A list whose read failed is unknown, with reason and age, whichever filter or tab asks for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_core.api import StoreError
+from gui.gallery_source import REASON
+from gui.text import TimeZoneChoice
+from gui.views.broker_settings.view import BrokerSettingsView
+from gui.views.clients.view import ClientsView
+from gui.views.dead_letters.view import DeadLettersView
+from gui.views.delay.view import DelayView
+from gui.views.delay.waiting_panel import LEVEL, TIMERS
+from gui.views.events.view import EventsView
+from gui.views.list_read import ListRead
+from tests.support.fake_source import FakeSource
+
+GRIDS = {
+    BrokerSettingsView: lambda view: view.grid,
+    ClientsView: lambda view: view.grid,
+    DeadLettersView: lambda view: view.letter_grid,
+    DelayView: lambda view: view.waiting.grid,
+    EventsView: lambda view: view.grid,
+}
+
+
+def said(grid) -> str:
+    """What stands in place of the rows; empty while there are rows."""
+    return grid.placeholder.text if grid._stack.currentWidget() is grid.placeholder else ""
+
+
+@pytest.mark.parametrize("page", GRIDS)
+def test_rows_go_when_they_are_no_longer_known_and_come_again(show_page, page):
+    source = FakeSource()
+    view = show_page(page, source)
+    grid = GRIDS[page](view)
+    assert grid.model.rows
+    source.fail_with = StoreError(REASON)
+    view.refresh()
+    view.state_changed(source.state)
+
+    assert grid.model.rows == []
+    assert grid.selected_row is None, "nothing can be done with what is not shown"
+    assert "read" in said(grid)
+    assert REASON in grid.placeholder._detail.text()
+    assert "last read at" in grid.placeholder._detail.text()
+
+    source.fail_with = None
+    view.refresh()
+    view.state_changed(source.state)
+    assert grid.model.rows
+    assert said(grid) == ""
+
+
+def test_the_fault_of_one_list_is_not_told_of_another(show_page):
+    source = FakeSource()
+    view = show_page(DelayView, source)
+    source.fail_with = StoreError(REASON)
+    view.waiting.read()
+    assert "not read" in said(view.waiting.grid)
+
+    source.fail_with, source.hold = None, True
+    view.waiting.choose(TIMERS if view.waiting.switch.current == LEVEL else LEVEL)
+    assert said(view.waiting.grid) == "Reading…"
+
+
+def test_a_list_says_when_it_was_asked_for_and_when_it_was_read(qapp):
+    now = [1_000]
+    read = ListRead(TimeZoneChoice(qapp, utc=True), lambda: now[0])
+    read.refused(StoreError("closed"))
+    assert read.reason == "closed\nAsked at 00:00:01; never read before."
+    read.answered()
+    assert (read.is_failed, read.reason) == (False, "")
+    now[0] = 61_000
+    read.refused(StoreError("closed"))
+    assert read.reason == "closed\nAsked at 00:01:01; last read at 00:00:01."
