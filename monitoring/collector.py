@@ -5,6 +5,7 @@ Pure: catalog and snapshots in, `ClusterState` and `History` out; the time is th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -58,7 +59,9 @@ class Collector:
             return
         topics = _old_index(old.catalog.topics, catalog.topics)
         groups = _old_index(old.catalog.groups, catalog.groups)
-        self._queue_rate.rearrange(_old_index(old.queue_keys, new.queue_keys))
+        # A queue of an attached cluster was there before anybody looked at it: its messages did not come just now.
+        before = math.nan if catalog.brokers else 0.0
+        self._queue_rate.rearrange(_old_index(old.queue_keys, new.queue_keys), before=before)
         self._topic_put_rate.rearrange(topics)
         self._topic_got_rate.rearrange(topics)
         self._group_got_rate.rearrange(groups)

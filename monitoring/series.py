@@ -240,16 +240,16 @@ class SlidingRate:
         """Forget all samples: the counters begin again."""
         self._kept.clear()
 
-    def rearrange(self, old_index: Ints) -> None:
+    def rearrange(self, old_index: Ints, *, before: float = 0.0) -> None:
         """Follow a change of the row.
 
         Args:
-            old_index: int64 [n], for each new place the place it had before, or -1 for a new one. A new counter stood at 0
-                before it was there.
+            old_index: int64 [n], for each new place the place it had before, or -1 for a new one.
+            before: Where a new counter stood before it was there; NaN where that is not known.
         """
         known = old_index >= 0
         for number, (time_ms, row) in enumerate(self._kept):
-            moved = np.zeros(len(old_index))
+            moved = np.full(len(old_index), before)
             moved[known] = row[old_index[known]]
             self._kept[number] = (time_ms, moved)
 

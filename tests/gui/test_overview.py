@@ -278,6 +278,19 @@ def test_the_flow_counts_each_message_once():
     assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 212)
 
 
+def test_what_is_sent_is_unknown_where_commits_are_not_counted():
+    state = with_system_topics(fake_state())
+    uncounted = replace(
+        state, totals={name: value for name, value in state.totals.items() if name != "transaction_commit_rate"}
+    )
+    flow = message_flow(uncounted)
+    assert flow.half_rate == 24
+    assert math.isnan(flow.normal_rate), "committed ones would be counted twice"
+    assert math.isnan(flow.sent_rate)
+    quiet = replace(uncounted, queue_put_rate=np.where(uncounted.queue_put_rate == 24, 0.0, uncounted.queue_put_rate))
+    assert message_flow(quiet).sent_rate > 0, "without transactions nothing is to be taken apart"
+
+
 def test_the_flow_shows_the_states_of_messages():
     picture = flow_picture(with_system_topics(fake_state()))
     assert [[card.key for card in column] for column in picture.columns] == [

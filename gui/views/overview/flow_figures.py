@@ -58,11 +58,13 @@ def message_flow(state: ClusterState) -> MessageFlow:
     retry_rate = rates.of(lambda name: name.startswith(RETRY_PREFIX))
     delivered = _sum_known([*state.delays.delivered_rate.tolist(), state.timers.get("delivered_rate", NAN)])
     due_rate = _at_least_0(delivered - _or_0(retry_rate))
+    half_rate = rates.of(lambda name: name == HALF_TOPIC)
     commit_rate = total(state, "transaction_commit_rate")
-    normal_rate = _at_least_0(rates.own - _or_0(due_rate) - _or_0(commit_rate))
+    # Who does not count commits (an attached cluster) cannot tell committed messages from those that were never half ones.
+    committed = commit_rate if half_rate > 0 else _or_0(commit_rate)
+    normal_rate = _at_least_0(rates.own - _or_0(due_rate) - committed)
     # A message that failed waits in a delay level before it is tried again: nobody has sent it.
     delayed_rate = _at_least_0(rates.of(lambda name: name in (SCHEDULE_TOPIC, TIMER_TOPIC)) - _or_0(retry_rate))
-    half_rate = rates.of(lambda name: name == HALF_TOPIC)
     dead = rates.rows(lambda name: name.startswith(DEAD_PREFIX))
     kept = state.topic_kept_messages[dead]
     return MessageFlow(

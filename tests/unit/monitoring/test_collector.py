@@ -180,6 +180,23 @@ def test_rates_follow_a_topic_to_its_new_place():
     assert state.topic_put_rate.tolist() == [8, 10, 0]
 
 
+@pytest.mark.parametrize(("brokers", "rate"), [([], 30.0), (["broker-a"], math.nan)])
+def test_a_queue_that_becomes_known_has_a_rate_only_where_its_beginning_was_seen(brokers, rate):
+    made = collector()
+    made.snapshot_taken(snapshot(10_000))
+    made.catalog_changed(
+        dataclasses.replace(CATALOG, revision=2, queue_topic=[0, 0, 1, 1], queue_id=[0, 1, 0, 1], brokers=brokers)
+    )
+    queues = {name: column(110, 50, 30, 30) for name in ("min_offset", "max_offset", "last_store_ms")}
+    state = made.snapshot_taken(snapshot(11_000, revision=2, queues=queues))
+    assert state is not None
+    assert state.queue_put_rate.tolist() == pytest.approx([0, 0, 0, rate], nan_ok=True)
+    grown = queues | {"max_offset": column(110, 50, 30, 45)}
+    later = made.snapshot_taken(snapshot(16_000, revision=2, queues=grown))
+    assert later is not None
+    assert later.queue_put_rate[3] == pytest.approx(3.0), "what comes while it is looked at counts"
+
+
 def test_a_new_worker_counts_from_zero():
     made = collector()
     made.snapshot_taken(snapshot(10_000))
