@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from gui.bridge.saved_options import default_store, read_saved
 from gui.links import on_cluster
@@ -66,6 +67,13 @@ class FrameCommands:
         page = self._window.navigation.current
         if page is not None:
             toggle_detail(page)
+
+    def explain(self) -> None:
+        """Say what the figure is that the keyboard stands on."""
+        page = self._window.navigation.current
+        focus = QApplication.focusWidget()
+        if page is None or focus is None or not page.isAncestorOf(focus) or not page.explain_part(focus):
+            self._window.notify(tr("Put the keyboard on a column, a tile or a chart first, or open the menu of one."))
 
     def close_other_tabs(self) -> None:
         """Close all tabs but the current one."""

@@ -209,7 +209,10 @@ def _tabs(window: MainWindow, commands: FrameCommands) -> list[Action]:
 
 
 def _help(window: MainWindow, commands: FrameCommands) -> list[Action]:
-    made = [Action("help.shortcuts", "Keyboard shortcuts", commands.show_shortcuts, "Help", "keyboard", "?")]
+    made = [
+        Action("help.explain", "What is this?", commands.explain, "Help", "info", "F1"),
+        Action("help.shortcuts", "Keyboard shortcuts", commands.show_shortcuts, "Help", "keyboard", "?"),
+    ]
     if _has_page(window, "welcome"):
         made.insert(0, Action("help.welcome", "Welcome", partial(window.navigate, "welcome"), "Help", "rocket-launch"))
     return made

@@ -12,7 +12,7 @@ from gui.plots.brush import Brush
 from gui.plots.time_chart import TimeChart
 from gui.text import tr
 from gui.views.chart_table import ChartTable
-from gui.views.page import PageContext
+from gui.views.page import PageContext, PageView
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
 
@@ -38,6 +38,15 @@ def show_table(chart: TimeChart, context: PageContext) -> ChartTable:
     table.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     table.show()
     return table
+
+
+def explain_chart(chart: TimeChart, at: QPoint) -> None:
+    """Have the page of a chart say what its lines are."""
+    around = chart.parentWidget()
+    while around is not None and not isinstance(around, PageView):
+        around = around.parentWidget()
+    if around is not None:
+        around.explain_part(chart, at)
 
 
 class ChartReading(QObject):
@@ -121,6 +130,7 @@ class RuleLine(QObject):
         back = menu.addAction(tr("Time range before"), self._context.time_range.zoom_out)
         back.setEnabled(self._context.time_range.is_zoomed)
         menu.addSeparator()
+        menu.addAction(tr("What is this?"), lambda: explain_chart(self._chart, self._chart.plot.mapToGlobal(at)))
         menu.addAction(tr("Show as table"), lambda: show_table(self._chart, self._context))
         menu.addAction(tr("Copy picture"), lambda: QGuiApplication.clipboard().setPixmap(self._chart.grab()))
         menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(self._chart.csv_text()))

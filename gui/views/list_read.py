@@ -73,6 +73,7 @@ class ListRead:
             again: Reads it once more.
         """
         grid.set_loading(self._read_ms < 0 and not self.is_failed)
+        grid.read_ms = self._read_ms
         if self.is_failed:
             grid.model.set_rows([])
             grid.set_error(title, self.reason, tr("Retry"), again)

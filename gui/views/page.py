@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from PySide6.QtCore import QEvent, QSettings, QTimer, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QShowEvent
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
@@ -23,6 +24,7 @@ from gui.theme.tokens import Size, State, Tokens
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.page_header import PageHeader
+from gui.widgets.panel import TERM
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
@@ -145,6 +147,30 @@ class PageView(QWidget):
             self.context.settings.setValue(place, text)
         else:
             self.context.settings.remove(place)
+
+    def explain_part(self, part: QWidget | None, at: QPoint | None = None) -> bool:
+        """Show what a part of the page is; returns whether it is known.
+
+        Args:
+            part: Under the mouse, or with the focus.
+            at: Where the mouse is, global; None: tell what the keyboard stands on.
+        """
+        from gui.views.explanation import explain  # noqa: PLC0415  its texts are read when somebody asks
+
+        return explain(self, part, at) is not None
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        part = self.childAt(event.pos())
+        while part is not None and not part.property(TERM):
+            part = part.parentWidget()
+        if part is None:
+            super().contextMenuEvent(event)
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        words = tr("What is “{name}”?", name=tr(part.property(TERM)))
+        menu.addAction(words, partial(self.explain_part, part, event.globalPos()))
+        menu.popup(event.globalPos())
 
     def theme_changed(self, tokens: Tokens) -> None:
         """Colours changed; the style sheet is already applied."""

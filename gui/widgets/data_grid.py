@@ -250,6 +250,8 @@ class DataGrid(QWidget, Generic[R]):
         self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
         self._error = False
         self._loading = False
+        self.read_ms = -1
+        """When the rows were read that are shown, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
         self._name_view()
 
@@ -440,7 +442,8 @@ class DataGrid(QWidget, Generic[R]):
             self.menu_asked.emit(row, self.view.viewport().mapToGlobal(at))
 
     def _open_columns(self, at: QPoint) -> None:
-        self.columns.menu(self).popup(at)
+        place = self.header.logicalIndexAt(self.header.viewport().mapFromGlobal(at).x())
+        self.columns.menu(self, place).popup(at)
 
     # ---- columns ---------------------------------------------------------------------------------------------------
 

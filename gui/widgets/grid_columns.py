@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
 from gui.models.table import ColumnTableModel
@@ -33,6 +33,9 @@ class ColumnMemory(Protocol):
 
     def keep_columns(self, key: str, text: str) -> None:
         """Remember something for a table."""
+
+    def explain_part(self, part: QWidget, at: QPoint | None = None) -> bool:
+        """Show what a part of the page is, at a global place; returns whether it is known."""
 
 
 class GridColumns(QObject):
@@ -109,10 +112,11 @@ class GridColumns(QObject):
         header.sectionResized.connect(self._resized)
         header.sectionMoved.connect(lambda *_places: self._keep())
 
-    def menu(self, parent: QWidget) -> QMenu:
-        """Which columns are shown; the last one stays."""
+    def menu(self, parent: QWidget, place: int = -1) -> QMenu:
+        """Which columns are shown; the last one stays. ``place`` is the column under the mouse, of which it can be asked."""
         menu = QMenu(parent)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._add_question(menu, parent, place)
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         for column in self._model.columns:
             if column.title and column.key not in self._left_out | self._without_room:
@@ -124,6 +128,15 @@ class GridColumns(QObject):
         menu.addSeparator()
         menu.addAction(tr("Reset the columns"), self.reset)
         return menu
+
+    def _add_question(self, menu: QMenu, parent: QWidget, place: int) -> None:
+        memory, columns = self._memory, self._model.columns
+        if memory is None or not 0 <= place < len(columns) or not columns[place].title:
+            return
+        header = self._view.horizontalHeader()
+        at = header.viewport().mapToGlobal(QPoint(header.sectionViewportPosition(place) + 1, header.height()))
+        menu.addAction(tr("What is “{name}”?", name=tr(columns[place].title)), lambda: memory.explain_part(parent, at))
+        menu.addSeparator()
 
     def show_column(self, key: str, *, shown: bool) -> None:
         """Show or hide a column, and remember it."""

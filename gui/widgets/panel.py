@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from gui.text import UNKNOWN
+from gui.text import UNKNOWN, tr
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
@@ -16,6 +16,8 @@ from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.paint import paint_sparkline
 
 SPARKLINE_WIDTH_MIN = 36
+TERM = "term"
+"""Property of a widget that shows a figure: its English title, by which an explanation is found."""
 
 
 class Panel(QFrame):
@@ -92,6 +94,7 @@ class Tile(QFrame):
     clicked = Signal()
 
     def __init__(self, theme: ThemeManager, title: str = "", *, series_index: int = 0, parent: QWidget | None = None) -> None:
+        """Create the tile; ``title`` is English."""
         super().__init__(parent)
         self.setProperty("role", "panel")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -99,9 +102,10 @@ class Tile(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._theme = theme
         self._series_index = series_index
+        self.setProperty(TERM, title)
         self._spark: Sequence[float] = ()
         self._spark_state: State | None = None
-        self._title = label(title, "secondary")
+        self._title = label(tr(title), "secondary")
         self._value = label(UNKNOWN, "headline")
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
@@ -126,9 +130,10 @@ class Tile(QFrame):
         return self._value
 
     def set_title(self, title: str) -> None:
-        """Write the title anew."""
-        self._title.setText(title)
-        self.setAccessibleName(title)
+        """Write the title anew; English."""
+        self.setProperty(TERM, title)
+        self._title.setText(tr(title))
+        self.setAccessibleName(tr(title))
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""

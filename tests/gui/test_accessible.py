@@ -9,10 +9,15 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEd
 from gui.main_window.page_keys import PAGE_KEYS
 from gui.main_window.places import Place
 from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
+from gui.plots.time_chart import TimeChart
 from gui.text import load_catalogue
 from gui.views.consumers.view import TABS as GROUP_TABS
+from gui.views.explanation import explained_chart, term_of
+from gui.views.page import PageView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.panel import TERM
 from tests.gui.test_robustness import window  # noqa: F401  the window of all real pages over a fake broker
 
 PLACES = (
@@ -46,8 +51,17 @@ def keys_of(page: QWidget) -> set[str]:
     return {one.key().toString() for one in shortcuts if one.context() is not Qt.ShortcutContext.WidgetShortcut}
 
 
+def unexplained(page: PageView) -> list[str]:
+    """Columns, tiles and charts of a page that do not say what they are."""
+    titles = {column.title for grid in page.findChildren(DataGrid) for column in grid.model.columns if column.title}
+    titles |= {part.property(TERM) for part in page.findChildren(QWidget) if part.property(TERM)}
+    charts = [chart for chart in page.findChildren(TimeChart) if chart.series and not explained_chart(chart).terms]
+    return sorted(title for title in titles if term_of(page.page_id, title) is None) + [str(chart) for chart in charts]
+
+
 def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window, qapp):  # noqa: F811  the fixture
     missing: dict[str, list[str]] = {}
+    without: dict[str, list[str]] = {}
     bound: dict[str, set[str]] = {entry.title: set() for entry in PAGES}
     titles = {entry.page_id: entry.title for entry in PAGES}
     for place in PLACES:
@@ -55,6 +69,8 @@ def test_controls_of_all_pages_have_names_and_their_keys_are_on_the_sheet(window
         qapp.processEvents()
         missing[f"{place.page_id} {place.arguments}"] = unnamed(window)
         bound[titles[place.page_id]] |= keys_of(window.area.current)
+        without[place.page_id] = unexplained(window.area.current)
+    assert {page: titles for page, titles in without.items() if titles} == {}, "each figure says what it is, see gui.term_texts"
     assert {page: names for page, names in missing.items() if names} == {}
     told = {title: {QKeySequence(key).toString() for _, key in keys} for title, keys in PAGE_KEYS}
     assert {page: keys - told.get(page, set()) for page, keys in bound.items() if keys - told.get(page, set())} == {}

@@ -103,7 +103,7 @@ class DelayView(PageView):
     def retranslate(self) -> None:
         names = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
         for key, tile in self.tiles.items():
-            tile.set_title(tr(names[key]))
+            tile.set_title(names[key])
         self.lanes.set_title(tr("Delay levels"), tr("each lane is one level, messages move left until they are due"))
         self.level_grid.set_empty(tr("This broker tells of no delay levels."))
         self.levels.all_texts_changed()

@@ -73,7 +73,7 @@ class TileRow(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
         for key, kind in TILES.items():
-            tile = Tile(context.theme, tr(kind.title), series_index=kind.series_index)
+            tile = Tile(context.theme, kind.title, series_index=kind.series_index)
             tile.clicked.connect(lambda page_id=kind.page_id: context.navigate(page_id))
             self.tiles[key] = tile
             line.addWidget(tile, 1)
@@ -90,7 +90,7 @@ class TileRow(QWidget):
     def retranslate(self) -> None:
         """Write the titles anew; figures follow with the next state."""
         for key, tile in self.tiles.items():
-            tile.set_title(tr(TILES[key].title))
+            tile.set_title(TILES[key].title)
 
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":

@@ -21,7 +21,7 @@ from gui.views.page import PageContext, PageView
 from gui.widgets.basic import IconButton
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
-from gui.widgets.panel import Panel
+from gui.widgets.panel import TERM, Panel
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -47,6 +47,7 @@ class OverviewView(PageView):
         self.header.add_action(self.send_button)
         self.tiles = TileRow(context)
         self.flow = FlowScene(theme.tokens)
+        self.flow.setProperty(TERM, "Message flow")
         self._flow_panel = Panel(" ")
         self._panels = LaterPart(self._make_panels)
         self._tables = LaterPart(self._make_tables, turns=3)

@@ -25,7 +25,7 @@ from gui.widgets.basic import IconButton, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
-from gui.widgets.panel import Panel
+from gui.widgets.panel import TERM, Panel
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
 from monitoring.lag import Forecast
@@ -69,6 +69,7 @@ class StoreView(PageView):
         self.log_panel = Panel(" ")
         self.positions = label(role="caption")
         self.strip = LogStrip(theme, times)
+        self.strip.setProperty(TERM, "Commit log")
         self.latency_panel = Panel(" ")
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)

@@ -46,7 +46,7 @@ from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.pane_splitter import PaneSplitter
-from gui.widgets.panel import Panel
+from gui.widgets.panel import TERM, Panel
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -99,6 +99,7 @@ class TransactionsView(PageView):
         self.past = PastPages(context.source, self._masks.of, self)
         self.dialogs = TransactionActions(context.source, theme, context.times)
         self.board = Board(theme)
+        self.board.setProperty(TERM, "State of transactions")
         self.board_panel = Panel(" ")
         self.decision = label(role="caption")
         self.filters = SegmentedControl([(key, " ") for key in _FILTERS])

@@ -1,0 +1,166 @@
+"""What a figure is, asked for with F1, the menu of a column head, a tile or a chart: its meaning, unit, origin and age."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QCursor, QGuiApplication
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+
+from gui.plots.time_chart import TimeChart
+from gui.term_origins import Origin, Term
+from gui.term_texts import TERMS
+from gui.text import UNKNOWN, age_text, tr
+from gui.widgets.basic import label
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.panel import TERM
+
+if TYPE_CHECKING:
+    from gui.views.page import PageView
+
+CHART = "chart"
+_ANY_LINE = "chart/Queue"
+"""For lines that are named after a queue."""
+WIDTH = 420
+"""Of the card, px."""
+_LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
+"""What arrives with the figures of the page, so that it is as old as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What is explained: its title, its terms (several lines of a chart have one each) and when it was read."""
+
+    title: str
+    terms: tuple[tuple[str, Term], ...]
+    read_ms: int = -1
+    """ms since the epoch; -1: with the live figures, or not known."""
+
+
+def term_of(page_id: str, title: str) -> Term | None:
+    """What a title stands for on a page."""
+    return TERMS.get(f"{page_id}/{title}") or TERMS.get(title)
+
+
+def explained_column(page_id: str, grid: DataGrid[object], place: int) -> Explained | None:
+    """A column of a table; None for one without a title."""
+    columns = grid.model.columns
+    title = columns[place].title if 0 <= place < len(columns) else ""
+    term = term_of(page_id, title)
+    return None if term is None else Explained(title, ((title, term),), grid.read_ms)
+
+
+def explained_chart(chart: TimeChart) -> Explained:
+    """The lines of a chart."""
+    terms = tuple(dict.fromkeys((TERMS.get(f"{CHART}/{one.title}", TERMS[_ANY_LINE]), one.title) for one in chart.series))
+    known: dict[Term, str] = {}
+    for term, title in terms:
+        known.setdefault(term, title)
+    return Explained("Chart", tuple((title, term) for term, title in known.items()))
+
+
+def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None) -> Explained | None:
+    """What a widget within a page shows, or what it is a part of.
+
+    Args:
+        page_id: Of the page.
+        widget: Under the mouse, or with the focus.
+        at: Where the mouse is, global; None: ask for what the keyboard stands on.
+    """
+    while widget is not None:
+        if isinstance(widget, DataGrid):
+            return explained_column(page_id, widget, _column_at(widget, at))
+        title = widget.property(TERM)
+        if title:
+            term = term_of(page_id, title)
+            return None if term is None else Explained(title, ((title, term),))
+        if isinstance(widget, TimeChart):
+            return explained_chart(widget)
+        widget = widget.parentWidget()
+    return None
+
+
+def _column_at(grid: DataGrid[object], at: QPoint | None) -> int:
+    if at is not None:
+        return grid.header.logicalIndexAt(grid.header.viewport().mapFromGlobal(at).x())
+    current = grid.view.currentIndex().column()
+    shown = [place for place in range(len(grid.model.columns)) if not grid.view.isColumnHidden(place)]
+    return current if current in shown else next(iter(shown), -1)
+
+
+class ExplanationCard(QFrame):
+    """A small window over the page, gone with the next click or Esc."""
+
+    def __init__(self, explained: Explained, page: PageView) -> None:
+        super().__init__(page, Qt.WindowType.Popup)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setProperty("role", "panel")
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(14, 12, 14, 12)
+        lines.setSpacing(8)
+        words: list[str] = []
+        for title, term in explained.terms:
+            lines.addWidget(label(tr(title), "panel-title"))
+            text = label(tr(term.text), wrap=True)
+            lines.addWidget(text)
+            facts = KeyValueList()
+            facts.set_pairs([(tr("Unit"), tr(term.unit))] if term.unit else [])
+            facts.setVisible(bool(term.unit))
+            lines.addWidget(facts)
+            words += [tr(title), tr(term.text), tr(term.unit)]
+        origin = explained.terms[-1][1].origin
+        self.age = age_words(explained, page)
+        for heading, text in ((tr("Origin"), tr(origin.value)), (tr("Age"), self.age)):
+            lines.addWidget(label(heading, "caption"))
+            lines.addWidget(label(text, "secondary", wrap=True))
+            words += [heading, text]
+        self.words = "\n".join(filter(None, words))
+        self.setAccessibleName(tr("What is this?"))
+        self.setAccessibleDescription(self.words)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        page.context.theme.dress(self)
+        self.setFixedWidth(WIDTH)
+
+    def show_at(self, at: QPoint) -> None:
+        """Show near a global place, within the screen."""
+        self.adjustSize()
+        self.resize(WIDTH, self.layout().heightForWidth(WIDTH))
+        screen = QGuiApplication.screenAt(at) or QGuiApplication.primaryScreen()
+        room = screen.availableGeometry()
+        left = max(room.left(), min(at.x(), room.right() - self.width()))
+        top = at.y() + 12 if at.y() + 12 + self.height() <= room.bottom() else at.y() - 12 - self.height()
+        self.move(left, max(room.top(), top))
+        self.show()
+        self.setFocus()
+
+
+def age_words(explained: Explained, page: PageView) -> str:
+    """How old the shown figures are, and when they were read."""
+    now_ms = time.time_ns() // 1_000_000
+    state, times = page.context.source.state, page.context.times
+    at_ms = explained.read_ms
+    if at_ms < 0 and explained.terms[-1][1].origin in _LIVE and state is not None:
+        at_ms = state.taken_ms
+    if at_ms < 0:
+        return tr("It was read when the page was filled; Refresh (F5) reads it anew.")
+    return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=times.seconds(at_ms)) if at_ms else UNKNOWN
+
+
+def explain(page: PageView, widget: QWidget | None, at: QPoint | None = None) -> ExplanationCard | None:
+    """Show what a widget of a page shows; None where there is nothing to explain. Arguments as for `explained_at`."""
+    explained = explained_at(page.page_id, widget, at)
+    if explained is None:
+        return None
+    card = ExplanationCard(explained, page)
+    card.show_at(at if at is not None else _beside(widget))
+    return card
+
+
+def _beside(widget: QWidget | None) -> QPoint:
+    if widget is None:
+        return QCursor.pos()
+    return widget.mapToGlobal(QPoint(min(40, widget.width() // 2), min(40, widget.height())))

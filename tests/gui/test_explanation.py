@@ -1,0 +1,92 @@
+"""Each column, tile and chart says what it is, its unit, where it is from and how old it is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QApplication, QMenu
+
+from broker_core.api import StoreError
+from gui.term_origins import Origin
+from gui.term_texts import TERMS
+from gui.text import load_catalogue
+from gui.views.clients.view import ClientsView
+from gui.views.consumers.view import ConsumersView
+from gui.views.explanation import ExplanationCard, explained_at, explained_column, term_of
+from gui.views.overview.view import OverviewView
+from tests.support.fake_source import TAKEN_MS, FakeSource
+
+
+def test_terms_and_origins_are_told_in_chinese():
+    known = load_catalogue("zh")
+    said = {term.text for term in TERMS.values()} | {term.unit for term in TERMS.values() if term.unit}
+    said |= {origin.value for origin in Origin}
+    assert sorted(text for text in said if text not in known) == []
+
+
+def test_every_origin_is_that_of_some_term():
+    assert {term.origin for term in TERMS.values()} == set(Origin)
+
+
+def test_a_title_that_means_something_else_on_a_page_has_a_term_there():
+    assert term_of("store", "Behind") is not term_of("consumers", "Behind") is not None
+    assert term_of("store", "No such column") is None
+
+
+def test_a_column_is_explained_by_key_with_its_unit_and_age(show_page):
+    view = show_page(ConsumersView, FakeSource())
+    grid = view.position_grid
+    place = [column.key for column in grid.model.columns].index("lag")
+    grid.view.setCurrentIndex(grid.model.index(0, place))
+    assert view.explain_part(grid.view)
+    (card,) = view.findChildren(ExplanationCard)
+    assert card.words.startswith("Lag\n")
+    assert "messages" in card.words
+    assert Origin.LIVE.value in card.words
+    assert view.context.times.seconds(TAKEN_MS) in card.age, "live figures are as old as the newest state"
+    card.close()
+
+
+def test_a_list_is_as_old_as_its_read(show_page):
+    source = FakeSource()
+    view = show_page(ClientsView, source)
+    found = explained_column("clients", view.grid, 0)
+    assert found is not None
+    assert found.read_ms == view.grid.read_ms > 0
+    source.fail_with = StoreError("closed")
+    before = view.grid.read_ms
+    view.refresh()
+    assert view.grid.read_ms == before, "a read that failed does not make it younger"
+
+
+def test_a_tile_is_explained_by_its_menu(show_page):
+    view = show_page(OverviewView, FakeSource())
+    tile = view.tiles.tiles["lag"]
+    at = tile.mapTo(view, QPoint(10, 10))
+    QApplication.sendEvent(view, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, view.mapToGlobal(at)))
+    menu = next(one for one in view.findChildren(QMenu) if one.actions() and "Consumer lag" in one.actions()[0].text())
+    menu.actions()[0].trigger()
+    card = next(one for one in view.findChildren(ExplanationCard))
+    assert "messages" in card.words
+    card.close()
+    menu.close()
+
+
+def test_the_menu_of_a_head_explains_its_column(show_page, qtbot):
+    view = show_page(ConsumersView, FakeSource())
+    grid = view.group_grid
+    place = [column.key for column in grid.model.columns].index("lag")
+    menu = grid.columns.menu(grid, place)
+    assert menu.actions()[0].text() == "What is “Lag”?"
+    menu.actions()[0].trigger()
+    (card,) = view.findChildren(ExplanationCard)
+    assert card.words.startswith("Lag\n")
+    qtbot.keyClick(card, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not view.findChildren(ExplanationCard))
+    assert "What is" not in grid.columns.menu(grid).actions()[0].text()
+
+
+def test_what_shows_no_figure_is_not_explained(show_page):
+    view = show_page(ClientsView, FakeSource())
+    assert explained_at("clients", view.header) is None
+    assert not view.explain_part(view.header)
