@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor, QGuiApplication
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from gui.plots.time_chart import TimeChart
 from gui.term_origins import Origin, Term
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CHART = "chart"
 _ANY_LINE = "chart/Queue"
 """For lines that are named after a queue."""
-WIDTH = 420
+WIDTH, MARGIN = 420, 14
 """Of the card, px."""
 _LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
 """What arrives with the figures of the page, so that it is as old as they are."""
@@ -100,7 +100,7 @@ class ExplanationCard(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
         lines = QVBoxLayout(self)
-        lines.setContentsMargins(14, 12, 14, 12)
+        lines.setContentsMargins(MARGIN, 12, MARGIN, 12)
         lines.setSpacing(8)
         words: list[str] = []
         for title, term in explained.terms:
@@ -114,7 +114,7 @@ class ExplanationCard(QFrame):
             words += [tr(title), tr(term.text), tr(term.unit)]
         origin = explained.terms[-1][1].origin
         self.age = age_words(explained, page)
-        for heading, text in ((tr("Origin"), tr(origin.value)), (tr("Age"), self.age)):
+        for heading, text in ((tr("Origin"), tr(origin.value)), (tr("How old"), self.age)):
             lines.addWidget(label(heading, "caption"))
             lines.addWidget(label(text, "secondary", wrap=True))
             words += [heading, text]
@@ -127,7 +127,12 @@ class ExplanationCard(QFrame):
 
     def show_at(self, at: QPoint) -> None:
         """Show near a global place, within the screen."""
-        self.adjustSize()
+        # Only now are the fonts of the style sheet known.
+        for text in self.findChildren(QLabel):
+            text.ensurePolished()
+            if text.wordWrap():
+                text.setFixedHeight(text.heightForWidth(WIDTH - 2 * (MARGIN + 1)))
+        self.layout().activate()
         self.resize(WIDTH, self.layout().heightForWidth(WIDTH))
         screen = QGuiApplication.screenAt(at) or QGuiApplication.primaryScreen()
         room = screen.availableGeometry()

@@ -1,7 +1,7 @@
 """`GridColumns`: which columns of a `DataGrid` are shown, how wide and in which order; what the user chose is remembered.
 
 Where a table is narrow, columns that say that they give way are left out. Where a page has a memory for it, the menu of the
-header hides and shows columns, borders are dragged, and so are headings.
+header hides and shows columns, keeps sets of them under names, borders are dragged, and so are headings.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QPoint, Qt
-from PySide6.QtWidgets import QMenu, QTableView, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.text import tr
+from gui.widgets.column_presets import ColumnPresets
+from gui.widgets.saved_menu import add_saved, ask_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,9 +127,39 @@ class GridColumns(QObject):
                 action.setChecked(column.key not in self._hidden)
                 action.setEnabled(shown != [column])
                 action.triggered.connect(self._chooser(column.key))
-        menu.addSeparator()
+        self._add_presets(menu, parent)
         menu.addAction(tr("Reset the columns"), self.reset)
         return menu
+
+    @property
+    def presets(self) -> ColumnPresets | None:
+        """Named sets of the columns; None where nothing is remembered."""
+        return None if self._memory is None else ColumnPresets(self._memory, self._key)
+
+    def save_preset(self, name: str) -> None:
+        """Keep the columns as they are under a name."""
+        presets = self.presets
+        if presets is not None and not presets.is_full(name):
+            presets.save(name, self._kept_text())
+
+    def choose_preset(self, name: str) -> None:
+        """Show the columns of a name."""
+        presets = self.presets
+        if presets is not None and name in presets.known:
+            self._take(presets.known[name])
+
+    def _add_presets(self, menu: QMenu, parent: QWidget) -> None:
+        presets = self.presets
+        if presets is None:
+            return
+        add_saved(menu, dict.fromkeys(presets.known, ""), self.choose_preset, presets.forget)
+        save = menu.addAction(tr("Save these columns as…"), lambda: self.ask_name(parent))
+        save.setEnabled(not presets.is_full(""))
+
+    def ask_name(self, parent: QWidget) -> QInputDialog:
+        """Ask for the name under which the columns are kept."""
+        words = tr("Name of this set of columns; one that exists is replaced.")
+        return ask_name(parent, tr("Save these columns"), words, "", self.save_preset)
 
     def _add_question(self, menu: QMenu, parent: QWidget, place: int) -> None:
         memory, columns = self._memory, self._model.columns
@@ -146,6 +178,10 @@ class GridColumns(QObject):
 
     def reset(self) -> None:
         """Show the columns as at first."""
+        self._take("")
+
+    def _take(self, text: str) -> None:
+        """Show the columns as they were kept, an empty text: as at first."""
         self._hidden.clear()
         self._widths.clear()
         header = self._view.horizontalHeader()
@@ -154,6 +190,7 @@ class GridColumns(QObject):
                 header.moveSection(header.visualIndex(place), place)
                 if column.width:
                     self._view.setColumnWidth(place, column.width)
+        self._restore(text)
         self._show()
         self._keep()
 
@@ -198,13 +235,16 @@ class GridColumns(QObject):
             self._keep()
 
     def _keep(self) -> None:
-        if self._memory is None or self._is_ours:
-            return
+        if self._memory is not None and not self._is_ours:
+            self._memory.keep_columns(self._key, self._kept_text())
+
+    def _kept_text(self) -> str:
+        """What the user made of the columns; empty for nothing."""
         header, columns = self._view.horizontalHeader(), self._model.columns
         order = [columns[header.logicalIndex(place)].key for place in range(len(columns))]
         is_moved = order != [column.key for column in columns]
         kept = {"hidden": sorted(self._hidden), "widths": self._widths, "order": order if is_moved else []}
-        self._memory.keep_columns(self._key, json.dumps(kept) if any(kept.values()) else "")
+        return json.dumps(kept) if any(kept.values()) else ""
 
     def _restore(self, text: str) -> None:
         """Take what was kept; of a file that somebody edited, what makes sense."""

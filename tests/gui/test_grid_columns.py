@@ -12,6 +12,7 @@ from gui.main_window import layout
 from gui.theme.tokens import Density
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.topics.view import TopicsView
+from gui.widgets.column_presets import PRESETS_MAX
 from tests.support.fake_source import FakeSource
 
 
@@ -69,6 +70,54 @@ def test_they_are_reset_from_the_menu_and_with_the_layout(make_view):
     grid.columns.show_column("size", shown=False)
     layout.forget(view.context.settings)
     assert kept(view) == []
+
+
+def test_sets_of_columns_are_kept_under_names_and_chosen(make_view):
+    view = make_view(FakeSource())
+    columns, first = view.grid.columns, shown(view.grid)
+    columns.show_column("size", shown=False)
+    view.grid.header.moveSection(view.grid.header.visualIndex(place(view.grid, "lag")), 1)
+    made = shown(view.grid)
+    dialog = columns.ask_name(view.grid)
+    dialog.setTextValue("Traffic")
+    dialog.accept()
+    columns.reset()
+    assert shown(view.grid) == first
+
+    again = make_view(FakeSource()).grid
+    actions = {action.text(): action for action in again.columns.menu(again).actions()}
+    actions["Traffic"].trigger()
+    assert shown(again) == made
+    assert shown(make_view(FakeSource()).grid) == made, "what was chosen is so in the next page"
+    again.columns.presets.forget("Traffic")
+    assert "Traffic" not in {action.text() for action in again.columns.menu(again).actions()}
+    assert shown(again) == made, "forgetting the name changes no table"
+
+
+def test_a_set_of_columns_as_at_first_can_be_kept_too(make_view):
+    grid = make_view(FakeSource()).grid
+    first = shown(grid)
+    grid.columns.save_preset("All")
+    grid.columns.show_column("size", shown=False)
+    grid.columns.choose_preset("All")
+    assert shown(grid) == first
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": 3, "": "x"}'])
+def test_sets_that_somebody_wrote_into_the_settings_harm_nothing(make_view, text):
+    view = make_view(FakeSource())
+    view.keep_columns(f"{view.grid.columns._key}-presets", text)
+    assert view.grid.columns.presets.known == {}
+
+
+def test_there_are_so_many_sets_and_no_more(make_view):
+    columns = make_view(FakeSource()).grid.columns
+    for number in range(PRESETS_MAX + 1):
+        columns.save_preset(f"set {number}")
+    assert list(columns.presets.known) == [f"set {number}" for number in range(PRESETS_MAX)]
+    columns.show_column("size", shown=False)
+    columns.save_preset("set 0")
+    assert "size" in columns.presets.known["set 0"], "one that exists can be replaced"
 
 
 def test_the_last_column_stays(make_view):

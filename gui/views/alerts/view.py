@@ -27,13 +27,13 @@ from gui.views.alerts.words import condition_text, known_series, value_text
 from gui.views.chart_tools import brush_time_range
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.saved_menu import menu_text
 from gui.widgets.basic import IconButton, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_text
 from monitoring.admin.events import EventRow, event_rows
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
 from gui.text import tr
 from gui.theme.manager import ThemeManager
-from gui.views.saved_menu import add_saved, ask_name
 from gui.widgets.basic import IconButton
+from gui.widgets.saved_menu import add_saved, ask_name
 
 
 class CutsButton(IconButton):

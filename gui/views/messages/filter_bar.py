@@ -20,8 +20,8 @@ from gui.operations.known_names import KnownNames
 from gui.text import tr
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
-from gui.views.saved_menu import add_saved, ask_name, menu_text
 from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.saved_menu import add_saved, ask_name, menu_text
 
 CHIPS_MAX = 8
 _CHIP_CHARACTERS_MAX = 48

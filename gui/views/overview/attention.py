@@ -15,10 +15,10 @@ from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
 from gui.views.page import PageContext
-from gui.views.saved_menu import menu_text
 from gui.widgets.basic import ElidedLabel, label
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
+from gui.widgets.saved_menu import menu_text
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 4

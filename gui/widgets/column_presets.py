@@ -1,0 +1,54 @@
+"""`ColumnPresets`: named sets of columns of one table, kept where the page remembers its columns."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gui.widgets.grid_columns import ColumnMemory
+
+PRESETS_MAX = 20
+NAME_CHARACTERS_MAX = 60
+_KEY_END = "-presets"
+
+
+class ColumnPresets:
+    """Names and what `gui.widgets.grid_columns` writes of the columns.
+
+    Args:
+        memory: The page.
+        key: Of the table.
+    """
+
+    def __init__(self, memory: ColumnMemory, key: str) -> None:
+        self._memory = memory
+        self._key = key + _KEY_END
+
+    @property
+    def known(self) -> dict[str, str]:
+        """What is kept, by name, in order; of a file that somebody edited, what makes sense."""
+        text = self._memory.read_columns(self._key)
+        try:
+            kept = json.loads(text) if text else {}
+        except ValueError:
+            return {}
+        if not isinstance(kept, dict):
+            return {}
+        return {name: columns for name, columns in kept.items() if name and isinstance(columns, str)}
+
+    def is_full(self, name: str) -> bool:
+        """Whether there is no room for one more of this name."""
+        known = self.known
+        return name not in known and len(known) >= PRESETS_MAX
+
+    def save(self, name: str, columns: str) -> None:
+        """Keep the columns under a name, also one that is taken."""
+        self._write(self.known | {name[:NAME_CHARACTERS_MAX]: columns})
+
+    def forget(self, name: str) -> None:
+        """Drop a name."""
+        self._write({known: columns for known, columns in self.known.items() if known != name})
+
+    def _write(self, presets: dict[str, str]) -> None:
+        self._memory.keep_columns(self._key, json.dumps(presets, ensure_ascii=False) if presets else "")
