@@ -430,4 +430,11 @@ TERMS: dict[str, Term] = {
         Origin.STORE,
         unit="bytes",
     ),
+    "Action": Term("What the window can do, as menus and the palette name it.", Origin.SAVED),
+    "Menu": Term("The menu in which the action stands.", Origin.SAVED),
+    "settings/Key": Term(
+        "The key that runs the action now; blue where you changed it. Kept for all windows of this computer.",
+        Origin.SAVED,
+    ),
+    "Key at first": Term("The key that the action came with.", Origin.SAVED),
 }

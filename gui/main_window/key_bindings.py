@@ -44,11 +44,12 @@ class KeyBindings(QObject):
 
     def _bind(self) -> None:
         """Make and drop what differs: pages add actions while the window is used."""
-        wanted = {
-            action.action_id: action
-            for action in self._registry.actions()
-            if action.shortcut and not is_plain_key(action.shortcut)
-        }
+        by_key: dict[str, Action] = {}
+        for action in self._registry.actions():
+            if action.shortcut and not is_plain_key(action.shortcut):
+                # Two of one key, as settings that somebody edited may have it: Qt would run neither.
+                by_key.setdefault(action.shortcut, action)
+        wanted = {action.action_id: action for action in by_key.values()}
         for action_id, (action, made) in list(self._made.items()):
             if wanted.get(action_id) is not action:
                 del self._made[action_id]
@@ -70,4 +71,5 @@ class KeyBindings(QObject):
 
 def is_plain_key(shortcut: str) -> bool:
     """Whether a shortcut is a key that a text field would take as text."""
-    return bool(shortcut) and "+" not in shortcut and not (shortcut.startswith("F") and shortcut[1:].isdigit())
+    is_one = bool(shortcut) and (len(shortcut) == 1 or "+" not in shortcut)
+    return is_one and not (shortcut.startswith("F") and shortcut[1:].isdigit())

@@ -16,6 +16,7 @@ from gui.main_window.closing import Closing
 from gui.main_window.clusters import attached_cluster, cluster_at, settings_group
 from gui.main_window.commands import FrameCommands
 from gui.main_window.key_bindings import KeyBindings
+from gui.main_window.key_choices import KeyChoices
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
 from gui.main_window.notices import Notices, raise_window
@@ -80,6 +81,7 @@ class MainWindow(QMainWindow):
         settings, theme = services.settings, services.theme
         self.live = LiveFeed(self, cadence_ms=whole_number(settings, "live/cadence_ms", 1_000))
         self.actions_known = ActionRegistry(self)
+        KeyChoices(self.actions_known, settings).load()
         self.keys = KeyBindings(self.actions_known, self)
         self.time_range = TimeRangeChoice(whole_number(settings, "time_range_ms", DEFAULT_RANGE_MS), self)
         self.tool_bar = ToolBar(theme, self.live, self.time_range, services.times, services.clusters.title)

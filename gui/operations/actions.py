@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -52,18 +52,39 @@ class ActionRegistry(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._actions: dict[str, Action] = {}
+        self._shipped: dict[str, Action] = {}
+        self._keys: dict[str, str] = {}
 
     def add(self, *actions: Action) -> None:
         """Make actions known, of which it is told once. An id can be taken once."""
         for action in actions:
             assert action.action_id not in self._actions, f"action {action.action_id} is registered twice"
-            self._actions[action.action_id] = action
+            self._shipped[action.action_id] = action
+            self._actions[action.action_id] = self._with_key(action)
         self.changed.emit()
 
     def remove(self, action_id: str) -> None:
         """Forget an action, e.g. when the page that offers it is closed."""
         if self._actions.pop(action_id, None) is not None:
+            del self._shipped[action_id]
             self.changed.emit()
+
+    def use_keys(self, keys: Mapping[str, str]) -> None:
+        """Take the keys that the user chose, by action; an empty text: none. All others have the keys they came with."""
+        self._keys = dict(keys)
+        for action_id, action in self._shipped.items():
+            with_key = self._with_key(action)
+            if with_key != self._actions[action_id]:
+                self._actions[action_id] = with_key
+        self.changed.emit()
+
+    def shipped_key(self, action_id: str) -> str:
+        """The key that an action came with."""
+        return self._shipped[action_id].shortcut
+
+    def _with_key(self, action: Action) -> Action:
+        key = self._keys.get(action.action_id, action.shortcut)
+        return action if key == action.shortcut else replace(action, shortcut=key)
 
     def actions(self) -> tuple[Action, ...]:
         return tuple(self._actions.values())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings
+from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QAbstractItemModelTester
 
 from broker_core.api import WorkerError
@@ -207,3 +208,31 @@ def test_sections_are_made_when_they_are_shown(make_view, source):
         view.show_section(key)
     view.retranslate()
     assert set(view._made) == set(view.buttons)
+
+
+def test_keys_are_changed_where_they_are_listed(make_view, window):
+    view = make_view(FakeSource())
+    for action_id, title, key in (("a.go", "Go", "Ctrl+G"), ("a.stop", "Stop", "Ctrl+Shift+G")):
+        view.context.actions.add(Action(action_id, title, lambda: None, shortcut=key))
+    view.show_section("keyboard")
+    panel = view.section("keyboard")
+    assert [row.action_id for row in panel.rows.rows] == ["a.go", "a.stop"]
+    panel.grid.select_key("a.go")
+    panel.field.setKeySequence(QKeySequence("Ctrl+Shift+G"))
+    assert "“Stop”" in panel.fault.text()
+    assert not panel.change_button.isEnabled()
+
+    panel.field.setKeySequence(QKeySequence("Ctrl+Alt+G"))
+    assert panel.fault.text() == ""
+    panel.change_button.click()
+    assert view.context.actions.get("a.go").shortcut == "Ctrl+Alt+G"
+    assert (panel.grid.selected_row.key, panel.grid.selected_row.is_changed) == ("Ctrl+Alt+G", True)
+    assert panel.field.keySequence().isEmpty()
+
+    panel.clear_button.click()
+    assert view.context.actions.get("a.go").shortcut == ""
+    panel.reset_button.click()
+    assert view.context.actions.get("a.go").shortcut == "Ctrl+G"
+    assert not panel.reset_button.isEnabled()
+    panel._filter("stop")
+    assert [row.text for row in panel.rows.shown_rows] == ["Stop"]

@@ -1,4 +1,4 @@
-"""Sections about the window itself: appearance, language and time, keyboard, notifications."""
+"""Sections about the window itself: appearance, language and time, notifications."""
 
 from __future__ import annotations
 
@@ -120,25 +120,6 @@ class LanguagePanel(_Section):
         language = str(self._context.settings.value("language", "")) or system_language()
         self.language.choose(language if language in LANGUAGES else "en")
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
-
-
-class KeyboardPanel(_Section):
-    """Leads to the shortcut sheet."""
-
-    def __init__(self, context: PageContext) -> None:
-        super().__init__()
-        self.sheet = QPushButton()
-        self.sheet.clicked.connect(lambda _checked=False: context.actions.run("help.shortcuts"))
-        self.add(self.sheet)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        note = tr("Every action has its key there; ? opens the sheet from anywhere, Ctrl+K finds any action by name.")
-        self.write(tr("Keyboard"), (tr("Shortcuts"),), note)
-        self.sheet.setText(tr("Show the keyboard shortcuts"))
-
-    def refresh(self) -> None:
-        """Nothing here changes by itself."""
 
 
 class NotificationsPanel(_Section):

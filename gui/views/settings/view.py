@@ -13,7 +13,8 @@ from gui.theme.tokens import Size, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
-from gui.views.settings.look_panel import AppearancePanel, KeyboardPanel, LanguagePanel, NotificationsPanel
+from gui.views.settings.keyboard_panel import KeyboardPanel
+from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
 from gui.widgets.basic import IconButton
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

@@ -1,0 +1,187 @@
+"""The keyboard section: every action with its key, which can be changed, cleared and reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QKeySequenceEdit, QPushButton
+
+from gui.main_window.key_choices import KeyChoices, shown
+from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.text import UNKNOWN, tr
+from gui.theme.tokens import State
+from gui.views.page import PageContext
+from gui.widgets.basic import label, row
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.inputs import SearchField
+from gui.widgets.panel import Panel
+
+FIELD_WIDTH = 190
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An action and its key; texts in the language of the window."""
+
+    action_id: str
+    section: str
+    text: str
+    key: str
+    shipped: str
+    is_changed: bool
+
+
+def key_columns() -> list[Column[KeyRow]]:
+    """Columns of the list of keys."""
+    return [
+        Column("action", "Action", lambda one: one.text, kind=CellKind.STRONG),
+        Column("menu", "Menu", lambda one: one.section, dim=True, width=110),
+        Column("key", "Key", lambda one: shown(one.key) or UNKNOWN, kind=CellKind.MONO, width=170,
+               state=lambda one: State.INFO if one.is_changed else None),
+        Column("shipped", "Key at first", lambda one: shown(one.shipped) or UNKNOWN, kind=CellKind.MONO, dim=True, width=150),
+    ]  # fmt: skip
+
+
+class KeyboardPanel(Panel):
+    """Changes count at once, in menus and on the sheet too; a key that is taken is refused with who has it."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ", flush=True)
+        self._actions = context.actions
+        self.choices = KeyChoices(context.actions, context.settings)
+        self.search = SearchField(context.theme, " ", "magnifying-glass")
+        self.rows: ColumnTableModel[KeyRow] = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
+        self.grid = DataGrid(self.rows, context.theme)
+        self.field = QKeySequenceEdit()
+        self.field.setMaximumSequenceLength(1)
+        self.field.setFixedWidth(FIELD_WIDTH)
+        self.change_button, self.clear_button = QPushButton(), QPushButton()
+        self.reset_button, self.reset_all_button, self.sheet = QPushButton(), QPushButton(), QPushButton()
+        self.fault = label(role="warning", wrap=True)
+        self.note = label(role="caption", wrap=True)
+        self._build()
+        self._connect()
+
+    def _build(self) -> None:
+        self.add_action(self.sheet)
+        self.add_action(self.reset_all_button)
+        self.content.addLayout(row(self.search, margins=(8, 0, 8, 8)))
+        self.content.addWidget(self.grid, 1)
+        buttons = row(self.field, self.change_button, self.clear_button, self.reset_button, 1, margins=(12, 8, 12, 0))
+        self.content.addLayout(buttons)
+        self.content.addLayout(row(self.fault, margins=(12, 0, 12, 0)))
+        self.content.addLayout(row(self.note, margins=(12, 0, 12, 10)))
+
+    def _connect(self) -> None:
+        self.search.searched.connect(self._filter)
+        self.grid.selected.connect(lambda _row: self._show_selected())
+        self.grid.activated.connect(lambda _row: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
+        self.field.keySequenceChanged.connect(lambda _keys: self._check())
+        self.change_button.clicked.connect(lambda _checked=False: self.change())
+        self.clear_button.clicked.connect(lambda _checked=False: self.clear())
+        self.reset_button.clicked.connect(lambda _checked=False: self.reset())
+        self.reset_all_button.clicked.connect(lambda _checked=False: self.reset_all())
+        self.sheet.clicked.connect(lambda _checked=False: self._actions.run("help.shortcuts"))
+        self._actions.changed.connect(self.refresh)
+
+    # ---- what the page calls -------------------------------------------------------------------------------------------
+
+    def retranslate(self) -> None:
+        """Write all texts anew."""
+        self.set_title(tr("Keyboard"), tr("keys of the whole window; those of lists are on the sheet"))
+        for field, words in (
+            (self.sheet, tr("Show the keyboard shortcuts")),
+            (self.reset_all_button, tr("Reset all keys")),
+            (self.change_button, tr("Change the key")),
+            (self.clear_button, tr("No key")),
+            (self.reset_button, tr("Reset the key")),
+        ):
+            field.setText(words)
+        self.search.setPlaceholderText(tr("Filter by action, menu or key"))
+        self.search.setAccessibleName(tr("Filter by action, menu or key"))
+        self.field.setAccessibleName(tr("New key: press it"))
+        self.note.setText(tr("Choose an action, click into the field, press the new key, and change it. It counts at once."))
+        self.grid.set_empty(tr("No action matches this filter."))
+        self.rows.all_texts_changed()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the keys of now."""
+        self.rows.set_rows(
+            KeyRow(
+                action.action_id,
+                tr(action.section),
+                action.text,
+                action.shortcut,
+                self._actions.shipped_key(action.action_id),
+                self.choices.is_changed(action.action_id),
+            )
+            for action in self._actions.actions()
+        )
+        self.grid.select_first()
+        self.reset_all_button.setEnabled(bool(self.choices.kept()))
+        self._show_selected()
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def change(self) -> None:
+        """Give the selected action the key in the field."""
+        self._done(lambda action_id: self.choices.change(action_id, self._wanted))
+
+    def clear(self) -> None:
+        """Leave the selected action without a key."""
+        self._done(lambda action_id: self.choices.change(action_id, ""))
+
+    def reset(self) -> None:
+        """Give the selected action the key it came with."""
+        self._done(self.choices.reset)
+
+    def reset_all(self) -> None:
+        """Give all actions the keys they came with."""
+        self.choices.reset_all()
+        self.field.clear()
+
+    # ---- inside --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _wanted(self) -> str:
+        return self.field.keySequence().toString(QKeySequence.SequenceFormat.PortableText)
+
+    def _done(self, act: Callable[[str], str]) -> None:
+        chosen = self.grid.selected_row
+        if chosen is None:
+            return
+        refusal = act(chosen.action_id)
+        if not refusal:
+            self.field.clear()
+        self._show_fault(refusal)
+
+    def _filter(self, text: str) -> None:
+        words = text.casefold().split()
+
+        def accepts(one: KeyRow) -> bool:
+            searched = f"{one.text} {one.section} {one.key} {shown(one.key)}".casefold()
+            return all(word in searched for word in words)
+
+        self.rows.set_filter(accepts if words else None)
+        self.grid.select_first()
+
+    def _show_selected(self) -> None:
+        chosen = self.grid.selected_row
+        self.clear_button.setEnabled(chosen is not None and bool(chosen.key))
+        self.reset_button.setEnabled(chosen is not None and chosen.is_changed)
+        self._check()
+
+    def _check(self) -> None:
+        """Say at once what speaks against the key in the field."""
+        chosen, wanted = self.grid.selected_row, self._wanted
+        refusal = self.choices.refusal(chosen.action_id, wanted) if chosen is not None and wanted else ""
+        self.change_button.setEnabled(chosen is not None and bool(wanted) and not refusal)
+        self._show_fault(refusal)
+
+    def _show_fault(self, refusal: str) -> None:
+        self.fault.setText(refusal)
+        self.fault.setVisible(bool(refusal))
