@@ -135,7 +135,7 @@ class CopyDialog(QDialog):
 
         def run(source: CopyEnd, target: CopyEnd) -> None:
             self._is_dry = False
-            self.job.start(resume_arguments(receipt, source, target, rate=rate), input_of(source, target))
+            self.job.start(resume_arguments(receipt, source, target, rate=rate), input_of(source, target), can_pause=True)
 
         self._begin(run)
 
@@ -173,7 +173,7 @@ class CopyDialog(QDialog):
     def _run(self, order: CopyOrder, source: CopyEnd, target: CopyEnd, *, dry_run: bool) -> None:
         self._is_dry = dry_run
         words = replace(order, source=source, target=target)
-        self.job.start(words.arguments(dry_run=dry_run), input_of(source, target))
+        self.job.start(words.arguments(dry_run=dry_run), input_of(source, target), can_pause=not dry_run)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,22 @@ from gui.operations.actions import ActionRegistry
 from gui.text import tr
 
 KEYS_GROUP = "keys"
-_NEEDED = "Tab Shift+Tab Return Enter Esc Backspace Up Down Left Right Home End PgUp PgDown".split()
+_NEEDED = [
+    "Tab",
+    "Shift+Tab",
+    "Return",
+    "Enter",
+    "Esc",
+    "Backspace",
+    "Up",
+    "Down",
+    "Left",
+    "Right",
+    "Home",
+    "End",
+    "PgUp",
+    "PgDown",
+]
 """Keys that move the focus and the selection, or end a dialog."""
 _OF_FIELDS = ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+Z", "Ctrl+Y")
 _MODIFIERS = (Qt.Key.Key_Control, Qt.Key.Key_Shift, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown)

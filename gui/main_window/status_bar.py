@@ -258,12 +258,14 @@ class _TaskLine(QWidget):
         self._text = label(role="caption")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
+        self._pause = IconButton(theme, "pause", tip=tr("Pause"), on_click=task.toggle_pause)
         self._cancel = IconButton(theme, "x", tip=tr("Cancel"), on_click=task.cancel)
         line = QHBoxLayout(self)
         line.setContentsMargins(10, 6, 6, 6)
         line.addWidget(label(task.title, "strong"))
         line.addWidget(self._text, 1)
         line.addWidget(self._bar)
+        line.addWidget(self._pause)
         line.addWidget(self._cancel)
         self._bar.setFixedWidth(90)
         self.setMinimumWidth(360)
@@ -272,11 +274,15 @@ class _TaskLine(QWidget):
 
     def _write(self) -> None:
         task = self._task
-        shown = task.text if task.running else f"{tr(task.state.value)} {task.text}".strip()
+        word = tr("Paused") if task.is_paused else "" if task.running else tr(task.state.value)
+        shown = f"{word} {task.text}".strip()
         self._text.setText(shown)
         self._bar.setVisible(task.state is TaskState.RUNNING)
         self._bar.setRange(0, 0 if task.share is None else 1_000)
         self._bar.setValue(0 if task.share is None else round(task.share * 1_000))
+        self._pause.setVisible(task.can_pause)
+        self._pause.set_glyph("play" if task.is_paused else "pause")
+        self._pause.set_tip(tr("Go on") if task.is_paused else tr("Pause"))
         self._cancel.setVisible(task.can_cancel)
 
 

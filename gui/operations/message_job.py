@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.bridge.child_process import ChildEnd, ChildProcess
 from gui.child_words import child_text
-from gui.operations.tasks import Task, TaskList
+from gui.operations.tasks import Pausing, Task, TaskList
 from monitoring.sources.base import ClusterSource
 
 LINES_MAX = 500
@@ -106,11 +106,19 @@ class MessageJob(QObject):
     def is_running(self) -> bool:
         return self.state in (JobState.RUNNING, JobState.PAUSED)
 
-    def start(self, arguments: Sequence[str], details: str = "") -> None:
-        """Begin; only while none runs. ``details`` is what the command reads first: not for its line, which others can read."""
+    def start(self, arguments: Sequence[str], details: str = "", *, can_pause: bool = False) -> None:
+        """Begin; only while none runs.
+
+        Args:
+            arguments: Of the command line.
+            details: What the command reads first: not for its line, which others can read.
+            can_pause: Whether the command takes `pause` and `resume`.
+        """
         assert not self.is_running
         self.state, self.share, self.lines, self.last, self.folder, self._total = JobState.RUNNING, None, [], "", "", 0
         self._task = self._tasks.start(self._title, self.cancel)
+        if can_pause:
+            self._task.pausing = Pausing(lambda: self.state is JobState.PAUSED, self.pause, self.resume)
         self._process.start(arguments)
         if details:
             self._process.tell(details)
@@ -174,6 +182,8 @@ class MessageJob(QObject):
 
     def _go_to(self, state: JobState) -> None:
         self.state = state
+        if self._task is not None:
+            self._task.changed.emit()
         self.changed.emit()
 
 

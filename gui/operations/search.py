@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import Done, OrbitError, SearchHits, SearchStarted
 from gui.operations.queries import LatestQuery
-from gui.operations.tasks import Task, TaskList
+from gui.operations.tasks import Pausing, Task, TaskList
 from gui.text import count_text, tr
 from monitoring.sources.base import ClusterSource
 
@@ -143,6 +143,7 @@ class SearchRun(QObject):
         self._began_s = self._now_s()
         if self._task is None:
             self._task = self._tasks.start(tr("Search"), self.cancel, quiet=True)
+            self._task.pausing = Pausing(lambda: self.state is SearchState.PAUSED, self.pause, self.resume)
         self._go_to(SearchState.RUNNING)
         if not self._turn.waiting:
             self._ask()
@@ -182,6 +183,8 @@ class SearchRun(QObject):
 
     def _go_to(self, state: SearchState) -> None:
         self.state = state
+        if self._task is not None:
+            self._task.changed.emit()
         self.changed.emit()
 
 

@@ -6,6 +6,7 @@ A task does not run anything itself; whoever runs the work reports to it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
@@ -20,6 +21,15 @@ class TaskState(Enum):
     DONE = "Done"
     FAILED = "Failed"
     CANCELLED = "Cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Pausing:
+    """How work that can be paused is paused."""
+
+    is_paused: Callable[[], bool]
+    pause: Callable[[], None]
+    go_on: Callable[[], None]
 
 
 class Task(QObject):
@@ -42,6 +52,8 @@ class Task(QObject):
         """Nobody asked for it: its failure stands in the list and is not announced."""
         self.holds_window = True
         """Whether closing the window asks because of it."""
+        self.pausing: Pausing | None = None
+        """Given by whoever runs work that can be paused; it emits `changed` when the work was paused or goes on."""
         self._cancel = cancel
 
     @property
@@ -51,6 +63,14 @@ class Task(QObject):
     @property
     def can_cancel(self) -> bool:
         return self.running and self._cancel is not None
+
+    @property
+    def can_pause(self) -> bool:
+        return self.running and self.pausing is not None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.running and self.pausing is not None and self.pausing.is_paused()
 
     @property
     def share(self) -> float | None:
@@ -78,6 +98,11 @@ class Task(QObject):
         """Ask whoever runs the work to stop it."""
         if self._cancel is not None and self.running:
             self._cancel()
+
+    def toggle_pause(self) -> None:
+        """Ask whoever runs the work to pause, or to go on."""
+        if self.running and self.pausing is not None:
+            (self.pausing.go_on if self.pausing.is_paused() else self.pausing.pause)()
 
     def _end(self, state: TaskState, text: str) -> None:
         if self.running:

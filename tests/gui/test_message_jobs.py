@@ -12,6 +12,7 @@ from broker_core.api import SendMessage
 from gui import child_words
 from gui.bridge.worker_process import WorkerOptions, WorkerProcess
 from gui.connections import ATTACHED, STORES_KEY, Cluster, kept_text
+from gui.main_window.status_bar import _TaskLine
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
@@ -88,6 +89,29 @@ def test_progress_of_a_replay_is_what_is_no_longer_left(job, child):
     job.pause()
     job.resume()
     assert child.told == ["pause", "resume"]
+
+
+def test_a_replay_is_paused_from_the_list_of_tasks(qtbot, theme, job, child, tasks):
+    job.start(["replay"], can_pause=True)
+    (task,) = tasks.running
+    line = _TaskLine(theme, task)
+    qtbot.addWidget(line)
+    assert (task.can_pause, task.is_paused, line._pause.toolTip()) == (True, False, "Pause")
+    line._pause.click()
+    assert (job.state, task.is_paused, line._pause.toolTip()) == (JobState.PAUSED, True, "Go on")
+    assert line._text.text().startswith("Paused")
+    job.resume()
+    assert line._pause.toolTip() == "Pause", "where it is paused in its own window, the list says so"
+    assert child.told == ["pause", "resume"]
+    child.end()
+    assert (task.can_pause, line._pause.isHidden()) == (False, True)
+
+
+def test_an_export_cannot_be_paused(job, tasks):
+    job.start(["search"])
+    (task,) = tasks.running
+    task.toggle_pause()
+    assert (task.can_pause, job.state) == (False, JobState.RUNNING)
 
 
 def test_what_was_said_is_not_looked_at_anew_with_every_line(qtbot, theme, job, child, monkeypatch):

@@ -257,6 +257,10 @@ def test_the_rate_leaves_pauses_out(qtbot, source):
     run.pause()
     now[0] = 50.0
     assert (run.rate, run.seconds_left) == (10.0, 8.0)
+    (task,) = tasks.running
+    assert task.is_paused
+    task.toggle_pause()
+    assert (run.state, task.is_paused) == (SearchState.RUNNING, False), "the list of tasks pauses it too"
     run.end()
 
 

@@ -132,13 +132,14 @@ class ReplayDialog(QDialog):
         """Begin, or only say what would be sent."""
         if not self._refusal(dry_run=dry_run) and not self.job.is_running:
             self._is_dry = dry_run
-            self.job.start(self.order.arguments(dry_run=dry_run), self._source.connect_details)
+            self.job.start(self.order.arguments(dry_run=dry_run), self._source.connect_details, can_pause=not dry_run)
 
     def resume(self, folder: str) -> None:
         """Go on with a replay that ended early."""
         if not self.job.is_running:
             self._is_dry = False
-            self.job.start([*resume_arguments(folder), *details_arguments(self._source)], self._source.connect_details)
+            arguments = [*resume_arguments(folder), *details_arguments(self._source)]
+            self.job.start(arguments, self._source.connect_details, can_pause=True)
 
     def reject(self) -> None:
         """Stop what runs, or close."""
