@@ -5,7 +5,7 @@ Only what differs from the keys that actions came with is kept, so that a later 
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings
 from PySide6.QtGui import QKeySequence
 
 from gui.main_window.page_keys import PAGE_KEYS
@@ -13,25 +13,12 @@ from gui.operations.actions import ActionRegistry
 from gui.text import tr
 
 KEYS_GROUP = "keys"
-_NEEDED = [
-    "Tab",
-    "Shift+Tab",
-    "Return",
-    "Enter",
-    "Esc",
-    "Backspace",
-    "Up",
-    "Down",
-    "Left",
-    "Right",
-    "Home",
-    "End",
-    "PgUp",
-    "PgDown",
-]
+_NEEDED = (
+    "Tab", "Shift+Tab", "Return", "Enter", "Esc", "Backspace", "Up", "Down", "Left", "Right", "Home", "End", "PgUp", "PgDown",
+)  # fmt: skip
 """Keys that move the focus and the selection, or end a dialog."""
 _OF_FIELDS = ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+Z", "Ctrl+Y")
-_MODIFIERS = (Qt.Key.Key_Control, Qt.Key.Key_Shift, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown)
+_MODIFIERS = ("Ctrl", "Shift", "Alt", "Meta", "AltGr")
 
 
 class KeyChoices:
@@ -119,9 +106,8 @@ def _needed_elsewhere(wanted: str) -> str:
 def standard(key: str) -> str:
     """A key in the one way in which it is kept and compared; empty for none, for what is no key and for a sequence of keys."""
     sequence = QKeySequence(key)
-    if sequence.count() != 1 or sequence[0].key() in _MODIFIERS:
-        return ""
-    return sequence.toString(QKeySequence.SequenceFormat.PortableText)
+    text = sequence.toString(QKeySequence.SequenceFormat.PortableText) if sequence.count() == 1 else ""
+    return "" if text in _MODIFIERS else text
 
 
 def shown(key: str) -> str:
