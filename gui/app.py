@@ -203,6 +203,7 @@ class Console(QObject):
                 switch=self.switch,
                 open_beside=self.open_beside,
                 forget=self.forget,
+                keep=self.keep,
                 secrets=self.secrets,
             )
         # What is looked at has a window of its own, and is no cluster to come back to.
@@ -329,7 +330,7 @@ class Console(QObject):
             self.window.notify(tr("Another window could not be started."), state=State.CRITICAL)
 
     def forget(self, cluster: Cluster) -> None:
-        """Take a connection that is not shown off the list, once its secrets are forgotten."""
+        """Take a cluster that is not shown off the list, a connection once its secrets are forgotten."""
 
         def forgotten(_answer: None) -> None:
             self.settings.sync()  # other windows keep connections there
@@ -337,7 +338,21 @@ class Console(QObject):
             self.settings.setValue(STORES_KEY, kept)
             self.settings.sync()
 
-        self.secrets.forget(cluster, forgotten, lambda fault: self.window.notify(fault, state=State.CRITICAL))
+        if cluster.kind == EMBEDDED:
+            forgotten(None)
+        else:
+            self.secrets.forget(cluster, forgotten, lambda fault: self.window.notify(fault, state=State.CRITICAL))
+
+    def keep(self, before: Cluster, cluster: Cluster) -> None:
+        """Change a connection that is not shown; its secrets are kept already, those of other name servers go."""
+        self.settings.sync()  # other windows keep connections there
+        known = [kept_cluster(text) for text in text_list(self.settings, STORES_KEY)]
+        changed = [cluster if one == before else one for one in known if one == before or one.place != cluster.place]
+        # Another window may have dropped it meanwhile: what was just written is kept in any case.
+        self.settings.setValue(STORES_KEY, [kept_text(one) for one in (changed if cluster in changed else [*changed, cluster])])
+        self.settings.sync()
+        if before.address != cluster.address:
+            self.secrets.forget(before, lambda _answer: None, lambda fault: self.window.notify(fault, state=State.CRITICAL))
 
     def _switched(self, _reason: object = None) -> None:
         if self._old_worker is None or self._ending or self._children is None:

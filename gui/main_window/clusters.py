@@ -34,6 +34,10 @@ def _cannot_open(_cluster: Cluster, _link: str) -> None:
     """As above."""
 
 
+def _cannot_change(_before: Cluster, _cluster: Cluster) -> None:
+    """As above."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """What the switcher needs: what is known, and how to go there. Made by `gui.app`."""
@@ -46,7 +50,9 @@ class Clusters:
     open_beside: Callable[[Cluster, str], None] = field(default=_cannot_open)
     """Shows one in a window of its own, at a link unless that is empty; the window that shows it already comes to the front."""
     forget: Callable[[Cluster], None] = field(default=_cannot_switch)
-    """Takes an attached one, and its secrets, off the list."""
+    """Takes one that is not shown off the list, of an attached one with its secrets."""
+    keep: Callable[[Cluster, Cluster], None] = field(default=_cannot_change)
+    """Changes a connection that is not shown: as it was, as it is to be."""
     secrets: SecretDesk | None = None
     """Where secrets of connections are kept; None where there are no connections."""
 

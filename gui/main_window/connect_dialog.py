@@ -53,6 +53,7 @@ class ConnectDialog(QDialog):
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.heading = label(tr("Connect to a cluster"), "card-title")
         self.fields = ConnectFields()
         self.probe = probe or ConnectionProbe(self)
         self.place = label(role="caption", wrap=True)
@@ -99,8 +100,7 @@ class ConnectDialog(QDialog):
         self.fields.setMinimumWidth(WIDTH)
         lines.setContentsMargins(20, 18, 20, 16)
         lines.setSpacing(12)
-        lines.addWidget(label(tr("Connect to a cluster"), "card-title"))
-        for part in (self.fields, self.place, self.hop_grid, self.hop_fault, self.fault):
+        for part in (self.heading, self.fields, self.place, self.hop_grid, self.hop_fault, self.fault):
             lines.addWidget(part)
         lines.addLayout(row(self.test, self.beside, 1, self.cancel, self.go))
 

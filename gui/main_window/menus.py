@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QMenu, QWidget
 
 from gui.connections import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.clusters import Clusters, attached_cluster, colour_icon
@@ -159,6 +159,21 @@ def ask_for_cluster(
 
     dialog.chosen.connect(go)
     dialog.open()
+
+
+def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> QDialog:
+    """Let the user change a connection that is not shown, without going there."""
+    from gui.main_window.connect_dialog import ConnectDialog  # noqa: PLC0415  as above
+
+    dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets)
+    dialog.setWindowTitle(tr("Change a connection"))
+    dialog.heading.setText(tr("Change a connection"))
+    dialog.beside.hide()
+    dialog.go.setText(tr("Save"))
+    theme.dress(dialog)
+    dialog.chosen.connect(partial(clusters.keep, cluster))
+    dialog.open()
+    return dialog
 
 
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:

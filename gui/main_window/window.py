@@ -189,6 +189,7 @@ class MainWindow(QMainWindow):
             alerts=alerts,
             decoders=self.decoders(),
             pins=self.pins,
+            clusters=services.clusters,
         )
 
     def _connect(self) -> None:

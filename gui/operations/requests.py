@@ -1,4 +1,4 @@
-"""`RequestChain`: several requests to the broker one after another, as one answer that will come."""
+"""`RequestChain`: several requests to the broker one after another, as one answer that will come; `ActedAtOnce`: none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from collections.abc import Callable, Sequence
 from broker_core.api import AskBroker, BrokerAnswer, OrbitError, RemoteError
 from gui.text import tr
 from monitoring.sources.base import ClusterSource, Pending
+
+
+class ActedAtOnce:
+    """A `Pending` of something that was done when it was asked for."""
+
+    def then(self, done: Callable[[None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
+        """Tell so."""
+        done(None)
+
+    def cancel(self) -> None:
+        """It is done."""
 
 
 class RequestChain:

@@ -99,18 +99,17 @@ class ExplanationCard(QFrame):
         super().__init__(page, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
-        lines = QVBoxLayout(self)
+        lines = self._lines = QVBoxLayout(self)
         lines.setContentsMargins(MARGIN, 12, MARGIN, 12)
         lines.setSpacing(8)
         words: list[str] = []
         for title, term in explained.terms:
             lines.addWidget(label(tr(title), "panel-title"))
-            text = label(tr(term.text), wrap=True)
-            lines.addWidget(text)
-            facts = KeyValueList()
-            facts.set_pairs([(tr("Unit"), tr(term.unit))] if term.unit else [])
-            facts.setVisible(bool(term.unit))
-            lines.addWidget(facts)
+            lines.addWidget(label(tr(term.text), wrap=True))
+            if term.unit:
+                facts = KeyValueList()
+                facts.set_pairs([(tr("Unit"), tr(term.unit))])
+                lines.addWidget(facts)
             words += [tr(title), tr(term.text), tr(term.unit)]
         origin = explained.terms[-1][1].origin
         self.age = age_words(explained, page)
@@ -128,12 +127,12 @@ class ExplanationCard(QFrame):
     def show_at(self, at: QPoint) -> None:
         """Show near a global place, within the screen."""
         # Only now are the fonts of the style sheet known.
-        for text in self.findChildren(QLabel):
-            text.ensurePolished()
-            if text.wordWrap():
-                text.setFixedHeight(text.heightForWidth(WIDTH - 2 * (MARGIN + 1)))
-        self.layout().activate()
-        self.resize(WIDTH, self.layout().heightForWidth(WIDTH))
+        for said in self.findChildren(QLabel):
+            said.ensurePolished()
+            if said.wordWrap():
+                said.setFixedHeight(said.heightForWidth(WIDTH - 2 * (MARGIN + 1)))
+        self._lines.activate()
+        self.resize(WIDTH, self._lines.heightForWidth(WIDTH))
         screen = QGuiApplication.screenAt(at) or QGuiApplication.primaryScreen()
         room = screen.availableGeometry()
         left = max(room.left(), min(at.x(), room.right() - self.width()))

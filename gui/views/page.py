@@ -29,6 +29,7 @@ from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
     from gui.bridge.demo import DemoController
+    from gui.main_window.clusters import Clusters
     from gui.operations.alert_center import AlertCenter
     from gui.operations.decoding import DecoderBook
     from gui.operations.reports import ReportRunner
@@ -73,6 +74,7 @@ class PageContext:
     alerts: AlertCenter
     decoders: DecoderBook
     pins: Pins
+    clusters: Clusters
 
 
 class PageView(QWidget):

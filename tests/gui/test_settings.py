@@ -5,18 +5,24 @@ from __future__ import annotations
 import socket
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
 from gui.bridge.options import WorkerOptions
 from gui.bridge.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
+from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.main_window.clusters import Clusters
 from gui.main_window.commands import SCALE_KEY
+from gui.main_window.connect_dialog import ConnectDialog
 from gui.main_window.notices import SYSTEM_KEY
 from gui.main_window.services import is_on
+from gui.models.hops import Hop
 from gui.operations.actions import Action
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
@@ -236,3 +242,118 @@ def test_keys_are_changed_where_they_are_listed(make_view, window):
     assert not panel.reset_button.isEnabled()
     panel._filter("stop")
     assert [row.text for row in panel.rows.shown_rows] == ["Stop"]
+
+
+# ---- connections ----
+
+
+class KnownClusters:
+    """A shown cluster, a connection and a store beside it; records what is asked of them."""
+
+    def __init__(self) -> None:
+        self.attached = Cluster(ATTACHED, "mq.test:9876", title="Staging", tls=True, access_key="who", production=True)
+        self.store = Cluster(EMBEDDED, "/data/other/store")
+        self.clusters = [Cluster(EMBEDDED, "/data/shown/store"), self.attached, self.store]
+        self.asked: list[tuple[str, Cluster]] = []
+        self.secrets = SimpleNamespace(details=self.details, keep=self.keep, find_key_store=lambda _name, _tell: None)
+        self.fault = ""
+
+    def made(self) -> Clusters:
+        return Clusters(
+            known=lambda: self.clusters,
+            switch=lambda one: self.asked.append(("switch", one)),
+            open_beside=lambda one, _link: self.asked.append(("beside", one)),
+            forget=self.forget,
+            keep=lambda before, after: self.asked.append((f"keep {before.name}", after)),
+            secrets=self.secrets,
+        )
+
+    def forget(self, cluster: Cluster) -> None:
+        self.asked.append(("forget", cluster))
+        self.clusters.remove(cluster)
+
+    @staticmethod
+    def keep(_cluster, _typed, *, done, **_given) -> None:
+        done(None)
+
+    def details(self, cluster, _typed, done, failed) -> None:
+        (failed if self.fault else done)(self.fault or f"details of {cluster.name}")
+
+
+@pytest.fixture
+def known():
+    return KnownClusters()
+
+
+@pytest.fixture
+def connections(make_view, source, known):
+    view = make_view(source, clusters=known.made())
+    section = view.section("connections")
+    section.probe.start = lambda address, details: known.asked.append((f"probe {address}", details))
+    return section
+
+
+def names(section):
+    return [row.name for row in section.connections.rows]
+
+
+def test_all_connections_are_listed_and_the_shown_one_first(connections, known):
+    assert names(connections) == ["Embedded", "Staging", "other"]
+    assert connections.restart_button.isVisible()
+    assert not connections.delete_button.isVisible(), "what is shown stays"
+    connections.list.select_key(known.attached.place)
+    pairs = dict(connections.facts.pairs())
+    assert (pairs["Name servers"], pairs["Access key"], pairs["Encryption"]) == ("mq.test:9876", "who", "with TLS")
+    assert pairs["Marked as"] == "production"
+    assert not connections.restart_button.isVisible(), "the shown broker is restarted, no other"
+    connections.list.select_key(known.store.place)
+    assert connections.facts.pairs() == [("Store", "/data/other/store")]
+    assert not connections.test_button.isVisible()
+    assert not connections.change_button.isVisible()
+
+
+def test_a_connection_is_opened_here_and_in_a_window_of_its_own(connections, known):
+    connections.list.select_key(known.attached.place)
+    connections.open_button.click()
+    connections.beside_button.click()
+    assert known.asked == [("switch", known.attached), ("beside", known.attached)]
+
+
+def test_a_connection_that_is_not_shown_is_tested(connections, known):
+    connections.list.select_key(known.attached.place)
+    assert connections.hops.rows == [], "the hops of the shown one are not those of this one"
+    assert connections.test_button.text() == "Test"
+    connections.test_button.click()
+    assert known.asked == [("probe mq.test:9876", "details of Staging")]
+    connections.probe.hops = [Hop("Name server", "mq.test:9876", fault="connection refused", is_tried=True)]
+    connections.probe.changed.emit()
+    assert connections.hops.index(0, 3).data() == "Failed"
+    assert "connection refused" in connections.fault.text
+    connections.list.select_first()
+    connections.list.select_key(connections.connections.rows[0].key)
+    assert "refused" not in connections.fault.text
+    known.fault = "No secret key is kept"
+    connections.list.select_key(known.attached.place)
+    connections.test_button.click()
+    assert "No secret key is kept" in connections.fault.text
+
+
+def test_a_connection_is_deleted_after_a_question(connections, known):
+    connections.list.select_key(known.attached.place)
+    dialog = connections.ask_delete()
+    assert "secrets are forgotten" in " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert known.asked == []
+    dialog.go.click()
+    assert known.asked == [("forget", known.attached)]
+    assert names(connections) == ["Embedded", "other"]
+
+
+def test_a_connection_is_changed_without_going_there(connections, known):
+    connections.list.select_key(known.attached.place)
+    connections.change_button.click()
+    (dialog,) = connections.window().findChildren(ConnectDialog)
+    assert dialog.go.text() == "Save"
+    dialog.fields.name.setText("Pre-production")
+    dialog.go.click()
+    (asked,) = known.asked
+    assert (asked[0], asked[1].title, asked[1].address) == ("keep Staging", "Pre-production", "mq.test:9876")

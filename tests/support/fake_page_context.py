@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSettings, QThreadPool
 from PySide6.QtWidgets import QApplication
 
 from gui.bridge.demo import DemoController
+from gui.main_window.clusters import Clusters
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.tasks import TaskList
@@ -78,6 +79,7 @@ def fake_context(
     history: History | None = None,
     demo: DemoController | None = None,
     reports: ReportRunner | None = None,
+    clusters: Clusters | None = None,
 ) -> PageContext:
     """A page's context over a fake source; what is not given is made, real but idle. Needs the application object."""
     from gui.operations.alert_center import AlertCenter
@@ -109,4 +111,5 @@ def fake_context(
         alerts=alerts,
         decoders=read_book(settings),
         pins=Pins(settings, application),
+        clusters=clusters or Clusters(),
     )

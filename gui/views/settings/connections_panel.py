@@ -1,55 +1,44 @@
-"""The connections section: the brokers that Orbit knows, and how one is reached."""
+"""The connections section: all clusters that Orbit knows, how one is reached, and what can be done with it."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtWidgets import QHBoxLayout, QWidget
+from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
+from gui.connections import EMBEDDED, Cluster
+from gui.main_window.menus import ask_for_cluster, ask_to_change
 from gui.models.hops import Hop, hop_columns
-from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.text import UNKNOWN, duration_text, tr
-from gui.theme.tokens import Size, State
+from gui.models.table import ColumnTableModel
+from gui.operations.connection_probe import ConnectionProbe
+from gui.operations.requests import ActedAtOnce
+from gui.text import duration_text, tr
+from gui.theme.tokens import Size
+from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.page import PageContext
 from gui.views.settings.connection_doctor import ConnectionDoctor
+from gui.views.settings.connection_rows import (
+    STATES,
+    ConnectionRow,
+    connection_columns,
+    connection_rows,
+    kept_pairs,
+)
 from gui.widgets.basic import IconButton, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
+from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 
 LIST_WIDTH = 340
 LIST_WIDTH_MIN = 170
-_STATES = {
-    SourceStatus.STARTING: ("Starting", State.PENDING),
-    SourceStatus.READY: ("Running", State.HEALTHY),
-    SourceStatus.LOST: ("Lost", State.CRITICAL),
-    SourceStatus.STOPPED: ("Stopped", State.IDLE),
-}
-
-
-def connection_columns() -> list[Column[ClusterSource]]:
-    """Columns of the list of connections."""
-    return [
-        Column("name", "Connection", lambda source: tr(source.name), kind=CellKind.STRONG, width=100),
-        Column("address", "Address", _address, kind=CellKind.MONO, dim=True, gives_way=1),
-        Column("state", "State", lambda source: tr(_state_of(source)[0]), kind=CellKind.CHIP,
-               state=lambda source: _state_of(source)[1], width=96),
-    ]  # fmt: skip
-
-
-def _state_of(source: ClusterSource) -> tuple[str, State]:
-    is_read = source.status is SourceStatus.READY and source.ready is not None and not source.ready.runs_broker
-    return ("Opened", State.IDLE) if is_read else _STATES[source.status]
-
-
-def _address(source: ClusterSource) -> str:
-    ready = source.ready
-    return UNKNOWN if ready is None else ready.name_server if ready.runs_broker else ready.store_directory
 
 
 class ConnectionsPanel(QWidget):
-    """The embedded broker; attached clusters get their rows here, too."""
+    """The cluster that is shown, and those that are kept: opened, changed, tested and deleted here."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,11 +46,21 @@ class ConnectionsPanel(QWidget):
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)
         self.list_panel = Panel(" ", flush=True)
-        self.connections: ColumnTableModel[ClusterSource] = ColumnTableModel(connection_columns(), id, parent=self)
+        self.connections: ColumnTableModel[ConnectionRow] = ColumnTableModel(
+            connection_columns(), lambda one: one.key, parent=self
+        )
         self.list = DataGrid(self.connections, theme)
         self.detail = Panel(" ")
         self.facts = KeyValueList()
-        self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self.doctor.run)
+        self.probe = ConnectionProbe(self)
+        """Tries the way to a connection that is not shown."""
+        self._tested = ""
+        """Key of the row whose hops are listed."""
+        self.open_button = IconButton(theme, "arrow-right", " ", role="small", on_click=self._open)
+        self.beside_button = IconButton(theme, "arrow-square-out", " ", role="small", on_click=self._open_beside)
+        self.change_button = IconButton(theme, "gear-six", " ", role="small", on_click=self._change)
+        self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete)
+        self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
         self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
         self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = DataGrid(self.hops, theme)
@@ -70,13 +69,15 @@ class ConnectionsPanel(QWidget):
         self.fault.set("")
         self._build()
         self.doctor.changed.connect(self._show_hops)
+        self.probe.changed.connect(self._show_hops)
+        self.list.selected.connect(lambda _row: self._show_selected())
+        self.list.activated.connect(lambda _row: self._open())
         self.list.select_first()
         self.retranslate()
 
     def refresh(self) -> None:
         """Show where the connection stands, and try it if that was not done yet."""
-        self.connections.set_rows([self._context.source])
-        self.connections.all_texts_changed()
+        self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
         self.list.select_first()
         self._show_facts()
         source = self._context.source
@@ -87,7 +88,10 @@ class ConnectionsPanel(QWidget):
     def retranslate(self) -> None:
         """Write all texts anew."""
         self.list_panel.set_title(tr("Connections"))
-        self.test_button.setText(tr("Test again"))
+        self.open_button.setText(tr("Open here"))
+        self.beside_button.set_tip(tr("In a window of its own"))
+        self.change_button.setText(tr("Change…"))
+        self.delete_button.setText(tr("Delete…"))
         self.restart_button.setText(tr("Restart"))
         self.restart_button.setAccessibleName(tr("Restart the broker"))
         self.doctor_title.setText(tr("Connection doctor"))
@@ -100,8 +104,8 @@ class ConnectionsPanel(QWidget):
         self.list_panel.content.addWidget(self.list)
         self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
         self.list_panel.setMaximumWidth(LIST_WIDTH)
-        self.detail.add_action(self.test_button)
-        self.detail.add_action(self.restart_button)
+        for button in self._buttons:
+            self.detail.add_action(button)
         for part in (self.facts, self.doctor_title, self.fault):
             self.detail.content.addWidget(part)
         self.detail.content.addWidget(self.hop_grid, 1)
@@ -110,6 +114,112 @@ class ConnectionsPanel(QWidget):
         line.setSpacing(Size.GAP)
         line.addWidget(self.list_panel, 2)
         line.addWidget(self.detail, 3)
+
+    @property
+    def _buttons(self) -> tuple[IconButton, ...]:
+        others = (self.open_button, self.beside_button, self.change_button, self.delete_button)
+        return (*others, self.test_button, self.restart_button)
+
+    # ---- actions -------------------------------------------------------------------------------------------------------
+
+    def _other(self) -> Cluster | None:
+        """The selected cluster, unless it is the one that is shown."""
+        chosen = self.list.selected_row
+        return None if chosen is None or chosen.is_shown else chosen.cluster
+
+    def _open(self) -> None:
+        cluster = self._other()
+        if cluster is not None:
+            self._context.clusters.switch(cluster)
+
+    def _open_beside(self) -> None:
+        cluster = self._other()
+        if cluster is not None:
+            self._context.clusters.open_beside(cluster, "")
+
+    def _change(self) -> None:
+        chosen, clusters, theme = self.list.selected_row, self._context.clusters, self._context.theme
+        if chosen is None or chosen.cluster is None:
+            return
+        if chosen.is_shown:
+            ask_for_cluster(clusters, theme, self.window(), chosen.cluster)
+        else:
+            ask_to_change(clusters, theme, self.window(), chosen.cluster).finished.connect(lambda _code: self.refresh())
+
+    def _delete(self) -> None:
+        self.ask_delete()
+
+    def ask_delete(self) -> ActionDialog | None:
+        """Ask whether the selected connection is to be deleted."""
+        cluster = self._other()
+        if cluster is None:
+            return None
+        kept = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
+        if cluster.kind == EMBEDDED:
+            kept = tr("It is only taken off this list: the folder and its messages stay.")
+        plan = ActionPlan(
+            title=tr("Delete the connection {name}?", name=cluster.name),
+            facts=kept_pairs(cluster),
+            effects=[kept],
+            verb=tr("Delete 1 connection"),
+            start=lambda: self._forget(cluster),
+            is_destructive=True,
+            is_local=True,
+        )
+        dialog = ActionDialog(plan, self._context.theme, self)
+        dialog.succeeded.connect(lambda _done: self.refresh())
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _forget(self, cluster: Cluster) -> ActedAtOnce:
+        self._context.clusters.forget(cluster)
+        return ActedAtOnce()
+
+    def _test(self) -> None:
+        cluster, secrets = self._other(), self._context.clusters.secrets
+        if cluster is None:
+            self.doctor.run()
+        elif secrets is not None:
+            self._tested = cluster.place
+            self.probe.cancel()
+            self.probe.hops, self.probe.fault = [], ""
+            self._show_selected()
+            secrets.details(cluster, {}, partial(self._begin_test, cluster), partial(self._not_tested, cluster))
+
+    def _begin_test(self, cluster: Cluster, details: str) -> None:
+        if isValid(self) and self._tested == cluster.place:
+            self.probe.start(cluster.address, details)
+
+    def _not_tested(self, cluster: Cluster, fault: str) -> None:
+        if isValid(self) and self._tested == cluster.place:
+            self.fault.set(tr("{hop} does not answer", hop=cluster.name), fault)
+
+    # ---- showing -------------------------------------------------------------------------------------------------------
+
+    def _show_selected(self) -> None:
+        self._show_facts()
+        self._show_hops()
+
+    def _show_buttons(self, chosen: ConnectionRow | None) -> None:
+        is_other = chosen is not None and not chosen.is_shown
+        is_attached = chosen is not None and chosen.is_attached
+        for button in (self.open_button, self.beside_button, self.delete_button):
+            button.setVisible(is_other)
+        self.change_button.setVisible(is_attached)
+        self.test_button.setVisible(is_attached or not is_other)
+        is_tested = chosen is not None and (chosen.is_shown or self._tested == chosen.key)
+        self.test_button.setText(tr("Test again") if is_tested else tr("Test"))
+        self.restart_button.setVisible(not is_other)
+
+    def _show_facts(self) -> None:
+        chosen = self.list.selected_row
+        self._show_buttons(chosen)
+        if chosen is not None and not chosen.is_shown and chosen.cluster is not None:
+            self.detail.set_title(chosen.name, tr("not shown in this window"))
+            self.facts.set_pairs(kept_pairs(chosen.cluster))
+        else:
+            self._show_facts_of_shown()
 
     def _show_title(self) -> None:
         name, ready = self._context.source.name, self._context.source.ready
@@ -120,11 +230,11 @@ class ConnectionsPanel(QWidget):
                 tr(name), tr("name server, broker and store in Orbit itself") if name == EMBEDDED_NAME else ""
             )
 
-    def _show_facts(self) -> None:
+    def _show_facts_of_shown(self) -> None:
         self._show_title()
         ready, state = self._context.source.ready, self._context.source.state
         if ready is None:
-            self.facts.set_pairs([(tr("State"), tr(_STATES[self._context.source.status][0]))])
+            self.facts.set_pairs([(tr("State"), tr(STATES[self._context.source.status][0]))])
             return
         if not ready.runs_broker:
             self.facts.set_pairs([(tr("Store"), ready.store_directory), (tr("Version"), f"Orbit {ORBIT_VERSION}")])
@@ -141,9 +251,17 @@ class ConnectionsPanel(QWidget):
         )
 
     def _show_hops(self) -> None:
-        self.hops.set_rows(self.doctor.hops)
-        fault = next((hop for hop in self.doctor.hops if hop.fault), None)
-        self.fault.set(tr("{hop} does not answer", hop=tr(fault.name)) if fault else "", fault.what_is_wrong if fault else "")
+        chosen = self.list.selected_row
+        if chosen is None or chosen.is_shown:
+            hops, fault = self.doctor.hops, ""
+        elif chosen.key == self._tested:
+            hops, fault = self.probe.hops, self.probe.fault
+        else:
+            hops, fault = [], ""
+        self.hops.set_rows(hops)
+        wrong = next((hop for hop in hops if hop.fault), None)
+        name, why = (tr(wrong.name), wrong.what_is_wrong) if wrong is not None else (chosen.name if chosen else "", fault)
+        self.fault.set(tr("{hop} does not answer", hop=name) if why else "", why)
 
 
 def _reach_text(address: str) -> str:

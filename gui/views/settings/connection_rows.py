@@ -1,0 +1,110 @@
+"""The list of connections in the settings: the cluster that is shown first, then all others that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gui.connections import ATTACHED, EMBEDDED, Cluster
+from gui.main_window.clusters import Clusters
+from gui.models.table import CellKind, Column
+from gui.text import UNKNOWN, tr
+from gui.theme.tokens import State
+from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
+
+SHOWN = "shown"
+"""Key of the row of the cluster that is shown."""
+STATES = {
+    SourceStatus.STARTING: ("Starting", State.PENDING),
+    SourceStatus.READY: ("Running", State.HEALTHY),
+    SourceStatus.LOST: ("Lost", State.CRITICAL),
+    SourceStatus.STOPPED: ("Stopped", State.IDLE),
+}
+"""English word and colour."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRow:
+    """A cluster that the window knows.
+
+    Attributes:
+        key: `SHOWN`, or the place of the cluster.
+        name: Of the cluster.
+        address: Name servers, or the folder of a store.
+        word: English; how it stands.
+        state: Colour of that word.
+        cluster: As it is kept; None for one that is shown and not kept.
+    """
+
+    key: str
+    name: str
+    address: str
+    word: str
+    state: State
+    cluster: Cluster | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the window shows it now."""
+        return self.key == SHOWN
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether it runs elsewhere."""
+        return self.cluster is not None and self.cluster.kind == ATTACHED
+
+
+def connection_columns() -> list[Column[ConnectionRow]]:
+    """Columns of the list of connections."""
+    return [
+        Column("name", "Connection", lambda one: one.name, kind=CellKind.STRONG, width=100, tip=lambda one: one.name),
+        Column("address", "Address", lambda one: one.address, kind=CellKind.MONO, dim=True),
+        Column("state", "State", lambda one: tr(one.word), kind=CellKind.CHIP, state=lambda one: one.state, width=96),
+    ]  # fmt: skip
+
+
+def connection_rows(source: ClusterSource, clusters: Clusters) -> list[ConnectionRow]:
+    """The shown cluster, and those that are kept beside it."""
+    known = list(clusters.known())
+    word, state = _state_of(source)
+    shown = known[0] if known else None
+    title = shown.title if shown is not None and shown.title else tr(source.name)
+    rows = [ConnectionRow(SHOWN, title, _address(source, shown), word, state, shown)]
+    for one in known[1:]:
+        kind = "Store" if one.kind == EMBEDDED else "Kept"
+        rows.append(ConnectionRow(one.place, one.name, one.address, kind, State.IDLE, one))
+    return rows
+
+
+def _state_of(source: ClusterSource) -> tuple[str, State]:
+    is_read = source.status is SourceStatus.READY and source.ready is not None and not source.ready.runs_broker
+    return ("Opened", State.IDLE) if is_read else STATES[source.status]
+
+
+def _address(source: ClusterSource, shown: Cluster | None) -> str:
+    ready = source.ready
+    if ready is None:
+        return UNKNOWN if shown is None or source.name == EMBEDDED_NAME else shown.address
+    return ready.name_server if ready.runs_broker else ready.store_directory
+
+
+def kept_pairs(cluster: Cluster) -> list[tuple[str, str]]:
+    """What is kept of a cluster that is not shown, without its secrets."""
+    if cluster.kind == EMBEDDED:
+        return [(tr("Store"), cluster.address)]
+    way = ", ".join(
+        words
+        for words in (
+            tr("SOCKS proxy {address}", address=cluster.socks) if cluster.socks else "",
+            tr("SSH tunnel {address}", address=cluster.ssh) if cluster.ssh else "",
+        )
+        if words
+    )
+    tls = (tr("with TLS") if cluster.verify else tr("with TLS, certificate not checked")) if cluster.tls else tr("without TLS")
+    pairs = [
+        (tr("Name servers"), cluster.address),
+        (tr("Access key"), cluster.access_key or tr("none, nothing is signed")),
+        (tr("Encryption"), tls),
+        (tr("Way"), way or tr("direct")),
+        (tr("Changes in the cluster"), tr("not allowed, read-only") if cluster.read_only else tr("allowed")),
+    ]
+    return [*pairs, (tr("Marked as"), tr("production"))] if cluster.production else pairs
