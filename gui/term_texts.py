@@ -432,7 +432,7 @@ TERMS: dict[str, Term] = {
     ),
     "Action": Term("What the window can do, as menus and the palette name it.", Origin.SAVED),
     "Menu": Term("The menu in which the action stands.", Origin.SAVED),
-    "settings/Key": Term(
+    "Shortcut": Term(
         "The key that runs the action now; blue where you changed it. Kept for all windows of this computer.",
         Origin.SAVED,
     ),

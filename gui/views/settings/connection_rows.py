@@ -56,8 +56,9 @@ class ConnectionRow:
 def connection_columns() -> list[Column[ConnectionRow]]:
     """Columns of the list of connections."""
     return [
-        Column("name", "Connection", lambda one: one.name, kind=CellKind.STRONG, width=100, tip=lambda one: one.name),
-        Column("address", "Address", lambda one: one.address, kind=CellKind.MONO, dim=True),
+        Column("name", "Connection", lambda one: one.name, kind=CellKind.STRONG, width=110,
+               tip=lambda one: f"{one.name}\n{one.address}"),
+        Column("address", "Address", lambda one: one.address, kind=CellKind.MONO, dim=True, gives_way=1),
         Column("state", "State", lambda one: tr(one.word), kind=CellKind.CHIP, state=lambda one: one.state, width=96),
     ]  # fmt: skip
 

@@ -33,7 +33,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 
-LIST_WIDTH = 340
+LIST_WIDTH = 380
 LIST_WIDTH_MIN = 170
 
 
@@ -57,9 +57,9 @@ class ConnectionsPanel(QWidget):
         self._tested = ""
         """Key of the row whose hops are listed."""
         self.open_button = IconButton(theme, "arrow-right", " ", role="small", on_click=self._open)
-        self.beside_button = IconButton(theme, "arrow-square-out", " ", role="small", on_click=self._open_beside)
-        self.change_button = IconButton(theme, "gear-six", " ", role="small", on_click=self._change)
-        self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete)
+        self.beside_button = IconButton(theme, "arrow-square-out", role="small", on_click=self._open_beside)
+        self.change_button = IconButton(theme, "gear-six", role="small", on_click=self._change)
+        self.delete_button = IconButton(theme, "trash", role="small", on_click=self._delete)
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
         self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
         self.hops: ColumnTableModel[Hop] = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
@@ -90,8 +90,8 @@ class ConnectionsPanel(QWidget):
         self.list_panel.set_title(tr("Connections"))
         self.open_button.setText(tr("Open here"))
         self.beside_button.set_tip(tr("In a window of its own"))
-        self.change_button.setText(tr("Change…"))
-        self.delete_button.setText(tr("Delete…"))
+        self.change_button.set_tip(tr("Change this connection…"))
+        self.delete_button.set_tip(tr("Delete this connection…"))
         self.restart_button.setText(tr("Restart"))
         self.restart_button.setAccessibleName(tr("Restart the broker"))
         self.doctor_title.setText(tr("Connection doctor"))
@@ -112,8 +112,8 @@ class ConnectionsPanel(QWidget):
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(Size.GAP)
-        line.addWidget(self.list_panel, 2)
-        line.addWidget(self.detail, 3)
+        line.addWidget(self.list_panel, 3)
+        line.addWidget(self.detail, 5)
 
     @property
     def _buttons(self) -> tuple[IconButton, ...]:

@@ -39,7 +39,7 @@ def key_columns() -> list[Column[KeyRow]]:
     return [
         Column("action", "Action", lambda one: one.text, kind=CellKind.STRONG),
         Column("menu", "Menu", lambda one: one.section, dim=True, width=110),
-        Column("key", "Key", lambda one: shown(one.key) or UNKNOWN, kind=CellKind.MONO, width=170,
+        Column("key", "Shortcut", lambda one: shown(one.key) or UNKNOWN, kind=CellKind.MONO, width=170,
                state=lambda one: State.INFO if one.is_changed else None),
         Column("shipped", "Key at first", lambda one: shown(one.shipped) or UNKNOWN, kind=CellKind.MONO, dim=True, width=150),
     ]  # fmt: skip
