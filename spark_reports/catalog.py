@@ -166,7 +166,7 @@ def _report(  # noqa: PLR0917  a row of the table below
 
 
 _REPORTS = (
-    _report("Traffic", "throughput", "chart-line-up", "Throughput over time", "By minute, topic and tag, with sizes",
+    _report("Traffic", "throughput", "chart-line-up", "Throughput over time", "By minute, topic, tag and producer, with sizes",
             "Who sends what and when, where are the peaks, and who fills the disk."),
     _report("Traffic", "calendar", "squares-four", "Calendar and forecast", "Weekday by hour, growth, retention",
             "When is it quiet, how fast does it grow, and how much disk will retention need.", ZONE, RETENTION),

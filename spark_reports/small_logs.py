@@ -58,7 +58,7 @@ def is_left_to_orbit(options: SparkOptions) -> bool:
 def sums_of(
     plan: ReadPlan | ClusterPlan, parameters: ReportParameters, keys: tuple[str, ...], read: Callable[[int, int], None]
 ) -> pa.Table:
-    """Sums of the messages of a range; the rows of `spark_reports.transforms.traffic.by_minute_topic_tag`, for other keys too.
+    """Sums of the messages of a range; the rows of `spark_reports.transforms.traffic.by_traffic_keys`, for other keys too.
 
     Args:
         plan: The bytes, or the messages of a cluster.

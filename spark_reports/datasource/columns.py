@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker_core.store.layout import RecordHeads
+from broker_core.store.layout import RecordHeads, at_every_byte
 from spark_reports.datasource.properties import PropertyColumns, parts_of
 from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
 
@@ -121,6 +121,18 @@ class RecordColumns:
     def tags(self) -> Numbered:
         """Tags by numbers."""
         return self._properties.numbered("TAGS")
+
+    @property
+    def hosts(self) -> Numbered:
+        """Addresses of producers by numbers, without their ports."""
+        if (self.head("sys_flag") & _BORN_HOST_V6).any():
+            with_port = self._born_host().dictionary_encode()
+            coded = pc.replace_substring_regex(with_port.dictionary, r":\d+$", "").dictionary_encode()
+            return Numbered(coded.indices.to_numpy()[with_port.indices.to_numpy()], coded.dictionary)
+        addresses = at_every_byte(self._bytes, np.dtype("<u4"))[self.head("position") + _BORN_HOST_POSITION]
+        coded = pa.array(addresses).dictionary_encode()
+        names = [str(ipaddress.IPv4Address(int(one).to_bytes(4, "little"))) for one in coded.dictionary.to_numpy()]
+        return Numbered(coded.indices.to_numpy(), pa.array(names, pa.string()))
 
     @cached_property
     def _topic(self) -> pa.Array:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from broker_core.store.layout import Int64s
 from spark_reports.datasource.columns import RecordColumns, times_of
-from spark_reports.datasource.schema import ALL_ARROW, MINUTE
+from spark_reports.datasource.schema import ALL_ARROW, HOST, MINUTE
 from spark_reports.datasource.texts import Numbered
 
 MINUTE_MS = 60_000
@@ -113,6 +113,7 @@ def _of_whole_numbers(column: npt.NDArray[Any]) -> tuple[Int64s, npt.NDArray[Any
 
 _NUMBERED: dict[str, Callable[[RecordColumns], Numbered]] = {
     MINUTE: _of_minutes,
+    HOST: lambda records: records.hosts,
     "store": lambda records: Numbered(np.zeros(len(records), dtype=np.int64), pa.array([records.store])),
     "topic": lambda records: records.topics,
     "queue_id": _of_queues,

@@ -46,11 +46,12 @@ left out comes as a row of its own, all other columns null:
 
 so that messages + skipped rows add up to what the log holds. Without that column only messages come.
 
-A read by sums (option ``sums_by``, a JSON list of ``minute`` and some columns of the above) gives one row for each value of
-those that a task met: Spark gets some hundred rows of a task and not some hundred thousand. A value comes once a task, so:
-add them up. A schema of fewer of these columns makes no others.
+A read by sums (option ``sums_by``, a JSON list of ``minute``, ``host`` and some columns of the above) gives one row for each
+value of those that a task met: Spark gets some hundred rows of a task and not some hundred thousand. A value comes once a task,
+so: add them up. A schema of fewer of these columns makes no others.
 
     minute            timestamp (UTC)      store_time, its seconds cut
+    host              string               born_host without its port
     messages          bigint               how many; null in accounting rows, as all the others
     body_bytes, store_bytes   bigint       their sums
     body_bytes_max, store_bytes_max  int   the largest
@@ -142,7 +143,7 @@ def columns(*names: str) -> StructType:
     return StructType([ALL_COLUMNS[name] for name in names])
 
 
-MINUTE = "minute"
+MINUTE, HOST = "minute", "host"
 SUMS_BY = "sums_by"
 SUMS = StructType(
     [
@@ -156,12 +157,13 @@ SUMS = StructType(
     ]
 )
 """What a read by sums gives of each group."""
-SUM_KEYS = (MINUTE, "store", "topic", "real_topic", "queue_id", "tag", "kind", "producer_group")
+SUM_KEYS = (MINUTE, "store", "topic", "real_topic", "queue_id", "tag", "kind", "producer_group", HOST)
 """What can be summed by."""
 
 
 def sums(*keys: str) -> StructType:
     """Schema of a read by sums, with its accounting columns."""
-    named = [StructField(MINUTE, TimestampType()) if key == MINUTE else ALL_COLUMNS[key] for key in keys]
+    made = {MINUTE: StructField(MINUTE, TimestampType()), HOST: StructField(HOST, StringType())}
+    named = [made.get(key) or ALL_COLUMNS[key] for key in keys]
     accounting = [ALL_COLUMNS[name] for name in ("store", "physical_offset", *SKIPPED_COLUMNS) if name not in keys]
     return StructType([*named, *SUMS.fields, *accounting])

@@ -1,4 +1,4 @@
-"""Report ``throughput``: messages and bytes by minute, topic and tag.
+"""Report ``throughput``: messages and bytes by minute, topic, tag and producer.
 
 Counts stored records by broker time, as they lie in the log: a delayed or transactional message has one record in an
 internal topic and another one where it was delivered, and each is counted where it is. Sizes are those of stored bodies
@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.reading import Reading
-from spark_reports.reports.common import Found, milliseconds, per, skips, table
+from spark_reports.reports.common import Found, bars, milliseconds, per, skips, table
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Table
-from spark_reports.reports.wording import clock, share_text
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
+from spark_reports.reports.wording import clock, number, part, share_text
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from spark_reports.vocabulary import Unit
 
 KEYS = TRAFFIC_KEYS
@@ -42,7 +42,7 @@ _BUCKETS = (
     (604_800, "7 days"),
 )
 _COLUMNS = (
-    "minute", "topic", "tag", "messages", "share", "body_bytes", "store_bytes", "body_bytes_avg", "body_bytes_max",
+    "minute", "host", "topic", "tag", "messages", "share", "body_bytes", "store_bytes", "body_bytes_avg", "body_bytes_max",
     "store_bytes_max", "first_time", "last_time",
 )  # fmt: skip
 _SUMS = [("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum")]
@@ -54,24 +54,26 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     parts = reading.sums(*TRAFFIC_KEYS)
     if parts is None:
         parts = reading.records(MESSAGE_COLUMNS).transform(each_a_sum)
-    return {TRAFFIC: parts.transform(by_minute_topic_tag)}
+    return {TRAFFIC: parts.transform(by_traffic_keys)}
 
 
 def result(found: Found) -> ReportResult:
     """The report from the traffic rows that the query gave."""
     rows = found[TRAFFIC].combine_chunks()
-    traffic = rows.filter(pc.is_null(rows["skipped_reason"])).sort_by(
-        [("minute", "ascending"), ("topic", "ascending"), ("tag", "ascending")]
-    )
+    by_all = rows.filter(pc.is_null(rows["skipped_reason"]))
+    traffic = _grouped(by_all, ["minute", "topic", "tag"], "minute", "topic", "tag")
     messages = int(pc.sum(traffic["messages"]).as_py() or 0)
+    by_host = _grouped(by_all, ["host"])
     by_topic = _grouped(traffic, ["topic"])
     by_topic_tag = _grouped(traffic, ["topic", "tag"])
-    by_minute = _grouped(traffic, ["minute"], order="minute")
+    by_minute = _grouped(traffic, ["minute"], "minute")
     tables = (
         _table("by_topic", "By topic", by_topic),
         _table("by_topic_tag", "By topic and tag", by_topic_tag),
+        _table("by_producer", "By producer", by_host),
+        _table("by_producer_topic_tag", "By producer, topic and tag", _grouped(by_all, ["host", "topic", "tag"])),
         _table("by_minute", "By minute", by_minute),
-        _table("by_minute_topic_tag", "By minute, topic and tag", _with_average(traffic, messages)),
+        _table("by_minute_topic_tag", "By minute, topic and tag", traffic),
     )
     return ReportResult(
         rows=messages,
@@ -79,8 +81,10 @@ def result(found: Found) -> ReportResult:
         found_to_ms=milliseconds(pc.max(traffic["last_time"])),
         skipped=skips(rows),
         headlines=_headlines(traffic, by_topic, by_minute),
-        findings=_findings(by_topic, by_topic_tag, by_minute) if messages else ("No message is stored in this range.",),
-        charts=_charts(traffic, by_topic, by_topic_tag) if messages else (),
+        findings=_findings(by_topic, by_topic_tag, by_host, by_minute)
+        if messages
+        else ("No message is stored in this range.",),
+        charts=_charts(traffic, by_topic, by_topic_tag, by_host) if messages else (),
         tables=tables,
         notes=(
             (
@@ -88,17 +92,21 @@ def result(found: Found) -> ReportResult:
                 "internal topic and another one where it is delivered or committed, and a retried or dead one is a copy."
             ),
             "Sizes are those on disk: of a body that its client compressed, the compressed one.",
-            "Who sends is in report producers; what retention has cleaned away is not in the log.",
+            "A producer is the address the broker saw; copies of the broker keep it, and report producers leaves them out.",
+            "What retention has cleaned away is not in the log.",
         ),
     )
 
 
-def _grouped(traffic: pa.Table, keys: list[str], order: str | None = None) -> pa.Table:
+def _grouped(traffic: pa.Table, keys: list[str], *order: str) -> pa.Table:
+    """Sums by some columns, in the order of some of these; else those with the most messages first."""
     grouped = traffic.group_by(keys).aggregate([*_SUMS, *_EXTREMES])
     names = [name.removesuffix("_sum").removesuffix("_min") for name in grouped.column_names]
     grouped = grouped.rename_columns([name.replace("_max_max", "_max").replace("time_max", "time") for name in names])
     total = int(pc.sum(grouped["messages"]).as_py() or 0)
-    ordering = [(order, "ascending")] if order else [("messages", "descending"), *((key, "ascending") for key in keys)]
+    ordering = [(key, "ascending") for key in order or keys]
+    if not order:
+        ordering.insert(0, ("messages", "descending"))
     return _with_average(grouped, total).sort_by(ordering)
 
 
@@ -133,7 +141,7 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
     )
 
 
-def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -> tuple[str, ...]:
+def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_minute: pa.Table) -> tuple[str, ...]:
     total = int(pc.sum(by_topic["messages"]).as_py())
     first = by_topic.slice(0, 1).to_pylist()[0]
     heaviest = _row_of_max(by_topic, "store_bytes")
@@ -151,6 +159,10 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -
     if tagged:
         pair = tagged[0]
         sentences.append(f"The most frequent tag is {pair['tag']} of {pair['topic']} with {pair['messages']:,} messages.")
+    sender = by_host.slice(0, 1).to_pylist()[0]
+    sentences.append(
+        f"{part(sender['messages'], total)} messages come from {sender['host']}, one of {number(by_host.num_rows, 'host')}."
+    )
     if peak and minutes > 1:
         mean = total / minutes
         sentences.append(
@@ -160,7 +172,7 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -
     return tuple(sentences)
 
 
-def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table) -> tuple[Chart, ...]:
+def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table) -> tuple[Chart, ...]:
     seconds, width = _bucket(traffic["minute"])
     note = f"One bar is one {width}." if width != "7 days" else "One bar is 7 days."
     names = by_topic["topic"].to_pylist()[:CHART_TOPICS_MAX]
@@ -187,6 +199,7 @@ def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table) -> tu
             (Series("Messages", labels, [float(row["messages"]) for row in by_tag]),),
             "" if by_topic_tag.num_rows <= CHART_BARS_MAX else f"The first {CHART_BARS_MAX} of {by_topic_tag.num_rows:,}.",
         ),
+        bars("producers", "Messages by producer", by_host["host"].to_pylist(), by_host["messages"].to_pylist()),
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.datasource.schema import MINUTE, SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS, sums
+from spark_reports.datasource.schema import HOST, MINUTE, SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS, sums
+from spark_reports.transforms.origin import host_of
 
-TRAFFIC_KEYS = (MINUTE, "topic", "tag")
-"""What `by_minute_topic_tag` needs the messages summed by."""
-MESSAGE_COLUMNS = ("store", "topic", "tag", "store_time", "body_bytes", "store_bytes", "physical_offset", *SKIPPED_COLUMNS)
+TRAFFIC_KEYS = (MINUTE, "topic", "tag", HOST)
+"""What `by_traffic_keys` needs the messages summed by."""
+MESSAGE_COLUMNS = (
+    "store", "topic", "tag", "store_time", "born_host", "body_bytes", "store_bytes", "physical_offset", *SKIPPED_COLUMNS,
+)  # fmt: skip
 """What `each_a_sum` needs of messages."""
 
 
@@ -18,6 +21,7 @@ def each_a_sum(messages: DataFrame) -> DataFrame:
     body_bytes, store_bytes, at = F.col("body_bytes"), F.col("store_bytes"), F.col("store_time")
     made = {
         MINUTE: F.date_trunc("minute", at),
+        HOST: host_of("born_host"),
         "messages": F.when(F.col(SKIPPED_REASON).isNull(), 1),
         "body_bytes_max": body_bytes,
         "store_bytes_max": store_bytes,
@@ -28,16 +32,16 @@ def each_a_sum(messages: DataFrame) -> DataFrame:
     return messages.select(*(made.get(one.name, F.col(one.name)).cast(one.dataType).alias(one.name) for one in types))
 
 
-def by_minute_topic_tag(parts: DataFrame) -> DataFrame:
-    """One row for each minute of store time, topic and tag; and one for each store and reason of what was skipped.
+def by_traffic_keys(parts: DataFrame) -> DataFrame:
+    """One row for each minute of store time, topic, tag and host; and one for each store and reason of what was skipped.
 
     Args:
         parts: Sums by `TRAFFIC_KEYS`, any number for one value of them.
 
     Returns:
-        minute (timestamp), topic, tag (null: none), messages, body_bytes, store_bytes, body_bytes_max, store_bytes_max,
-        first_time, last_time, and for skipped rows only: skipped_store, skipped_reason, skipped_rows, skipped_bytes,
-        skipped_offset (physical offset of the first damaged place).
+        minute (timestamp), topic, tag (null: none), host (of the producer), messages, body_bytes, store_bytes,
+        body_bytes_max, store_bytes_max, first_time, last_time, and for skipped rows only: skipped_store, skipped_reason,
+        skipped_rows, skipped_bytes, skipped_offset (physical offset of the first damaged place).
     """
     skipped = F.col(SKIPPED_REASON).isNotNull()
     keys = [

@@ -7,7 +7,7 @@ import pytest
 
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import FORMAT, MESSAGES, SUMS_BY, columns, sums
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_minute_topic_tag, each_a_sum
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 
@@ -64,8 +64,8 @@ def test_traffic_rows_count_each_minute_topic_and_tag(spark, store):
     plan = plan_read([store], split_bytes=1_000).to_json()
     by_sums = read.schema(sums(*TRAFFIC_KEYS)).option(SUMS_BY, json.dumps(TRAFFIC_KEYS)).option("plan", plan).load()
     one_by_one = spark.read.format(FORMAT).option("topics", '["topic-1"]').schema(columns(*MESSAGE_COLUMNS)).load(str(store))
-    rows = one_by_one.transform(each_a_sum).transform(by_minute_topic_tag).toArrow().to_pylist()
-    summed = by_sums.transform(by_minute_topic_tag).toArrow().to_pylist()
+    rows = one_by_one.transform(each_a_sum).transform(by_traffic_keys).toArrow().to_pylist()
+    summed = by_sums.transform(by_traffic_keys).toArrow().to_pylist()
     assert sorted(map(repr, summed)) == sorted(map(repr, rows))
     read = [row for row in rows if row["skipped_reason"] is None]
     assert sum(row["messages"] for row in read) == 20

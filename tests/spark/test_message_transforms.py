@@ -22,7 +22,7 @@ from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
 from spark_reports.transforms.story import STORY_COLUMNS, story
 from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_minute_topic_tag, each_a_sum
+from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from spark_reports.transforms.transactions import TRANSACTION_COLUMNS, outcomes_by, transactions
 from tests.spark.rows import START_MS, at, messages, rows
 
@@ -71,7 +71,7 @@ def test_traffic_is_counted_by_minute_topic_and_tag(spark):
         spark, names, {"ms": 59_999, "tag": "a"}, {"ms": 60_000, "tag": "a"}, {"ms": 60_001, "tag": "a", "body_bytes": 30},
         {"ms": 60_002}, nothing | {"skipped_reason": "torn", "skipped_rows": 1, "skipped_bytes": 9},
     )  # fmt: skip
-    found = made.transform(each_a_sum).transform(by_minute_topic_tag)
+    found = made.transform(each_a_sum).transform(by_traffic_keys)
     assert rows(found, "minute", "tag", "messages", "body_bytes", "body_bytes_max", "skipped_rows") == [
         (None, None, 0, 0, None, 1), (at(0), "a", 1, 10, 10, 0), (at(60_000), "a", 2, 40, 30, 0),
         (at(60_000), None, 1, 10, 10, 0),

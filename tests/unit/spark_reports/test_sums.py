@@ -39,7 +39,8 @@ def added_up(roots, keys, selection, **plan):
 
 def one_by_one(roots, keys, selection, **plan):
     """The same from the records."""
-    names = dict.fromkeys(("store_time", "body_bytes", "store_bytes", *(key for key in keys if key != "minute")))
+    names = dict.fromkeys(("store_time", "born_host", "body_bytes", "store_bytes"))
+    names |= dict.fromkeys(key for key in keys if key not in ("minute", "host"))
     names |= dict.fromkeys(("store", "physical_offset", "skipped_reason", "skipped_rows", "skipped_bytes"))
     schema = to_arrow_schema(columns(*names), timezone="UTC")
     tasks = plan_read(roots, **plan).tasks
@@ -48,6 +49,7 @@ def one_by_one(roots, keys, selection, **plan):
     for row in rows:
         if not row["skipped_reason"]:
             row["minute"] = row["store_time"].replace(second=0, microsecond=0)
+            row["host"] = row["born_host"].rpartition(":")[0]
             groups[tuple(row[key] for key in keys)].append(row)
     whole = {}
     for key, of_key in groups.items():
@@ -63,10 +65,10 @@ def same(one, other):
     assert places[0] == places[1]
 
 
-@pytest.mark.parametrize("name", ["torn", "transaction", "delay-5", "bigkeys"])
+@pytest.mark.parametrize("name", ["torn", "transaction", "delay-5", "bigkeys", "ipv6"])
 def test_sums_of_the_reader_are_those_of_its_records(name, tmp_path):
     root = golden_store(name).unpack(tmp_path)
-    for keys in (("minute", "topic", "tag"), ("store", "queue_id", "kind"), ("real_topic", "producer_group")):
+    for keys in (("minute", "topic", "tag"), ("store", "queue_id", "kind"), ("real_topic", "producer_group"), ("host", "tag")):
         expected = one_by_one([root], keys, Selection())
         same(added_up([root], keys, Selection()), expected)
         same(added_up([root], keys, Selection(), split_bytes=20_000), expected)

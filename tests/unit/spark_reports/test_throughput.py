@@ -12,21 +12,21 @@ from spark_reports.reports.result import Skip
 MINUTE = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 SCHEMA = pa.schema(
     [
-        ("minute", pa.timestamp("us", "UTC")), ("topic", pa.string()), ("tag", pa.string()), ("skipped_store", pa.string()),
-        ("skipped_reason", pa.string()), ("messages", pa.int64()), ("body_bytes", pa.int64()), ("store_bytes", pa.int64()),
-        ("body_bytes_max", pa.int32()), ("store_bytes_max", pa.int32()), ("first_time", pa.timestamp("us", "UTC")),
-        ("last_time", pa.timestamp("us", "UTC")), ("skipped_rows", pa.int64()), ("skipped_bytes", pa.int64()),
-        ("skipped_offset", pa.int64()),
+        ("minute", pa.timestamp("us", "UTC")), ("topic", pa.string()), ("tag", pa.string()), ("host", pa.string()),
+        ("skipped_store", pa.string()), ("skipped_reason", pa.string()), ("messages", pa.int64()), ("body_bytes", pa.int64()),
+        ("store_bytes", pa.int64()), ("body_bytes_max", pa.int32()), ("store_bytes_max", pa.int32()),
+        ("first_time", pa.timestamp("us", "UTC")), ("last_time", pa.timestamp("us", "UTC")), ("skipped_rows", pa.int64()),
+        ("skipped_bytes", pa.int64()), ("skipped_offset", pa.int64()),
     ]
 )  # fmt: skip
 
 
-def traffic(topic, tag, messages, body_bytes, minute=0):
+def traffic(topic, tag, messages, body_bytes, *, minute=0, host="10.0.0.1"):
     at = MINUTE.replace(minute=minute)
     return {
-        "minute": at, "topic": topic, "tag": tag, "messages": messages, "body_bytes": body_bytes, "first_time": at,
+        "minute": at, "topic": topic, "tag": tag, "host": host, "messages": messages, "body_bytes": body_bytes,
         "store_bytes": body_bytes + 100 * messages, "body_bytes_max": body_bytes, "store_bytes_max": body_bytes + 100,
-        "last_time": at.replace(second=59), "skipped_rows": 0, "skipped_bytes": 0,
+        "first_time": at, "last_time": at.replace(second=59), "skipped_rows": 0, "skipped_bytes": 0,
     }  # fmt: skip
 
 
@@ -47,7 +47,23 @@ def test_tables_are_sums_of_the_traffic_rows():
         {"topic": "b", "messages": 2, "body_bytes": 2, "body_bytes_avg": 1.0},
     ]
     assert table(result, "by_minute").data["messages"].to_pylist() == [5, 1]
-    assert [one.totals["messages"] for one in result.tables] == [6.0] * 4
+    assert [one.totals["messages"] for one in result.tables] == [6.0] * 6
+
+
+def test_what_each_producer_sent_is_told_by_topic_and_tag():
+    result = result_of(
+        traffic("a", "x", 3, 30), traffic("a", "x", 2, 8, minute=1), traffic("a", "x", 4, 9, host="10.0.0.2"),
+        traffic("b", None, 1, 5, host="10.0.0.2"),
+    )  # fmt: skip
+    assert table(result, "by_producer").data.select(["host", "messages"]).to_pylist() == [
+        {"host": "10.0.0.1", "messages": 5}, {"host": "10.0.0.2", "messages": 5},
+    ]  # fmt: skip
+    names = ["host", "topic", "tag", "messages"]
+    assert [tuple(row.values()) for row in table(result, "by_producer_topic_tag").data.select(names).to_pylist()] == [
+        ("10.0.0.1", "a", "x", 5), ("10.0.0.2", "a", "x", 4), ("10.0.0.2", "b", None, 1),
+    ]  # fmt: skip
+    assert table(result, "by_minute_topic_tag").data["messages"].to_pylist() == [7, 1, 2]
+    assert "5 of 10 (50.0 %) messages come from 10.0.0.1, one of 2 hosts." in result.findings
 
 
 def test_findings_begin_with_counts():
@@ -56,6 +72,7 @@ def test_findings_begin_with_counts():
         "3 of 4 messages (75.0 %) are in a.",
         "b takes the most room: 93.9 % of the stored bytes.",
         "The most frequent tag is x of a with 3 messages.",
+        "4 of 4 (100.0 %) messages come from 10.0.0.1, one of 1 host.",
         "The busiest minute was 2026-03-01 08:00 UTC with 3 messages, 1.5 times the mean of the 2 minutes that have any.",
     )
 
