@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from broker_core.errors import ForeignStoreError, UsageError
+from broker_core.errors import ForeignStoreError, OrbitError, UsageError
 from spark_reports.datasource.log_files import first_offset, head_at, log_files
 from spark_reports.datasource.plan import Continued, FileRange, ReadPlan, grouped, ranges_from
 from spark_reports.datasource.schema import MESSAGES
@@ -63,15 +63,37 @@ def advance(
         ReportError: It cannot be written.
     """
     with held(path):
-        folder = _folder(path, addition)
-        clean(folder)
-        found = {store: _new(folder.store(store), store, addition) for store in _absolute(addition.stores)}
+        before = _folder(path, addition)
+        clean(before)
+        folder = _with_all_columns(before, addition)
+        stores = _absolute([*addition.stores, *(one.store for one in before.stores if folder is not before)])
+        found = {store: _new(folder.store(store), store, addition) for store in stores}
         tasks = [task for one in found.values() for task in grouped(one.ranges)]
         began(len(tasks))
         written = _written(spark, folder, tasks)
         folder = _with(folder, found, written)
         folder.save()
+        clean(folder)
     return folder
+
+
+def _with_all_columns(folder: PreparedFolder, addition: Addition) -> PreparedFolder:
+    """A folder that an older Orbit prepared without a column of today, as if it were empty: all is read again.
+
+    As it was, where a log does not hold any more what was read of it: better without a column than without messages.
+    """
+    columns = (*MESSAGES.names, *([BODY] if BODY in folder.columns else []))
+    if set(columns) <= set(folder.columns):
+        return folder
+    for one in folder.stores:
+        try:
+            _check_same(one, addition.directories)
+            is_whole = first_offset(one.store, addition.directories) <= one.begin
+        except OrbitError:
+            is_whole = False
+        if not is_whole:
+            return folder
+    return PreparedFolder(folder.path, columns)
 
 
 def _absolute(stores: Sequence[str]) -> list[str]:

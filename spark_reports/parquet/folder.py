@@ -11,7 +11,8 @@
                   tail_bytes of an incomplete record at the end, 0: none
     parts         file, store, bytes, rows, store_bytes, first_ms and last_ms (store times)
 
-A part that the manifest does not name is left over from a run that was cancelled, and removed by the next one.
+A part that the manifest does not name is left over from a run that was cancelled, and removed by the next one. A folder of an
+older Orbit that lacks a column of today is written anew when it is continued, where the logs still hold all that is in it.
 """
 
 from __future__ import annotations

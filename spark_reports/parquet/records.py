@@ -24,9 +24,13 @@ def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], b
     wanted = [name for name in names if name not in SKIPPED_COLUMNS]
     missing = [name for name in wanted if name not in folder.columns]
     if missing:
+        way = (
+            "prepare another folder with --bodies"
+            if missing[0] == "body"
+            else "name the store too (--store): the folder is then read again, if the log still holds all that is in it"
+        )
         raise UsageError(
-            f"{folder.path} was prepared without {missing[0]}, which this report needs. Read the store itself, or prepare "
-            f"another folder{' with --bodies' if missing[0] == 'body' else ''}.",
+            f"{folder.path} was prepared without {missing[0]}, which this report needs. Read the store itself, or {way}.",
             column=missing[0],
         )
     needed = [*dict.fromkeys([*wanted, "store_time", "store_bytes", "topic", "real_topic", "retry_topic"])]

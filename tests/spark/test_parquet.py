@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, UsageError
@@ -178,3 +179,42 @@ def test_a_column_that_was_not_prepared_is_refused(spark, store, tmp_path):
     with pytest.raises(UsageError, match="was prepared without body"):
         run(spark, store, "sizes", prepared=folder)
     assert run(spark, store, "sizes", prepared=folder, sample=0).complete
+
+
+def as_an_older_orbit_left_it(spark, folder, column):
+    """The folder without a column, in its parts too."""
+    manifest = json.loads((folder.path / MANIFEST).read_text())
+    manifest["columns"].remove(column)
+    for part in manifest["parts"]:
+        file = folder.path / PARTS / part["file"]
+        pq.write_table(pq.read_table(file).drop_columns(column), file)
+        part["bytes"] = file.stat().st_size
+    (folder.path / MANIFEST).write_text(json.dumps(manifest))
+    return open_folder(folder.path)
+
+
+def test_a_folder_without_a_column_of_today_is_read_again(spark, store, tmp_path):
+    addition = Addition([str(store)])
+    new = advance(spark, tmp_path / "out", addition)
+    old = as_an_older_orbit_left_it(spark, new, "member_key")
+    with pytest.raises(UsageError, match=r"without member_key, which this report needs. Read .* or name the store too"):
+        run(spark, store, "story", prepared=old, key="payment-0")
+    again = advance(spark, tmp_path / "out", addition)
+    assert (again.columns, again.stores) == (new.columns, new.stores)
+    assert sum(part.rows for part in again.parts) == sum(part.rows for part in new.parts)
+    assert {path.name for path in (tmp_path / "out" / PARTS).iterdir()} == {part.file for part in again.parts}
+    same(*(run(spark, store, "story", prepared=source, key="payment-0") for source in (None, again)))
+
+
+def test_messages_whose_log_is_gone_are_kept_without_the_column(spark, tmp_path):
+    writer = StoreWriter(tmp_path / "store", file_bytes=1 << 12)
+    for _ in range(100):
+        writer.append("orders", b"x" * 40)
+    writer.flush()
+    addition = Addition([str(tmp_path / "store")])
+    old = as_an_older_orbit_left_it(spark, advance(spark, tmp_path / "out", addition), "member_key")
+    min((tmp_path / "store" / "commitlog").iterdir()).unlink()
+    writer.append("orders", b"x" * 40)
+    writer.flush()
+    continued = advance(spark, tmp_path / "out", addition)
+    assert (continued.columns, sum(part.rows for part in continued.parts)) == (old.columns, 101)
