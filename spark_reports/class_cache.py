@@ -64,6 +64,12 @@ class ClassCache:
                 last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
                 raise JavaError(f"the class archive {self.path} could not be made (exit code {done.returncode}). {last}")
             partial.replace(self.path)
+        except subprocess.TimeoutExpired as error:
+            # Without its cause, which quotes the command with all of Spark's file names.
+            raise JavaError(
+                f"the class archive {self.path} was not ready after {error.timeout:.0f} s, where it takes half a minute: the "
+                "machine is busy. Reports work without it; prepare it again when there is less to do."
+            ) from None
         finally:
             partial.unlink(missing_ok=True)
             self._list_path.unlink(missing_ok=True)
