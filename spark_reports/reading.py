@@ -15,8 +15,10 @@ from spark_reports.parquet.folder import PreparedFolder
 from spark_reports.samples.database import history_of, require_history
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
+    from spark_reports.here import RowsHere
     from spark_reports.masking import ReportMask
 
 TopicsOf = Literal["stored", "meant", "all"]
@@ -33,6 +35,7 @@ class Reading:
         prepared: Read these messages instead of the log.
         stores: Store directories, for the samples that lie in them.
         mask: What a query of a person's own must not see; other reports are masked when all is found.
+        here: Reads what is small in this process; None: Spark's workers read everything.
     """
 
     spark: SparkSession
@@ -41,6 +44,7 @@ class Reading:
     prepared: PreparedFolder | None = None
     stores: tuple[str, ...] = ()
     mask: ReportMask | None = None
+    here: RowsHere | None = None
 
     def records(self, columns: Sequence[str], *, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> DataFrame:
         """Rows of the range, with accounting rows if their columns are among ``columns``.
@@ -60,7 +64,7 @@ class Reading:
             topics = () if topics_of == "all" else self.parameters.topics
             bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
             return records(self.spark, self.prepared, columns, bounds)
-        return self._reader(topics_of, start).schema(schema_of(*columns)).load()
+        return self._load(self._options(topics_of, start), schema_of(*columns))
 
     def sums(self, *keys: str) -> DataFrame | None:
         """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
@@ -73,21 +77,29 @@ class Reading:
 
         if self.prepared is not None:
             return None
-        reader = self._reader("stored", self.parameters.from_ms).option(SUMS_BY, json.dumps(keys))
-        return reader.schema(schema_of(*keys)).load()
+        options = self._options("stored", self.parameters.from_ms)
+        return self._load(options | {SUMS_BY: json.dumps(keys)}, schema_of(*keys))
 
-    def _reader(self, topics_of: TopicsOf, start: int | None) -> DataFrameReader:
+    def _options(self, topics_of: TopicsOf, start: int | None) -> dict[str, str]:
+        topics = () if topics_of == "all" else self.parameters.topics
+        options = {
+            "plan": self.plan.to_json(),
+            "topics_of": "stored" if topics_of == "all" else topics_of,
+            "topics": json.dumps(topics),
+        }
+        return options | _bounds(from_ms=start, to_ms=self.parameters.to_ms)
+
+    def _load(self, options: dict[str, str], schema: StructType) -> DataFrame:
         from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
 
-        name = CLUSTER_FORMAT if isinstance(self.plan, ClusterPlan) else FORMAT
-        reader = self.spark.read.format(name).option("plan", self.plan.to_json())
-        if start is not None:
-            reader = reader.option("from_ms", str(start))
-        if self.parameters.to_ms is not None:
-            reader = reader.option("to_ms", str(self.parameters.to_ms))
-        topics = () if topics_of == "all" else self.parameters.topics
-        reader = reader.option("topics_of", "stored" if topics_of == "all" else topics_of)
-        return reader.option("topics", json.dumps(topics))
+        if isinstance(self.plan, ClusterPlan):
+            return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
+        if self.here is not None:
+            from spark_reports.datasource.source import StoreReader  # noqa: PLC0415  as above
+
+            reader = StoreReader(options, schema)
+            return self.here.frame(self.spark, reader, reader.partitions(), schema)
+        return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
 
     @property
     def has_history(self) -> bool:
@@ -100,13 +112,23 @@ class Reading:
         Raises:
             ForeignStoreError: A store has no history.
         """
-        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.here import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above
 
         for store in self.stores if table != JOURNAL else ():
             require_history(store)
-        bounds = {"from_ms": self.parameters.from_ms, "to_ms": self.parameters.to_ms, "step_ms": step_ms}
-        reader = self.spark.read.format(SAMPLES_FORMAT).option("table", table).option("paths", json.dumps(self.stores))
-        for name, value in bounds.items():
-            if value is not None:
-                reader = reader.option(name, str(value))
-        return reader.load()
+        options = {"table": table, "paths": json.dumps(self.stores)}
+        options |= _bounds(from_ms=self.parameters.from_ms, to_ms=self.parameters.to_ms, step_ms=step_ms)
+        schema = table_schema(table)
+        if self.here is not None:
+            reader = SamplesReader(options, schema)
+            parts = reader.partitions()
+            if stretches(parts) <= STRETCHES_MAX:
+                return self.here.frame(self.spark, reader, parts, schema)
+        return self.spark.read.format(SAMPLES_FORMAT).options(**options).schema(schema).load()
+
+
+def _bounds(**bounds: int | None) -> dict[str, str]:
+    """Options of a read, those that are not None."""
+    return {name: str(value) for name, value in bounds.items() if value is not None}

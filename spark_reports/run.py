@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import os
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_reports.clusters import ClusterSource
+    from spark_reports.here import RowsHere
     from spark_reports.masking import ReportMask
     from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
@@ -263,8 +265,24 @@ def _gather(
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    found = gather(Reading(spark, plan, run.parameters, prepared, sampled, run.mask), report, progress, session)
+    with _rows_here(session, plan, progress) as here:
+        reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
+        found = gather(reading, report, progress, session)
     return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
+
+
+@contextlib.contextmanager
+def _rows_here(session: Session, plan: Plan, progress: Progress) -> Iterator[RowsHere | None]:
+    """What reads a small log in this process, until the end of the block; None: Spark's workers read it."""
+    from spark_reports.here import BYTES_MAX as HERE_BYTES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.here import RowsHere  # noqa: PLC0415  as above
+
+    small = isinstance(plan, ReadPlan) and plan.byte_count <= HERE_BYTES_MAX
+    if not small or not isinstance(session, ReportSession) or not session.is_local:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=session.folder, prefix="rows-") as folder:
+        yield RowsHere(Path(folder), lambda done, total, rows: progress.step(done, total, rows=rows))
 
 
 def _plan(run: ReportRun) -> ReadPlan:
@@ -322,7 +340,8 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
     count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
-    watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows) if progress and session else None
+    is_watched = progress and session and reading.here is None
+    watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows) if is_watched else None
     with watched or contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}
     reading.spark.catalog.clearCache()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import json
 import os
 import queue
@@ -28,23 +27,20 @@ from typing import TextIO
 
 from broker_core.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
-from spark_reports import catalog
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.connect import open_session
-from spark_reports.datasource.plan import ReadPlan
 from spark_reports.handed import reached
 from spark_reports.memory import family_bytes
 from spark_reports.orders import carry_out, spark_options, spec_of
-from spark_reports.parameters import ReportParameters
-from spark_reports.reading import Reading
-from spark_reports.run import OUTPUT_MODULES, Session, gather
+from spark_reports.practice import lessons, practise, practise_report
+from spark_reports.run import Session
 
 KEEP_ALIVE_S = 40.0
 """Spark ends Python workers that rest for 60 s, and new ones take seconds to load what they need."""
 PRACTICE_PAUSE_S = 2.0
 PRACTICES = 4
 """Rounds of practice, the first before it is ready and the others in pauses: what has run often Java compiles, and a first
-report then needs less than half the processor time."""
+report then needs less than half the processor time. Behind them each report has a pause of its own."""
 WAITING_MAX = 8
 """Orders that wait at most; the window gives one at a time."""
 
@@ -120,6 +116,7 @@ class ReportServer:
         self._idle_s = idle_s
         self._out = out or sys.stdout
         self._practised = 0
+        self._lessons = list(lessons(session))
 
     def run(self) -> int:
         """Until the rest is too long, or Java is gone."""
@@ -145,7 +142,7 @@ class ReportServer:
         end = time.monotonic() + self._idle_s
         while (left := end - time.monotonic()) > 0:
             self._cancellation.check()
-            pause = PRACTICE_PAUSE_S if self._practised < PRACTICES else KEEP_ALIVE_S
+            pause = PRACTICE_PAUSE_S if self._practised < PRACTICES or self._lessons else KEEP_ALIVE_S
             try:
                 return self._orders.get(timeout=min(left, pause))
             except queue.Empty:
@@ -155,7 +152,11 @@ class ReportServer:
         return None
 
     def _practise(self) -> None:
-        practise(self._session)
+        """A round for all reports; behind `PRACTICES` of them one for each report, which an order that comes cuts short."""
+        if self._practised >= PRACTICES and self._lessons:
+            practise_report(self._session, self._lessons.pop(0), self._orders.empty)
+        else:
+            practise(self._session)
         self._cancellation.install()  # as in `run`: the reports so far may have had no need of Spark
         self._practised += 1
 
@@ -202,12 +203,3 @@ class ReportServer:
     def _say(self, fields: dict[str, object]) -> None:
         self._out.write(json.dumps(fields, ensure_ascii=False) + "\n")
         self._out.flush()
-
-
-def practise(session: Session) -> None:
-    """Run a report over nothing, so that what the next one needs is loaded, here and in the Python workers."""
-    for name in OUTPUT_MODULES:
-        importlib.import_module(name)
-    report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
-    nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))
-    gather(Reading(session.begin(), nothing, ReportParameters()), report)

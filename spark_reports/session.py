@@ -158,6 +158,16 @@ class ReportSession:
         return None
 
     @property
+    def folder(self) -> Path:
+        """Private; goes with the session."""
+        return self._folder
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Spark runs inside this machine's Java."""
+        return is_local(self._options.master)
+
+    @property
     def is_running(self) -> bool:
         """Whether the machine is there."""
         return self._machine.running
@@ -248,6 +258,7 @@ def _local_settings() -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 1, _LOCAL_PARTITIONS_MAX)),
         "spark.sql.adaptive.enabled": "false",  # its extra jobs cost more than they save on one machine
         "spark.executor.heartbeatInterval": "1s",  # row counts of running tasks come with it
+        "spark.sql.codegen.cache.maxEntries": "1000",  # what all reports need; by default those of five or six are kept
     }
 
 

@@ -50,7 +50,9 @@ class Read:
 def read(reading: Reading, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
     """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
-    rows = reading.records(names, topics_of=topics_of, from_ms=from_ms).persist(StorageLevel.MEMORY_AND_DISK)
+    rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
+    if reading.here is None:
+        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     return Read(messages_of(rows), accounting(rows))
 
 

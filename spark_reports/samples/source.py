@@ -129,3 +129,9 @@ class SamplesReader(DataSourceReader):
         """Batches of one partition."""
         assert isinstance(partition, SamplesPartition)
         yield from batches(partition.wanted, to_arrow_schema(self._schema, timezone="UTC"))
+
+
+def stretches(parts: Sequence[InputPartition]) -> int:
+    """Rows that some partitions give at most; of what has no subjects nothing is known, and it is little."""
+    wanted = [part.wanted for part in parts if isinstance(part, SamplesPartition)]
+    return sum(len(one.subjects) * -(-(one.to_ms - one.from_ms) // one.step_ms) for one in wanted)

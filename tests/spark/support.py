@@ -11,13 +11,15 @@ from spark_reports.run import gather
 from tests.support import known_store as known
 
 
-def run(spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, prepared=None, mask=None, **own):
+def run(
+    spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, prepared=None, mask=None, here=None, **own
+):
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
     parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
-    found = gather(Reading(spark, plan, parameters, prepared, (str(root),), mask), report)
+    found = gather(Reading(spark, plan, parameters, prepared, (str(root),), mask, here), report)
     return report.result(found if mask is None else mask.found(found, report))
 
 

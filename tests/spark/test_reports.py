@@ -17,6 +17,7 @@ from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import catalog
 from spark_reports.chinese import in_chinese
 from spark_reports.datasource.plan import plan_read
+from spark_reports.here import RowsHere
 from spark_reports.masking import ReportMask
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
@@ -27,6 +28,7 @@ from spark_reports.reports import tags, throughput
 from spark_reports.reports.common import Found
 from spark_reports.run import gather
 from spark_reports.small_logs import sums_of
+from tests.spark.golden_totals import EXPECTED, Told
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known
 from tests.support.golden import GOLDEN_NAMES, golden_store
@@ -66,6 +68,10 @@ def test_throughput(spark, store):
     result = whole(run(spark, store.root, "throughput"), store)
     assert {row["topic"]: row["messages"] for row in rows(result, "by_topic")} == store.by_topic
     assert sum(row["store_bytes"] for row in rows(result, "by_minute_topic_tag")) == store.store_bytes
+    assert sum(row["messages"] for row in rows(result, "by_producer")) == store.records
+    by_producer = [row for row in rows(result, "by_producer_topic_tag") if row["topic"] == "orders"]
+    assert sum(row["messages"] for row in by_producer) == known.ORDERS
+    assert sum(row["messages"] for row in by_producer if row["host"] == "10.0.0.3") == known.SKEWED_ORDERS
 
 
 def test_throughput_of_small_logs_is_the_same_without_spark(spark, store, tmp_path):
@@ -341,6 +347,26 @@ def test_findings_have_chinese_words(spark, store, keys_file, name):
     assert [one for one in findings if in_chinese(one) == one] == []
 
 
+@pytest.mark.parametrize("name", ON_DEMAND)
+def test_rows_that_this_process_reads_give_the_same(spark, store, keys_file, tmp_path, name):
+    own = parameters_of(name, keys_file)
+    told = []
+    here = RowsHere(tmp_path, lambda *progress: told.append(progress))
+    one = run(spark, store.root, name, here=here, split_bytes=20_000, **own)
+    other = run(spark, store.root, name, **own)
+    assert (one.findings, one.headlines, one.charts, one.skipped) == (
+        other.findings,
+        other.headlines,
+        other.charts,
+        other.skipped,
+    )
+    for table in one.tables:
+        assert table.data.schema == next(same for same in other.tables if same.name == table.name).data.schema
+        assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(other, table.name)))
+    assert [done for done, total, _ in told if done == total]
+    assert list(tmp_path.glob("rows-*.parquet"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name):
@@ -351,26 +377,26 @@ def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name
         assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(many, table.name)))
 
 
-def span(golden):
-    times = [message.columns["storeTimestamp"] for message in golden.messages()]
-    return min(times), max(times)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("golden_name", GOLDEN_NAMES)
-def test_golden_stores_run_through_every_report(spark, tmp_path, keys_file, golden_name):
+def test_every_report_finds_in_a_golden_store_what_the_real_broker_served(spark, tmp_path, golden_name):
     golden = golden_store(golden_name)
-    root = golden.unpack(tmp_path)
-    looked_at = {}
-    first_ms, last_ms = span(golden)
+    told, root = Told(golden), golden.unpack(tmp_path)
+    keys = sorted({key for one in told.sent for key in one.keys})[:50]
+    (tmp_path / "keys.csv").write_text("key\n" + "".join(f"{key}\n" for key in [*keys, "never"]), encoding="utf-8")
+    late = {"from_ms": told.middle_ms, "to_ms": told.last_ms + 1}
+    own = OWN | {
+        "compare": late | {"earlier_days": 1}, "incident": late, "reconcile": {"keys_file": tmp_path / "keys.csv"},
+        "story": {"key": told.story_key},
+    }  # fmt: skip
     for name in ON_MESSAGES:
-        bounds = {"compare": {"from_ms": 1}, "incident": {"from_ms": max(first_ms, last_ms - 3_600_000), "to_ms": last_ms + 1}}
-        result = run(spark, root, name, **(parameters_of(name, keys_file) | bounds.get(name, {})))
-        if name != "incident":
-            looked_at[name] = result.looked_at
+        (tmp_path / name).mkdir()
+        result = run(spark, root, name, here=RowsHere(tmp_path / name, lambda *_: None), **own.get(name, {}))
+        for number, (expected, found) in enumerate(EXPECTED[name](told, result)):
+            assert found == expected, (name, number)
+        assert name in ("compare", "incident") or result.rows == len(told.records), name
         assert all(set(table.units) == set(table.data.column_names) for table in result.tables)
         json.dumps([result.findings, result.notes])
-    assert len(set(looked_at.values())) == 1, looked_at
 
 
 def test_what_rules_mask_is_in_no_table_chart_or_sentence(spark, store, keys_file, tmp_path):

@@ -122,6 +122,24 @@ def test_it_practises_in_pauses_and_then_keeps_its_workers(world, monkeypatch):
     assert world.states == ["starting", *["ready"] * (serve.PRACTICES + 2), "busy"]
 
 
+def test_behind_the_common_practice_each_report_has_its_own(world, monkeypatch):
+    monkeypatch.setattr(serve, "PRACTICE_PAUSE_S", 0.001)
+    names = ["delay", "keys"]
+    monkeypatch.setattr(serve, "lessons", lambda _session: list(names))
+
+    def practise_report(session, name, is_wanted):
+        session.calls.append((name, is_wanted()))
+        if name == names[-1]:
+            session.is_running = False  # after that order it leaves
+            world.orders.put(json.dumps(ORDER))
+            session.calls.append(is_wanted())
+
+    monkeypatch.setattr(serve, "practise_report", practise_report)
+    world.run(idle_s=600)
+    practice = [*["practise"] * serve.PRACTICES, ("delay", True), ("keys", True), False]
+    assert world.session.calls == ["connect", *practice, ("throughput", "json", True)]
+
+
 @pytest.mark.parametrize(
     ("order", "said"),
     [

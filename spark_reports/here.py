@@ -1,0 +1,83 @@
+"""Rows of small logs and histories, read by this process and laid down for Spark as Parquet.
+
+What Spark's own way costs is not reading: each read of a Python source asks a Python worker three times, each query of a
+report looks through what Spark keeps of the rows, and each grouping of some thousand rows is spread over tasks and gathered
+again. Here the rows are in a file before Spark is asked, it reads the columns of them that a query needs, and all of a query is
+one task.
+
+The rows and their types are the same; which way they came, a report does not see. A folder of this holds one report's rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSourceReader, InputPartition
+    from pyspark.sql.types import StructType
+
+BYTES_MAX = 96 << 20
+"""Bytes of a log that are read here: some 300,000 messages. More are read as fast by Spark's workers, side by side."""
+SPLIT_BYTES = 8 << 20
+"""Bytes that one thread reads at a time."""
+STRETCHES_MAX = 500_000
+"""Stretches of samples that are read here, counted before they are read."""
+THREADS_MAX = 4
+"""More would wait for each other: some of the work is Python's own."""
+
+
+class RowsHere:
+    """Reads rows and lays them down.
+
+    Args:
+        folder: Private; files stay in it until it is removed.
+        told: Told after each task of a log: how many are done, of how many, and messages so far.
+    """
+
+    def __init__(self, folder: Path, told: Callable[[int, int, int], None]) -> None:
+        self._folder = folder
+        self._told = told
+        self._files = 0
+
+    def frame(
+        self, spark: SparkSession, reader: DataSourceReader, parts: Sequence[InputPartition], schema: StructType
+    ) -> DataFrame:
+        """The rows that a reader of a Python source gives of its partitions.
+
+        Args:
+            spark: Session of the report.
+            reader: Reads Arrow batches; called in threads.
+            parts: Of the reader.
+            schema: Columns of the rows.
+        """
+        from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
+
+        self._files += 1
+        path = self._folder / f"rows-{self._files}.parquet"
+        rows = 0
+        arrow = to_arrow_schema(schema, timezone="UTC")
+        with pq.ParquetWriter(path, arrow, compression="none", write_statistics=False) as writer:
+            for done, batches in enumerate(_side_by_side(reader, parts), start=1):
+                for batch in batches:
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+                self._told(done, len(parts), rows)
+        # One partition that says so: no grouping, join or window of it moves a row to another task.
+        return spark.read.schema(schema).parquet(str(path)).coalesce(1)
+
+
+def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches of each partition, in order."""
+    if len(parts) == 1:
+        yield list(reader.read(parts[0]))
+        return
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="rows-here") as threads:
+        yield from threads.map(lambda part: list(reader.read(part)), parts)
