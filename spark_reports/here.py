@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from broker_core.errors import ReportError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 96 << 20
 """Bytes of a log that are read here: some 300,000 messages. More are read as fast by Spark's workers, side by side."""
-SPLIT_BYTES = 8 << 20
-"""Bytes that one thread reads at a time."""
 STRETCHES_MAX = 500_000
 """Stretches of samples that are read here, counted before they are read."""
 THREADS_MAX = 4
@@ -39,7 +39,7 @@ class RowsHere:
 
     Args:
         folder: Private; files stay in it until it is removed.
-        told: Told after each task of a log: how many are done, of how many, and messages so far.
+        told: Told after each part of what is read first: how many are done, of how many, and rows so far.
     """
 
     def __init__(self, folder: Path, told: Callable[[int, int, int], None]) -> None:
@@ -57,21 +57,34 @@ class RowsHere:
             reader: Reads Arrow batches; called in threads.
             parts: Of the reader.
             schema: Columns of the rows.
+
+        Raises:
+            ReportError: There is no room for them.
         """
         from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
 
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
+        try:
+            self._lay_down(path, reader, parts, to_arrow_schema(schema, timezone="UTC"))
+        except OSError as error:
+            raise ReportError(
+                f"the rows of the report cannot be kept in {self._folder}: {error.strerror or error}. Free some space there, "
+                "or name another folder with TMPDIR.",
+                path=str(self._folder),
+            ) from error
+        # One partition that says so: no grouping, join or window of it moves a row to another task.
+        return spark.read.schema(schema).parquet(str(path)).coalesce(1)
+
+    def _lay_down(self, path: Path, reader: DataSourceReader, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
         rows = 0
-        arrow = to_arrow_schema(schema, timezone="UTC")
-        with pq.ParquetWriter(path, arrow, compression="none", write_statistics=False) as writer:
+        with pq.ParquetWriter(path, schema, compression="none", write_statistics=False) as writer:
             for done, batches in enumerate(_side_by_side(reader, parts), start=1):
                 for batch in batches:
                     writer.write_batch(batch)
                     rows += batch.num_rows
-                self._told(done, len(parts), rows)
-        # One partition that says so: no grouping, join or window of it moves a row to another task.
-        return spark.read.schema(schema).parquet(str(path)).coalesce(1)
+                if self._files == 1:
+                    self._told(done, len(parts), rows)
 
 
 def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Iterator[list[pa.RecordBatch]]:

@@ -265,15 +265,15 @@ def _gather(
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    with _rows_here(session, plan, progress) as here:
+    with _rows_here(session, plan if prepared is None else None, progress) as here:
         reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
         found = gather(reading, report, progress, session)
     return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
 
 
 @contextlib.contextmanager
-def _rows_here(session: Session, plan: Plan, progress: Progress) -> Iterator[RowsHere | None]:
-    """What reads a small log in this process, until the end of the block; None: Spark's workers read it."""
+def _rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterator[RowsHere | None]:
+    """What reads a small log in this process, until the end of the block; None: Spark reads what there is."""
     from spark_reports.here import BYTES_MAX as HERE_BYTES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.here import RowsHere  # noqa: PLC0415  as above
 

@@ -1,0 +1,60 @@
+"""Rows that the report process reads itself; what Spark makes of them is in tests/spark."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from broker_core.errors import ReportError
+from spark_reports.datasource.plan import plan_read
+from spark_reports.datasource.schema import SKIPPED_COLUMNS, columns
+from spark_reports.datasource.source import OUTSIDE_RANGE, StoreReader
+from spark_reports.here import RowsHere
+from tests.support.store_writer import StoreWriter
+
+
+class FakeSpark:
+    """Stands in for ``spark.read.schema(…).parquet(…).coalesce(1)``: gives the path."""
+
+    read = property(lambda self: self)
+
+    def schema(self, _schema):
+        return self
+
+    def parquet(self, path):
+        self.path = path
+        return self
+
+    def coalesce(self, parts):
+        assert parts == 1
+        return self.path
+
+
+@pytest.fixture
+def reader(tmp_path):
+    writer = StoreWriter(tmp_path / "store", file_bytes=1 << 12)
+    for index in range(60):
+        writer.append(f"topic-{index % 3}", b"x" * index, {"KEYS": f"a{index} b"}, store_ms=index)
+    writer.flush()
+    plan = plan_read([tmp_path / "store"], split_bytes=1_000)
+    schema = columns("topic", "keys", "body_bytes", "store_time", *SKIPPED_COLUMNS)
+    return StoreReader({"plan": plan.to_json(), "from_ms": "10"}, schema), schema
+
+
+def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_path):
+    source, schema = reader
+    told = []
+    parts = source.partitions()
+    here = RowsHere(tmp_path, lambda *progress: told.append(progress))
+    found = [pq.read_table(here.frame(FakeSpark(), source, parts, schema)).to_pylist() for _ in range(2)]
+    assert found[0] == found[1]
+    messages = [row for row in found[0] if row["skipped_reason"] is None]
+    assert [row["body_bytes"] for row in messages] == list(range(10, 60))
+    assert messages[0]["keys"] == ["a10", "b"]
+    assert sum(row["skipped_rows"] for row in found[0] if row["skipped_reason"] == OUTSIDE_RANGE) == 10
+    assert [progress[:2] for progress in told] == [(done, len(parts)) for done in range(1, len(parts) + 1)]
+    assert (len(parts) > 1, told[-1][2]) == (True, len(found[0]))
+
+
+def test_a_folder_without_room_is_said(reader, tmp_path):
+    source, schema = reader
+    with pytest.raises(ReportError, match=r"the rows of the report cannot be kept in .*gone.*TMPDIR"):
+        RowsHere(tmp_path / "gone", lambda *_: None).frame(FakeSpark(), source, source.partitions(), schema)
