@@ -340,8 +340,9 @@ def gather(reading: Reading, report: ModuleType, progress: Progress | None = Non
     reading.spark.dataSource.register(OrbitSamplesDataSource)
     queries: Mapping[str, DataFrame] = report.queries(reading)
     count_rows = not hasattr(report, "KEYS") or reading.prepared is not None
-    is_watched = progress and session and reading.here is None
-    watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows) if is_watched else None
+    watched = None
+    if progress and session and reading.here is None:
+        watched = _watching(session, progress, len(reading.plan.tasks), count_rows=count_rows)
     with watched or contextlib.nullcontext():
         tables = {name: query.toArrow() for name, query in queries.items()}
     reading.spark.catalog.clearCache()
