@@ -10,8 +10,10 @@ The rows and their types are the same; which way they came, a report does not se
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +22,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from broker_core.errors import ReportError
+from spark_reports.datasource.plan import ReadPlan
+from spark_reports.session import ReportSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSourceReader, InputPartition
     from pyspark.sql.types import StructType
+
+    from spark_reports.progress import Progress
+    from spark_reports.run import Plan, Session
 
 BYTES_MAX = 96 << 20
 """Bytes of a log that are read here: some 300,000 messages. More are read as fast by Spark's workers, side by side."""
@@ -39,12 +46,12 @@ class RowsHere:
 
     Args:
         folder: Private; files stay in it until it is removed.
-        told: Told after each part of what is read first: how many are done, of how many, and rows so far.
+        progress: Told of each part of what is read first.
     """
 
-    def __init__(self, folder: Path, told: Callable[[int, int, int], None]) -> None:
+    def __init__(self, folder: Path, progress: Progress | None = None) -> None:
         self._folder = folder
-        self._told = told
+        self._progress = progress
         self._files = 0
 
     def frame(
@@ -83,8 +90,19 @@ class RowsHere:
                 for batch in batches:
                     writer.write_batch(batch)
                     rows += batch.num_rows
-                if self._files == 1:
-                    self._told(done, len(parts), rows)
+                if self._progress is not None and self._files == 1:
+                    self._progress.step(done, len(parts), rows=rows)
+
+
+@contextlib.contextmanager
+def rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterator[RowsHere | None]:
+    """What reads the rows of a plan until the end of the block; None: they are many or none, or Spark runs elsewhere."""
+    small = isinstance(plan, ReadPlan) and plan.byte_count <= BYTES_MAX
+    if not small or not isinstance(session, ReportSession) or not session.is_local:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=session.folder, prefix="rows-") as folder:
+        yield RowsHere(Path(folder), progress)
 
 
 def _side_by_side(reader: DataSourceReader, parts: Sequence[InputPartition]) -> Iterator[list[pa.RecordBatch]]:

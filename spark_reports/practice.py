@@ -50,8 +50,8 @@ def practise_report(session: Session, spec: catalog.ReportSpec, is_wanted: Calla
         keys.write_text("key\npractice\n", encoding="utf-8")
         told = {"keys-file": str(keys), "key": "practice", "query": _QUERY}
         values = read_values(spec, {one.name: told[one.name] for one in spec.parameters if one.name in told})
-        here = RowsHere(Path(folder), lambda *_: None)
-        reading = Reading(session.begin(), ReadPlan(), ReportParameters(0, 1, values=values), here=here)
+        parameters = ReportParameters(0, 1, values=values)
+        reading = Reading(session.begin(), ReadPlan(), parameters, here=RowsHere(Path(folder)))
         for query in importlib.import_module(f"spark_reports.reports.{spec.module}").queries(reading).values():
             if not is_wanted():
                 break

@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import json
 import os
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_reports.clusters import ClusterSource
-    from spark_reports.here import RowsHere
     from spark_reports.masking import ReportMask
     from spark_reports.reports.common import Found
     from spark_reports.reports.result import ReportResult
@@ -262,27 +260,15 @@ def _gather(
         prepared = prepared or _continued(spark, run, run.parquet, progress)
         plan = plan_of(prepared, Bounds(_earliest(run), run.parameters.to_ms))
     assert plan is not None
+    from spark_reports.here import rows_here  # noqa: PLC0415  Spark's modules load while Java starts
+
     stores = tuple(one.store for one in prepared.stores) if prepared is not None else _sources(run)
     progress.begin("read", total=len(plan.tasks))
     sampled = stores if run.cluster is None else (str(run.cluster.history),)
-    with _rows_here(session, plan if prepared is None else None, progress) as here:
+    with rows_here(session, plan if prepared is None else None, progress) as here:
         reading = Reading(spark, plan, run.parameters, prepared, sampled, run.mask, here)
         found = gather(reading, report, progress, session)
     return _Gathered(plan, report, found, session.java_version, stores, run.spark.master)
-
-
-@contextlib.contextmanager
-def _rows_here(session: Session, plan: Plan | None, progress: Progress) -> Iterator[RowsHere | None]:
-    """What reads a small log in this process, until the end of the block; None: Spark reads what there is."""
-    from spark_reports.here import BYTES_MAX as HERE_BYTES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
-    from spark_reports.here import RowsHere  # noqa: PLC0415  as above
-
-    small = isinstance(plan, ReadPlan) and plan.byte_count <= HERE_BYTES_MAX
-    if not small or not isinstance(session, ReportSession) or not session.is_local:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(dir=session.folder, prefix="rows-") as folder:
-        yield RowsHere(Path(folder), lambda done, total, rows: progress.step(done, total, rows=rows))
 
 
 def _plan(run: ReportRun) -> ReadPlan:

@@ -28,6 +28,16 @@ class FakeSpark:
         return self.path
 
 
+class Told:
+    """Notes progress."""
+
+    def __init__(self):
+        self.steps = []
+
+    def step(self, done, total, *, rows):
+        self.steps.append((done, total, rows))
+
+
 @pytest.fixture
 def reader(tmp_path):
     writer = StoreWriter(tmp_path / "store", file_bytes=1 << 12)
@@ -41,20 +51,20 @@ def reader(tmp_path):
 
 def test_rows_lie_in_the_order_of_the_log_with_what_was_left_out(reader, tmp_path):
     source, schema = reader
-    told = []
+    told = Told()
     parts = source.partitions()
-    here = RowsHere(tmp_path, lambda *progress: told.append(progress))
+    here = RowsHere(tmp_path, told)
     found = [pq.read_table(here.frame(FakeSpark(), source, parts, schema)).to_pylist() for _ in range(2)]
     assert found[0] == found[1]
     messages = [row for row in found[0] if row["skipped_reason"] is None]
     assert [row["body_bytes"] for row in messages] == list(range(10, 60))
     assert messages[0]["keys"] == ["a10", "b"]
     assert sum(row["skipped_rows"] for row in found[0] if row["skipped_reason"] == OUTSIDE_RANGE) == 10
-    assert [progress[:2] for progress in told] == [(done, len(parts)) for done in range(1, len(parts) + 1)]
-    assert (len(parts) > 1, told[-1][2]) == (True, len(found[0]))
+    assert [step[:2] for step in told.steps] == [(done, len(parts)) for done in range(1, len(parts) + 1)]
+    assert (len(parts) > 1, told.steps[-1][2]) == (True, len(found[0]))
 
 
 def test_a_folder_without_room_is_said(reader, tmp_path):
     source, schema = reader
     with pytest.raises(ReportError, match=r"the rows of the report cannot be kept in .*gone.*TMPDIR"):
-        RowsHere(tmp_path / "gone", lambda *_: None).frame(FakeSpark(), source, source.partitions(), schema)
+        RowsHere(tmp_path / "gone").frame(FakeSpark(), source, source.partitions(), schema)
