@@ -21,7 +21,7 @@ CAUSES_MAX = 500
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Dead letters by age, by origin, and by property value."""
     source = read(reading, *DEAD_COLUMNS, topics_of="meant")
-    dead = dead_letters(source.messages, reading.parameters.now_ms)
+    dead = dead_letters(source.messages, reading.parameters.now_ms).persist()
     return {
         ACCOUNTING: source.accounting,
         "ages": dead_by(dead, "group", "age"),

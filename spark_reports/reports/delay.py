@@ -24,7 +24,7 @@ def queries(reading: Reading) -> dict[str, DataFrame]:
     """Waits by level, and by level and topic."""
     parameters = reading.parameters
     source = read(reading, *DELAY_COLUMNS, topics_of="meant")
-    waits = deliveries(source.messages, durations_ms(parameters.text("levels")))
+    waits = deliveries(source.messages, durations_ms(parameters.text("levels"))).persist()
     late_ms = parameters.number("late-ms")
     return {
         ACCOUNTING: source.accounting,

@@ -17,7 +17,7 @@ from spark_reports.vocabulary import Unit
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Rows by queue and by topic."""
     source = read(reading, *QUEUE_COLUMNS)
-    queues = queue_rows(source.messages)
+    queues = queue_rows(source.messages).persist()
     return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}
 
 

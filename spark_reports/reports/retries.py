@@ -19,7 +19,7 @@ _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 def queries(reading: Reading) -> dict[str, DataFrame]:
     """Chains by group and last attempt, by group, topic and tag, and by group and host."""
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
-    lives = chains(source.messages)
+    lives = chains(source.messages).persist()
     return {
         ACCOUNTING: source.accounting,
         "attempts": chains_by(lives, "group", "attempt"),

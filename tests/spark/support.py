@@ -1,9 +1,12 @@
 """Running one report inside a session, without a command line."""
 
 import importlib
+import tempfile
+from pathlib import Path
 
 from spark_reports import catalog
 from spark_reports.datasource.plan import plan_read
+from spark_reports.here import RowsHere
 from spark_reports.parameters import ReportParameters, read_values
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.reading import Reading
@@ -12,14 +15,28 @@ from tests.support import known_store as known
 
 
 def run(
-    spark, root, name, *, split_bytes=1 << 20, topics=(), from_ms=None, to_ms=None, prepared=None, mask=None, here=None, **own
+    spark,
+    root,
+    name,
+    *,
+    split_bytes=1 << 20,
+    topics=(),
+    from_ms=None,
+    to_ms=None,
+    prepared=None,
+    mask=None,
+    workers=False,
+    **own,
 ):
+    """A report over a store; its rows are read by this process, as those of small logs are, or by Spark's workers."""
     spec = catalog.find(name)
     values = read_values(spec, {key.replace("_", "-"): str(value) for key, value in own.items()})
     parameters = ReportParameters(from_ms, to_ms, topics, values, known.NOW_MS)
     report = importlib.import_module(f"spark_reports.reports.{spec.module}")
     plan = plan_read([root], split_bytes=split_bytes) if prepared is None else plan_of(prepared, Bounds())
-    found = gather(Reading(spark, plan, parameters, prepared, (str(root),), mask, here), report)
+    with tempfile.TemporaryDirectory() as folder:
+        here = None if workers or prepared is not None else RowsHere(Path(folder))
+        found = gather(Reading(spark, plan, parameters, prepared, (str(root),), mask, here), report)
     return report.result(found if mask is None else mask.found(found, report))
 
 

@@ -17,7 +17,6 @@ from monitoring.payload.rules import DecoderRule, write_rules
 from spark_reports import catalog
 from spark_reports.chinese import in_chinese
 from spark_reports.datasource.plan import plan_read
-from spark_reports.here import RowsHere
 from spark_reports.masking import ReportMask
 from spark_reports.output.manifest import Source, manifest, with_files, with_times
 from spark_reports.output.page import render_page
@@ -347,31 +346,30 @@ def test_findings_have_chinese_words(spark, store, keys_file, name):
     assert [one for one in findings if in_chinese(one) == one] == []
 
 
-@pytest.mark.parametrize("name", ON_DEMAND)
-def test_rows_that_this_process_reads_give_the_same(spark, store, keys_file, tmp_path, name):
-    own = parameters_of(name, keys_file)
-    one = run(spark, store.root, name, here=RowsHere(tmp_path), split_bytes=20_000, **own)
-    other = run(spark, store.root, name, **own)
-    assert (one.findings, one.headlines, one.charts, one.skipped) == (
-        other.findings,
-        other.headlines,
-        other.charts,
-        other.skipped,
-    )
+def same(one, other):
+    assert (one.findings, one.headlines, one.skipped) == (other.findings, other.headlines, other.skipped)
     for table in one.tables:
-        assert table.data.schema == next(same for same in other.tables if same.name == table.name).data.schema
-        assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(other, table.name)))
-    assert list(tmp_path.glob("rows-*.parquet"))
+        again = next(again for again in other.tables if again.name == table.name)
+        assert table.data.schema == again.data.schema
+        assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, again.data.to_pylist()))
+
+
+OFTEN = ("calendar", "transactions", "tags")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in ALL])
+def test_rows_that_this_process_reads_and_rows_of_workers_give_the_same(spark, store, keys_file, name):
+    own = parameters_of(name, keys_file)
+    here, workers = (run(spark, store.root, name, split_bytes=size, workers=size < 1 << 20, **own) for size in (1 << 20, 5_000))
+    same(here, workers)
+    assert repr(here.charts) == repr(workers.charts)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_results_do_not_depend_on_the_partitioning(spark, store, keys_file, name):
     own = parameters_of(name, keys_file)
-    one, many = (run(spark, store.root, name, split_bytes=size, **own) for size in (1 << 30, 5_000))
-    assert (one.findings, one.headlines, one.skipped) == (many.findings, many.headlines, many.skipped)
-    for table in one.tables:
-        assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, rows(many, table.name)))
+    same(*(run(spark, store.root, name, split_bytes=size, workers=True, **own) for size in (1 << 30, 5_000)))
 
 
 @pytest.mark.slow
@@ -387,8 +385,7 @@ def test_every_report_finds_in_a_golden_store_what_the_real_broker_served(spark,
         "story": {"key": told.story_key},
     }  # fmt: skip
     for name in ON_MESSAGES:
-        (tmp_path / name).mkdir()
-        result = run(spark, root, name, here=RowsHere(tmp_path / name), **own.get(name, {}))
+        result = run(spark, root, name, **own.get(name, {}))
         for number, (expected, found) in enumerate(EXPECTED[name](told, result)):
             assert found == expected, (name, number)
         assert name in ("compare", "incident") or result.rows == len(told.records), name
