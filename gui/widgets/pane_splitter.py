@@ -84,9 +84,9 @@ class PaneSplitter(QWidget):
             self.updateGeometry()
         # Each time: what is remembered of a page may bring the splitter here turned.
         # A height that is set counts more than what the parts of the pane need: they would lie over each other.
-        upper = self._panes[0]
-        upper_min = max(UPPER_MIN, self._upper_min, upper.minimumSizeHint().height()) if self.is_turned else self._upper_min
-        upper.setMinimumHeight(upper_min)
+        first = self._panes[0]
+        upper_min = max(UPPER_MIN, self._upper_min, first.minimumSizeHint().height()) if self.is_turned else self._upper_min
+        first.setMinimumHeight(upper_min)
         self.splitter.setGeometry(self.rect())
 
     def _hints(self) -> list[QSize]:
