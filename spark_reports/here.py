@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from broker_core.errors import ReportError
 from spark_reports.datasource.plan import ReadPlan
+from spark_reports.datasource.schema import SKIPPED_REASON
 from spark_reports.session import ReportSession
 
 if TYPE_CHECKING:
@@ -84,14 +86,22 @@ class RowsHere:
         return spark.read.schema(schema).parquet(str(path)).coalesce(1)
 
     def _lay_down(self, path: Path, reader: DataSourceReader, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
-        rows = 0
+        messages = 0
         with pq.ParquetWriter(path, schema, compression="none", write_statistics=False) as writer:
             for done, batches in enumerate(_side_by_side(reader, parts), start=1):
                 for batch in batches:
                     writer.write_batch(batch)
-                    rows += batch.num_rows
+                    messages += _messages(batch)
                 if self._progress is not None and self._files == 1:
-                    self._progress.step(done, len(parts), rows=rows)
+                    self._progress.step(done, len(parts), rows=messages)
+
+
+def _messages(batch: pa.RecordBatch) -> int:
+    """Messages in a batch of them, or of sums; rows of samples count as they are."""
+    names = batch.schema.names
+    if "messages" in names:
+        return int(pc.sum(batch.column("messages")).as_py() or 0)
+    return int(batch.column(SKIPPED_REASON).null_count) if SKIPPED_REASON in names else len(batch)
 
 
 @contextlib.contextmanager
