@@ -1,7 +1,7 @@
 """A session on a Spark Connect server: no Java here, Spark runs where the server is.
 
 The server's machines read the stores, so their paths are those of the server. Orbit's packages are sent to it; the Python that
-its PYSPARK_PYTHON names has to have numpy, pyarrow and msgpack.
+its PYSPARK_PYTHON names has to have numpy, numba, pyarrow and msgpack.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _QUERY = "select topic, tag, count(*) as messages from messages group by topic, 
 
 def practise(session: Session) -> None:
     """Run a report over nothing, so that what the next one needs is loaded, here and in the Python workers."""
-    for name in OUTPUT_MODULES:
+    for name in (*OUTPUT_MODULES, "spark_reports.datasource.kernels"):
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
     nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))

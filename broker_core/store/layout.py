@@ -32,8 +32,6 @@ from broker_core.store.record_heads import Int64s as Int64s  # noqa: PLC0414  li
 from broker_core.store.record_heads import RecordHeads as RecordHeads  # noqa: PLC0414  likewise
 from broker_core.store.record_heads import at_every_byte as at_every_byte  # noqa: PLC0414  likewise
 
-proposed_starts = follow
-"""For readers outside; what it proposes is to be checked."""
 _PIECE_BYTES = 8 << 20
 """Followed at a time."""
 _PIECE_BYTES_BEHIND_DAMAGE = 64 << 10
@@ -77,7 +75,7 @@ def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordH
             position = reached
             reach = min(reach * 4, _PIECE_BYTES)
             continue
-        following = _next_record(data, base_offset, position + 1)
+        following = next_record(data, base_offset, position + 1)
         if following is None:
             break
         damage.append(Damage(position, f"{following - position} bytes hold no readable record"))
@@ -92,8 +90,8 @@ def _unbroken(data: Bytes, base_offset: int, start: int, stop: int) -> HeadRows:
     return rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
 
 
-def _next_record(data: Bytes, base_offset: int, start: int) -> int | None:
-    """First place from a position on where there is a record; None if there is none."""
+def next_record(data: Bytes, base_offset: int, start: int) -> int | None:
+    """First place from a position on where there is a record that ends with the data or before; None if there is none."""
     while (place := next_start(data, base_offset, start)) is not None:
         _, whole = read_rows(data, base_offset, np.array([place], dtype=np.int64))
         if whole[0]:

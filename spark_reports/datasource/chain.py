@@ -12,66 +12,37 @@ from zlib import crc32
 
 import numpy as np
 
-from broker_core.store.layout import Int64s, at_every_byte, proposed_starts, scan_records
+from broker_core.store.layout import scan_records
 
 RESYNC_BYTES = 8 << 20
 """How far behind a broken place in the last file the next record is looked for: two of the largest records."""
-_PIECE_BYTES = 8 << 20
-"""Followed at a time."""
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
 _MAGICS = (-626843481, -626843477)
 _BLANK_MAGIC = -875286124
-_RECORD_BYTES_MIN = 91
 
 # TOTALSIZE i32 | MAGICCODE i32 | BODYCRC, QUEUEID, FLAG, QUEUEOFFSET 20 bytes | PHYSICALOFFSET i64
 _LINK = struct.Struct(">ii20xq")
 assert _LINK.size == 36
 LINK_BYTES = _LINK.size
-_LINKS = np.dtype([("size", ">i4"), ("magic", ">i4"), ("between", "V20"), ("own_offset", ">i8")])
-assert _LINKS.itemsize == LINK_BYTES
 _SIZE_AND_MAGIC = struct.Struct(">ii")
 
 
 def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
-    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends.
-
-    Many records are followed at a time, in half the time; what is left at the end, or from a broken place on, one by one.
-    """
-    borders = [start]
-    next_border = start + split_bytes
-    position, last = start, limit - _LINK.size
-    while len(starts := _in_a_row(buffer, base_offset, position, limit)) > 1:
-        position = int(starts[-1])
-        while position >= next_border:
-            borders.append(int(starts[np.searchsorted(starts, next_border)]))
-            next_border = borders[-1] + split_bytes
-    unpack = _LINK.unpack_from
-    while position <= last:
-        size, magic, own_offset = unpack(buffer, position)
-        if magic not in _MAGICS or own_offset != base_offset + position or size < _RECORD_BYTES_MIN or position + size > limit:
-            break
-        if position >= next_border:
-            borders.append(position)
-            next_border = position + split_bytes
-        position += size
-    return borders, position
+    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
+    borders, end, _ = _followed(buffer, base_offset, start, limit, split_bytes)
+    return borders, end
 
 
-def _in_a_row(buffer: mmap.mmap, base_offset: int, start: int, limit: int) -> Int64s:
-    """Starts of whole records of a piece, up to the last one that follows on the one before it; none where there are few."""
-    data = np.frombuffer(buffer, dtype=np.uint8)[:limit]
-    if limit - start < _PIECE_BYTES:
-        return np.empty(0, dtype=np.int64)
-    starts = proposed_starts(data, base_offset, start, start + _PIECE_BYTES)
-    # As bytes without meaning: a field at a time takes three times as long.
-    links = at_every_byte(data, np.dtype((np.void, _LINKS.itemsize)))[starts].view(_LINKS)
-    sizes, magic = links["size"].astype(np.int64), links["magic"]
-    whole = (magic == _MAGICS[0]) | (magic == _MAGICS[1])
-    whole &= (links["own_offset"] == starts + base_offset) & (sizes >= _RECORD_BYTES_MIN)
-    whole[1:] &= starts[1:] == starts[:-1] + sizes[:-1]
-    return starts if whole.all() else starts[: int(whole.argmin())]
+def _followed(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
+    """The same, and the start of the last record; -1: there is none."""
+    from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
+
+    room = np.empty(max(0, limit - start) // split_bytes + 1, dtype=np.int64)
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    count, end, last, _ = kernels.follow(data, base_offset, start, limit, split_bytes, room)
+    return [start, *room[:count].tolist()], end, last
 
 
 def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
@@ -79,13 +50,7 @@ def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
     position = max((border for border in borders if border < end), default=None)
     if position is None:
         return None
-    while len(starts := _in_a_row(buffer, _own_offset(buffer, position) - position, position, end)) > 1:
-        position = int(starts[-1])
-    while True:
-        (size,) = struct.unpack_from(">i", buffer, position)
-        if position + size >= end:
-            return position
-        position += size
+    return _followed(buffer, _own_offset(buffer, position) - position, position, end, end)[2]
 
 
 def _own_offset(buffer: mmap.mmap, start: int) -> int:

@@ -38,10 +38,10 @@ from spark_reports.datasource.cluster_options import cluster_options_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster
 from spark_reports.datasource.columns import RecordColumns
-from spark_reports.datasource.options import Selection, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, check_sums, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
-from spark_reports.datasource.source import Skipped, batches_of, check_columns, select_records, sums_of_batches
-from spark_reports.datasource.sums import check_sums
+from spark_reports.datasource.skipped import Skipped
+from spark_reports.datasource.source import batches_of, check_columns, select_records, sums_batches, task_sums
 
 NOT_GIVEN = "an offset for which the broker gives no message"
 UNREADABLE = "in an answer that does not consist of records"
@@ -172,7 +172,10 @@ def read_partition_sums(
     """One Arrow batch with the sums of the wanted records of a partition, then the accounting rows; raises as above."""
     skipped = Skipped()
     wanted = _wanted(partition, selection, skipped, strict=SKIPPED_REASON not in schema.names)
-    yield from sums_of_batches(wanted, skipped, keys, schema)
+    sums = task_sums(keys, schema, Selection(), skipped)
+    for records in wanted:
+        sums.add(records)
+    yield from sums_batches(sums, skipped, schema)
 
 
 def _wanted(partition: ClusterPartition, selection: Selection, skipped: Skipped, *, strict: bool) -> Iterator[RecordColumns]:

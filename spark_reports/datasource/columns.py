@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker_core.store.layout import RecordHeads, at_every_byte
+from broker_core.store.layout import RecordHeads
 from spark_reports.datasource.properties import PropertyColumns, parts_of
 from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
 
@@ -111,32 +111,15 @@ class RecordColumns:
         starts = self.head(position)
         return cut(self._bytes, starts, starts + self.head(length))
 
-    @cached_property
-    def topics(self) -> Numbered:
-        """Topics by numbers."""
-        found = numbered(self._bytes, self.head("topic_position"), self.head("topic_bytes"))
-        return Numbered(found.numbers, text_array(found.values))
-
     @property
-    def tags(self) -> Numbered:
-        """Tags by numbers."""
-        return self._properties.numbered("TAGS")
-
-    @property
-    def hosts(self) -> Numbered:
-        """Addresses of producers by numbers, without their ports."""
-        if (self.head("sys_flag") & _BORN_HOST_V6).any():
-            with_port = self._born_host().dictionary_encode()
-            coded = pc.replace_substring_regex(with_port.dictionary, r":\d+$", "").dictionary_encode()
-            return Numbered(coded.indices.to_numpy()[with_port.indices.to_numpy()], coded.dictionary)
-        addresses = at_every_byte(self._bytes, np.dtype("<u4"))[self.head("position") + _BORN_HOST_POSITION]
-        coded = pa.array(addresses).dictionary_encode()
-        names = [str(ipaddress.IPv4Address(int(one).to_bytes(4, "little"))) for one in coded.dictionary.to_numpy()]
-        return Numbered(coded.indices.to_numpy(), pa.array(names, pa.string()))
+    def data(self) -> npt.NDArray[np.uint8]:
+        """What the records lie in."""
+        return self._bytes
 
     @cached_property
     def _topic(self) -> pa.Array:
-        return self.topics.rows()
+        found = numbered(self._bytes, self.head("topic_position"), self.head("topic_bytes"))
+        return Numbered(found.numbers, text_array(found.values)).rows()
 
     @cached_property
     def _properties(self) -> PropertyColumns:
@@ -177,14 +160,12 @@ class RecordColumns:
         return bodies.take(pa.array(where, mask=~decisions))
 
     def _kind(self) -> pa.Array:
-        coded = self._topic.dictionary_encode()
-        by_topic = pa.array([_kind_of(topic) for topic in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
-        committed = pa.array((self.head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT)
-        ordered = self._properties.column("__SHARDINGKEY").is_valid()
-        delivered = self._properties.column("REAL_TOPIC").is_valid()
-        plain = pc.if_else(ordered, "fifo", "normal")
-        plain = pc.if_else(committed, "committed", pc.if_else(delivered, "delivered", plain))
-        return pc.coalesce(by_topic, plain)
+        return kinds(
+            self._topic,
+            committed=pa.array((self.head("sys_flag") & _TRANSACTION_BITS) == _TRANSACTION_COMMIT),
+            ordered=self._properties.column("__SHARDINGKEY").is_valid(),
+            delivered=self._properties.column("REAL_TOPIC").is_valid(),
+        )
 
     def _born_host(self) -> pa.Array:
         return self._hosts(self.head("position") + _BORN_HOST_POSITION, _BORN_HOST_V6)
@@ -250,6 +231,22 @@ class RecordColumns:
 def times_of(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
     """A column of times from epoch milliseconds."""
     return pa.array(milliseconds * 1000).cast(pa.timestamp("us", tz="UTC"))
+
+
+def kinds(topic: pa.Array, *, committed: pa.Array, ordered: pa.Array, delivered: pa.Array) -> pa.Array:
+    """Kinds of records, see `spark_reports.datasource.schema`.
+
+    Args:
+        topic: As stored.
+        committed: Whether it says so of itself.
+        ordered: Whether it has an ordering key.
+        delivered: Whether it names the topic that was meant.
+    """
+    coded = topic.dictionary_encode()
+    by_topic = pa.array([_kind_of(name) for name in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+    plain = pc.if_else(ordered, "fifo", "normal")
+    plain = pc.if_else(committed, "committed", pc.if_else(delivered, "delivered", plain))
+    return pc.coalesce(by_topic, plain)
 
 
 def _kind_of(topic: str) -> str | None:

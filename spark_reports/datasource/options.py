@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import Filter
+from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import Comparison, always_holds, comparison_of, one_of, times_of
+from spark_reports.datasource.schema import SUM_KEYS, sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +128,18 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
 def sums_by_of(options: Mapping[str, str]) -> tuple[str, ...] | None:
     """What option ``sums_by`` names; None: records are wanted."""
     return tuple(json.loads(options["sums_by"])) if "sums_by" in options else None
+
+
+def check_sums(keys: Sequence[str], schema: StructType) -> None:
+    """Refuse sums that the reader does not make.
+
+    Raises:
+        UsageError: With what there is.
+    """
+    unknown = [key for key in keys if key not in SUM_KEYS]
+    if unknown or not keys:
+        raise UsageError(f"records cannot be summed by {', '.join(unknown) or 'nothing'}. There are: {', '.join(SUM_KEYS)}")
+    there = sums(*keys)
+    odd = [field.name for field in schema if field.name not in there.names]
+    if odd:
+        raise UsageError(f"a read by sums has no column {', '.join(odd)}. Columns: {', '.join(there.names)}")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from broker_core.store.layout import Bytes, Int64s, at_every_byte
-from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
+from spark_reports.datasource.texts import cut, text_array
 
 _NAME_END = 1
 _ITEM_END = 2
@@ -89,14 +89,6 @@ class PropertyColumns:
         where = np.full(self._records, -1, dtype=np.int64)
         where[records] = np.arange(len(records))
         return text_array(cut(self._data, starts, stops)).take(pa.array(where, mask=where < 0))
-
-    def numbered(self, name: str) -> Numbered:
-        """Values of one property by numbers; the last number is null."""
-        records, starts, stops = self.find(name)
-        found = numbered(self._data, starts, stops - starts)
-        numbers = np.full(self._records, len(found.values), dtype=np.int64)
-        numbers[records] = found.numbers
-        return Numbered(numbers, pa.concat_arrays([text_array(found.values), pa.nulls(1, pa.string())]))
 
     def maps(self) -> pa.MapArray:
         """All properties of each record as a map column."""

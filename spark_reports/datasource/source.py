@@ -22,9 +22,10 @@ Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`;
 from __future__ import annotations
 
 import mmap
-from collections import Counter
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -33,23 +34,22 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
-from broker_core.store.layout import RecordHeads, scan_records
+from broker_core.store.layout import RecordHeads, next_record, scan_records
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.filters import one_of
 from spark_reports.datasource.log_files import directories_of, mapped
-from spark_reports.datasource.options import Selection, flag_of, roots_of, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import Selection, check_sums, flag_of, roots_of, selection_of, sums_by_of, with_filters
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
-from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON, SKIPPED_ROWS
-from spark_reports.datasource.sums import TaskSums, check_sums
+from spark_reports.datasource.schema import ALL_ARROW, ALL_COLUMNS, FORMAT, MESSAGES, SKIPPED_REASON
+from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+
+if TYPE_CHECKING:
+    from spark_reports.datasource.task_sums import TaskSums
 
 SCAN_BYTES = 8 << 20
 """Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
-
-OUTSIDE_RANGE = "outside the time range"
-OTHER_TOPIC = "of another topic"
-FILE_REMOVED = "file was removed by the broker's cleaning while it was read"
 
 
 class RocketMQStoreDataSource(DataSource):
@@ -80,46 +80,6 @@ class StorePartition(InputPartition):
     """What one task reads."""
 
     ranges: tuple[FileRange, ...]
-
-
-class Skipped:
-    """What a task looked at and left out: places with damage one by one, records of each other reason as a sum."""
-
-    def __init__(self) -> None:
-        self.rows: Counter[str] = Counter()
-        self.bytes: Counter[str] = Counter()
-        self.damage: list[tuple[str, int, str, int]] = []
-        self.unread: Counter[tuple[str | None, str]] = Counter()
-
-    def add(self, reason: str, records: RecordColumns) -> None:
-        """Count records that were left out."""
-        if len(records):
-            self.rows[reason] += len(records)
-            self.bytes[reason] += records.store_bytes
-
-    def add_damage(self, part: FileRange, position: int, reason: str, byte_count: int) -> None:
-        """Count a place that could not be read."""
-        self.damage.append((part.store, part.base_offset + position, reason, byte_count))
-
-    def add_unread(self, store: str | None, reason: str, messages: int) -> None:
-        """Count messages that did not come; whose bytes nobody knows."""
-        self.unread[store, reason] += messages
-
-    def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
-        """Accounting rows, or None if nothing was left out."""
-        rows = [
-            {"store": store, "physical_offset": offset, SKIPPED_REASON: reason, SKIPPED_ROWS: 1, "skipped_bytes": byte_count}
-            for store, offset, reason, byte_count in self.damage
-        ]
-        rows += [
-            {SKIPPED_REASON: reason, SKIPPED_ROWS: count, "skipped_bytes": self.bytes[reason]}
-            for reason, count in self.rows.items()
-        ]
-        rows += [
-            {"store": store, SKIPPED_REASON: reason, SKIPPED_ROWS: count, "skipped_bytes": 0}
-            for (store, reason), count in self.unread.items()
-        ]
-        return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
 
 
 class StoreReader(DataSourceReader):
@@ -228,7 +188,10 @@ def read_sums(
             the sums are of a part.
     """
     skipped = Skipped()
-    yield from sums_of_batches(_wanted(ranges, selection, skipped, is_wanted), skipped, keys, schema)
+    sums = task_sums(keys, schema, selection, skipped)
+    for part in ranges:
+        _add_range(part, sums, skipped, is_wanted)
+    yield from sums_batches(sums, skipped, schema)
 
 
 def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -240,25 +203,47 @@ def batches_of(wanted: Iterable[RecordColumns], skipped: Skipped, schema: pa.Sch
         yield accounting
 
 
-def sums_of_batches(
-    wanted: Iterable[RecordColumns], skipped: Skipped, keys: Sequence[str], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """One Arrow batch with the sums of some records, then the accounting rows if ``schema`` asks for them."""
-    sums = TaskSums(keys, schema.names)
-    for records in wanted:
-        sums.add(records)
+def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: Skipped) -> TaskSums:
+    """Sums that nothing was added to, see `TaskSums`.
+
+    Raises:
+        UsageError: This Python has no numba.
+    """
+    try:
+        from spark_reports.datasource.task_sums import TaskSums  # noqa: PLC0415  numba, which other reads do not need
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"sums are made by compiled code, and the Python {sys.executable} lacks the package {error.name} for it. Install "
+            "numba there (docs/reports.md, “On a cluster”)."
+        ) from error
+    return TaskSums(keys, schema.names, selection, skipped)
+
+
+def sums_batches(sums: TaskSums, skipped: Skipped, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """One Arrow batch with the sums of a task, then the accounting rows if ``schema`` asks for them."""
     for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
         if batch is not None:
             yield batch
 
 
-def _wanted(
-    ranges: Sequence[FileRange], selection: Selection, skipped: Skipped, is_wanted: Callable[[], bool] = lambda: True
-) -> Iterator[RecordColumns]:
+def _add_range(part: FileRange, sums: TaskSums, skipped: Skipped, is_wanted: Callable[[], bool]) -> None:
+    """Add the records of a range to sums; places without a record are counted, a filler ends it."""
+    buffer = _opened(part, skipped)
+    if buffer is None:
+        return
+    data, position = np.frombuffer(buffer, dtype=np.uint8)[: part.end], part.start
+    while position < part.end and is_wanted() and not is_filler(buffer, position):
+        reached = sums.add_log(data, part.base_offset, position, min(part.end, position + SCAN_BYTES), part.store)
+        if reached == position:
+            following = next_record(data, part.base_offset, position + 1)
+            reached = part.end if following is None else following
+            skipped.add_damage(part, position, damage_reason(buffer, position), reached - position)
+        position = reached
+
+
+def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: Skipped) -> Iterator[RecordColumns]:
     for part in ranges:
         for records in _records(part, skipped):
-            if not is_wanted():
-                return
             wanted = select_records(records, selection, skipped)
             if len(wanted):
                 yield wanted
@@ -268,11 +253,13 @@ def select_records(records: RecordColumns, selection: Selection, skipped: Skippe
     """The wanted ones of some records; of others what the range and the topics leave out is counted."""
     if selection.from_ms is not None or selection.to_ms is not None:
         inside = records.stored_between(selection.from_ms, selection.to_ms)
-        skipped.add(OUTSIDE_RANGE, records.choose(~inside))
+        outside = records.choose(~inside)
+        skipped.add(OUTSIDE_RANGE, len(outside), outside.store_bytes)
         records = records.choose(inside)
     if selection.topics:
         among = records.topic_among(selection.topics, meant=selection.meant)
-        skipped.add(OTHER_TOPIC, records.choose(~among))
+        others = records.choose(~among)
+        skipped.add(OTHER_TOPIC, len(others), others.store_bytes)
         records = records.choose(among)
     for comparison in selection.comparisons:
         if not len(records):
@@ -282,16 +269,23 @@ def select_records(records: RecordColumns, selection: Selection, skipped: Skippe
 
 
 def _records(part: FileRange, skipped: Skipped) -> Iterator[RecordColumns]:
-    if part.damage is not None:
-        skipped.add_damage(part, part.start, part.damage, part.byte_count)
-        return
-    try:
-        buffer = mapped(part.path)
-    except FileNotFoundError:
-        skipped.add_damage(part, part.start, FILE_REMOVED, part.byte_count)
+    buffer = _opened(part, skipped)
+    if buffer is None:
         return
     for heads in _scans(buffer, part, skipped):
         yield RecordColumns(buffer, heads, part.store)
+
+
+def _opened(part: FileRange, skipped: Skipped) -> mmap.mmap | None:
+    """The file of a range; None where there is nothing to read, which is counted."""
+    if part.damage is not None:
+        skipped.add_damage(part, part.start, part.damage, part.byte_count)
+        return None
+    try:
+        return mapped(part.path)
+    except FileNotFoundError:
+        skipped.add_damage(part, part.start, FILE_REMOVED, part.byte_count)
+        return None
 
 
 def _scans(buffer: mmap.mmap, part: FileRange, skipped: Skipped) -> Iterator[RecordHeads]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from broker_core.errors import UsageError
 from spark_reports.datasource.plan import INCOMPLETE
 from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS, columns
-from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder
 

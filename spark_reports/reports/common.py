@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from spark_reports.datasource.source import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
 from spark_reports.reading import Reading, TopicsOf
 from spark_reports.reports.result import Chart, Headline, ReportResult, Series, Skip, Table

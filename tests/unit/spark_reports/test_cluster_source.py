@@ -13,7 +13,8 @@ from spark_reports.datasource.cluster_stream import ClusterStreamReader
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import ALL_COLUMNS, MESSAGES, SKIPPED_COLUMNS, columns, sums
-from spark_reports.datasource.source import OUTSIDE_RANGE, read_ranges, read_sums
+from spark_reports.datasource.skipped import OUTSIDE_RANGE
+from spark_reports.datasource.source import read_ranges, read_sums
 from tests.support.attached import BROKER
 from tests.support.broker_thread import broker_thread
 

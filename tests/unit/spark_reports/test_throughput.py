@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from spark_reports.datasource.source import OUTSIDE_RANGE
+from spark_reports.datasource.skipped import OUTSIDE_RANGE
 from spark_reports.parameters import ReportParameters
 from spark_reports.reports import throughput
 from spark_reports.reports.common import Found

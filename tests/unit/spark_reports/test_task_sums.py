@@ -4,8 +4,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
-from spark_reports.datasource import groups, source
-from spark_reports.datasource import sums as task_sums
+from spark_reports.datasource import source, task_sums
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
 from spark_reports.datasource.source import Selection, StoreReader, read_ranges, read_sums
@@ -98,7 +97,7 @@ def test_groups_come_out_the_same_however_few_places_and_rows_are_kept(tmp_path,
     keys = ("minute", "topic", "queue_id", "tag")
     expected = one_by_one([tmp_path], keys, Selection())
     same(added_up([tmp_path], keys, Selection()), expected)
-    monkeypatch.setattr(groups, "_PLACES_MIN", 1)
+    monkeypatch.setattr(task_sums, "GROUPS_MAX", 2)
     monkeypatch.setattr(task_sums, "_PARTS_ROWS_MAX", 1)
     monkeypatch.setattr(source, "SCAN_BYTES", 4_000)
     same(added_up([tmp_path], keys, Selection()), expected)

@@ -1,0 +1,155 @@
+"""Machine code of functions, made by numba once and kept in the user's cache folder.
+
+To make it takes some seconds, to load it a fraction of one. What is kept belongs to one source, one Python, one numba and one
+kind of processor: anything else has a folder of its own beside it. A folder is made under another name and put in its place
+when it is whole, with checksums of all that is in it, and is believed only while they hold: so processes that begin at the
+same time, a full disk, a file cut short or a folder that nobody may write to cost the time to make the code again, and no
+more. Modules out of an archive, as the workers of a cluster have them, are compiled in each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+import numba
+import platformdirs
+from llvmlite import binding, ir
+from numba import types
+from numba.extending import intrinsic
+
+from broker_core.store.layout import Bytes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_numba: Any = numba.config  # its names are made when it is loaded
+_CHECKSUMS = "checksums.json"
+_MAKING = "making-"
+FOLDERS_MAX = 4
+"""Folders that are kept, for several versions side by side."""
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept by default."""
+    return Path(platformdirs.user_cache_dir("orbit")) / "compiled"
+
+
+def part(function: Function) -> Function:
+    """A function that only compiled ones call."""
+    return cast("Function", numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def inlined(function: Function) -> Function:
+    """The same, written into those that call it: where there are many arguments, half of the time."""
+    return cast("Function", numba.njit(inline="always")(function))
+
+
+def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Callable[[Bytes, int], Any]:
+    """A function for compiled ones that reads a whole number at any place of some bytes, and does not look if it is in them.
+
+    Byte by byte it takes several times as long, to compile and to run.
+
+    Args:
+        bits: 8 to 64.
+        is_swapped: The highest byte comes first.
+        is_signed: What it gives is an int64; else 64 bits are an uint64.
+    """
+    kind, wide = ir.IntType(bits), ir.IntType(64)
+    given = types.uint64 if bits == wide.width and not is_signed else types.int64
+
+    def typed(_context: Any, data: Any, _at: Any) -> Any:  # noqa: ANN401  numba's own, without types
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401  likewise
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
+            found = builder.load(place, align=1)
+            if is_swapped and bits > 8:
+                found = builder.bswap(found)
+            return builder.sext(found, wide) if is_signed else builder.zext(found, wide)
+
+        return given(data, types.int64), written
+
+    return cast("Callable[[Bytes, int], Any]", intrinsic(typed))
+
+
+class Compiler:
+    """Compiles the functions of one module, or loads them; to be used as a context.
+
+    Args:
+        source: The module's file.
+        folder: Where machine code is kept.
+    """
+
+    def __init__(self, source: Path, folder: Path | None = None) -> None:
+        self._source = source
+        self._folder = folder or cache_folder()
+        self._kept: Path | None = None
+        self._making: Path | None = None
+        self._before = _numba.CACHE_DIR
+
+    def __enter__(self) -> Self:
+        with contextlib.suppress(OSError):  # an archive, no room, or no right to write: nothing is kept
+            self._kept = self._folder / _identity(self._source)
+            if not is_whole(self._kept):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._making = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self._folder))
+            _numba.CACHE_DIR = str(self._making or self._kept)
+            return self
+        self._kept = None
+        return self
+
+    def compiled(self, function: Function, *arguments: object) -> Function:
+        """A function for arguments of some types of numba; it lets other threads run meanwhile."""
+        if self._kept is not None:
+            with contextlib.suppress(OSError):  # no room for it any more
+                return cast("Function", numba.njit(arguments, nogil=True, cache=True)(function))
+            self._kept = None
+        return cast("Function", numba.njit(arguments, nogil=True)(function))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _numba.CACHE_DIR = self._before
+        if self._making is None:
+            return
+        if kind is None and self._kept is not None:
+            with contextlib.suppress(OSError):  # another process was faster, or there is no room
+                _keep(self._making, self._kept)
+        shutil.rmtree(self._making, ignore_errors=True)
+
+
+def _identity(source: Path) -> str:
+    """A name for what machine code depends on; numba tells modules apart by their places."""
+    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    text = repr((str(source.resolve()), source.read_bytes(), sys.version, numba.__version__, processor))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds what its checksums say, and nothing else."""
+    try:
+        said = json.loads((folder / _CHECKSUMS).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return bool(said == _checksums(folder))
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _CHECKSUMS)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _keep(making: Path, kept: Path) -> None:
+    """Put a folder that is whole in its place; those used longest ago go."""
+    (making / _CHECKSUMS).write_text(json.dumps(_checksums(making)))
+    if not is_whole(kept):
+        shutil.rmtree(kept, ignore_errors=True)
+    making.rename(kept)
+    others = sorted((path for path in kept.parent.iterdir() if path != kept), key=lambda path: path.stat().st_mtime)
+    for path in others[: max(0, len(others) + 1 - FOLDERS_MAX)]:
+        shutil.rmtree(path, ignore_errors=True)

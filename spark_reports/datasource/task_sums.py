@@ -1,0 +1,234 @@
+"""Sums that the reader makes itself: what a task read, grouped, before a row of it goes to Spark.
+
+Most of what a grouping costs in Spark is bringing each record there. Here each record is looked at once, by compiled code that
+adds it to the sums of its group (`spark_reports.datasource.kernels`); Spark adds up those of the tasks. Sums, counts, least and
+largest values come out the same whatever the parts, so nothing depends on how a log was split.
+
+Records are grouped by what lies in them: minute, queue, and the bytes of the topic and of some properties. The columns that are
+asked for are made of these groups, some hundred of a task, and groups that are the same then are added up once more.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker_core.store.layout import Bytes, Int64s
+from spark_reports.datasource import kernels
+from spark_reports.datasource.columns import RecordColumns, kinds, times_of
+from spark_reports.datasource.options import Selection
+from spark_reports.datasource.schema import HOST, MINUTE
+from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
+from spark_reports.datasource.texts import cut, text_array
+
+GROUPS_MAX = 1 << 14
+"""Groups that are kept at a time: their table stays small; where there are more, they are added up in parts."""
+_POOL_BYTES = 1 << 20
+"""Of their texts; those of one record are less than 128 KiB."""
+MINUTE_MS = 60_000
+_NO_PLACES: Int64s = np.zeros(0, dtype=np.int64)
+_EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
+
+_PARTS = {
+    MINUTE: kernels.BY_MINUTE, "queue_id": kernels.BY_QUEUE, "topic": kernels.BY_TOPIC,
+    "real_topic": kernels.BY_TOPIC, "kind": kernels.BY_TOPIC | kernels.BY_COMMITTED,
+    HOST: kernels.BY_HOST,
+}  # fmt: skip
+"""What a key takes beside properties."""
+_PROPERTIES = {
+    "tag": ("TAGS",), "real_topic": ("REAL_TOPIC",), "producer_group": ("PGROUP",), "kind": ("REAL_TOPIC", "__SHARDINGKEY"),
+}  # fmt: skip
+_MEANT_BY = ("RETRY_TOPIC", "REAL_TOPIC")
+_ONLY_WHETHER = frozenset({"__SHARDINGKEY"})
+"""Properties of which only counts that they are there: each message may have its own value."""
+_COLUMNS = {
+    "messages": kernels.MESSAGES, "body_bytes": kernels.BODY, "store_bytes": kernels.STORED, "body_bytes_max": kernels.BODY_MAX,
+    "store_bytes_max": kernels.STORED_MAX, "first_time": kernels.FIRST, "last_time": kernels.LAST,
+}  # fmt: skip
+_OF_SUMS = {
+    "messages": "sum", "body_bytes": "sum", "store_bytes": "sum", "body_bytes_max": "max", "store_bytes_max": "max",
+    "first_time": "min", "last_time": "max",
+}  # fmt: skip
+"""How the sums of several parts become one."""
+_PARTS_ROWS_MAX = 1 << 18
+"""Rows of batches that wait to be summed once more: where nearly every record has a group of its own they are many."""
+
+
+class TaskSums:
+    """The sums of one task.
+
+    Args:
+        keys: Of `SUM_KEYS`.
+        wanted: Names of the columns to make; others are left out.
+        selection: Which records of `add_log` count; it has no comparisons, which Spark makes of sums itself.
+        skipped: Counts the others.
+    """
+
+    def __init__(self, keys: Sequence[str], wanted: Collection[str], selection: Selection, skipped: Skipped) -> None:
+        assert not selection.comparisons
+        self._keys = list(keys)
+        self._measures = [name for name in _OF_SUMS if name in wanted]
+        self._selection = selection
+        self._skipped = skipped
+        self._store = ""
+        self._parts: list[pa.Table] = []
+        self._rows = 0
+        self._rows_max = _PARTS_ROWS_MAX
+        of_topics = _MEANT_BY if selection.topics and selection.meant else ()
+        self._properties = list(dict.fromkeys([*(name for key in keys for name in _PROPERTIES.get(key, ())), *of_topics]))
+        self._by = kernels.BY_TOPIC if selection.topics else 0
+        for key in keys:
+            self._by |= _PARTS.get(key, 0)
+        self._names, self._sought = _sought(self._properties)
+        self._slots = np.full(2 * GROUPS_MAX, -1, dtype=np.int32)
+        self._groups: Int64s = np.empty((GROUPS_MAX, _columns_of(len(self._properties))), dtype=np.int64)
+        self._pool: Bytes = np.empty(_POOL_BYTES, dtype=np.uint8)
+        self._counters: Int64s = np.zeros(kernels.COUNTERS, dtype=np.int64)
+
+    def add_log(self, data: Bytes, base_offset: int, start: int, stop: int, store: str) -> int:
+        """Add records that lie one behind the other.
+
+        Args:
+            data: The file up to where records end at most.
+            base_offset: Physical offset of its first byte.
+            start: Where the first record begins.
+            stop: Records that begin from here on are left out.
+            store: Of the file.
+
+        Returns:
+            Where the last one ends; ``start`` where there is none.
+        """
+        return self._add(data, base_offset, start, stop, None, store)
+
+    def add(self, records: RecordColumns) -> None:
+        """Add some records that count, wherever they lie."""
+        places = records.head("position")
+        added = self._add(records.data, kernels.NO_NAME, 0, len(places), places, records.store)
+        assert added == len(places)  # heads are made of whole records only
+
+    def _add(self, data: Bytes, base_offset: int, start: int, stop: int, places: Int64s | None, store: str) -> int:  # noqa: PLR0917
+        if store != self._store:
+            self._close_part()
+            self._store = store
+        selection = self._selection
+        first_ms = _EARLIEST_MS if selection.from_ms is None else selection.from_ms
+        last_ms = _LATEST_MS if selection.to_ms is None else selection.to_ms - 1
+        while True:
+            start = kernels.add_up(
+                data, base_offset, start, stop, _NO_PLACES if places is None else places, places is not None, first_ms, last_ms,
+                self._by, self._names, self._sought, self._slots, self._groups, self._pool, self._counters,
+            )  # fmt: skip
+            if not self._counters[kernels.IS_FULL]:
+                return start
+            self._close_part()
+
+    def _close_part(self) -> None:
+        """Make a table of the groups so far, and begin anew."""
+        counters, groups = self._counters, self._groups[: self._counters[kernels.GROUPS]]
+        self._skipped.add(OUTSIDE_RANGE, int(counters[kernels.OUTSIDE_ROWS]), int(counters[kernels.OUTSIDE_BYTES]))
+        if len(groups):
+            groups = self._of_topics(groups)
+        if len(groups):
+            measures = [_measure(name, groups) for name in self._measures]
+            self._keep(pa.table([*(self._key(key, groups) for key in self._keys), *measures], [*self._keys, *self._measures]))
+        self._slots.fill(-1)
+        counters.fill(0)
+
+    def _of_topics(self, groups: Int64s) -> Int64s:
+        """The groups of the topics that count; the records of others are counted."""
+        if not self._selection.topics:
+            return groups
+        topic = self._topic(groups)
+        if self._selection.meant:
+            topic = pc.coalesce(*(self._property(name, groups) for name in _MEANT_BY), topic)
+        among = pc.is_in(topic, value_set=pa.array(self._selection.topics, pa.string())).to_numpy(zero_copy_only=False)
+        others = groups[~among]
+        self._skipped.add(OTHER_TOPIC, int(others[:, kernels.MESSAGES].sum()), int(others[:, kernels.STORED].sum()))
+        kept: Int64s = groups[among]
+        return kept
+
+    def _topic(self, groups: Int64s) -> pa.Array:
+        return text_array(self._bytes(groups, kernels.TOPIC_TEXT))
+
+    def _property(self, name: str, groups: Int64s) -> pa.Array:
+        return text_array(self._bytes(groups, kernels.PROPERTY_TEXT + self._properties.index(name)))
+
+    def _hosts(self, groups: Int64s) -> pa.Array:
+        coded = self._bytes(groups, kernels.HOST_TEXT).dictionary_encode()
+        addresses = [ipaddress.ip_address(one) for one in coded.dictionary.to_pylist()]
+        names = [f"[{one}]" if one.version == 6 else str(one) for one in addresses]
+        return pa.array(names, pa.string()).take(coded.indices)
+
+    def _bytes(self, groups: Int64s, text: int) -> pa.Array:
+        starts, lengths = groups[:, kernels.TEXTS + 2 * text], groups[:, kernels.TEXTS + 2 * text + 1]
+        found = cut(self._pool, starts, starts + np.maximum(lengths, 0))
+        return pc.if_else(pa.array(lengths >= 0), found, pa.scalar(None, pa.binary()))
+
+    def _key(self, key: str, groups: Int64s) -> pa.Array:
+        if key == MINUTE:
+            return times_of(groups[:, kernels.MINUTE] * MINUTE_MS)
+        if key == "store":
+            return pa.repeat(self._store, len(groups))
+        if key == "queue_id":
+            return pa.array(groups[:, kernels.QUEUE].astype(np.int32))
+        if key == "topic":
+            return self._topic(groups)
+        if key == HOST:
+            return self._hosts(groups)
+        if key == "real_topic":
+            return pc.coalesce(self._property("REAL_TOPIC", groups), self._topic(groups))
+        if key == "kind":
+            committed = pa.array(groups[:, kernels.COMMITTED] != 0)
+            ordered, delivered = (self._property(name, groups).is_valid() for name in ("__SHARDINGKEY", "REAL_TOPIC"))
+            return kinds(self._topic(groups), committed=committed, ordered=ordered, delivered=delivered)
+        return self._property(_PROPERTIES[key][0], groups)
+
+    def _keep(self, part: pa.Table) -> None:
+        self._parts.append(part)
+        self._rows += part.num_rows
+        if self._rows > self._rows_max:
+            self._parts = [self._added_up()]
+            self._rows = self._parts[0].num_rows
+            self._rows_max = max(_PARTS_ROWS_MAX, 2 * self._rows)
+
+    def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
+        """The sums in the columns of a schema, to be asked for once; None if there is nothing. Accounting columns are null."""
+        self._close_part()
+        if not self._parts:
+            return None
+        whole = self._added_up().combine_chunks()
+        made = [
+            whole[field.name].combine_chunks().cast(field.type) if field.name in whole.column_names else
+            pa.nulls(whole.num_rows, field.type)
+            for field in schema
+        ]  # fmt: skip
+        return pa.RecordBatch.from_arrays(made, schema=schema)
+
+    def _added_up(self) -> pa.Table:
+        how = [(name, _OF_SUMS[name]) for name in self._measures]
+        grouped = pa.concat_tables(self._parts).group_by(self._keys, use_threads=False).aggregate(how)
+        return grouped.rename_columns([*self._keys, *self._measures])
+
+
+def _columns_of(properties: int) -> int:
+    """Columns of the table of groups, for so many properties that are grouped by."""
+    return kernels.TEXTS + 2 * (kernels.PROPERTY_TEXT + properties)
+
+
+def _measure(name: str, groups: Int64s) -> pa.Array:
+    values = groups[:, _COLUMNS[name]]
+    return times_of(values) if name in ("first_time", "last_time") else pa.array(values)
+
+
+def _sought(properties: Sequence[str]) -> tuple[Bytes, Int64s]:
+    """Names of properties as the compiled code takes them."""
+    names = [name.encode() + b"\x01" for name in properties]
+    stops = np.cumsum([len(name) for name in names], dtype=np.int64)
+    starts = stops - [len(name) for name in names]
+    is_value_kept = [name not in _ONLY_WHETHER for name in properties]
+    rows = np.stack([starts, stops, np.array(is_value_kept, dtype=np.int64)], axis=1).astype(np.int64)
+    return np.frombuffer(b"".join(names) or b"\0", dtype=np.uint8), np.ascontiguousarray(rows.reshape(-1, 3))
