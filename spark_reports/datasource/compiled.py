@@ -108,7 +108,7 @@ class Compiler:
     def compiled(self, function: Function, *arguments: object) -> Function:
         """A function for arguments of some types of numba; it lets other threads run meanwhile."""
         if self._kept is not None:
-            with contextlib.suppress(OSError):  # no room for it any more
+            with contextlib.suppress(OSError, RuntimeError):  # no room for it any more, or the folder is only to be read
                 return cast("Function", numba.njit(arguments, nogil=True, cache=True)(function))
             self._kept = None
         return cast("Function", numba.njit(arguments, nogil=True)(function))
