@@ -31,6 +31,7 @@ from broker_core.store.layout import Bytes
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numba: Any = numba.config  # its names are made when it is loaded
+_njit: Any = numba.njit  # takes more options than its types say
 _CHECKSUMS = "checksums.json"
 _MAKING = "making-"
 FOLDERS_MAX = 4
@@ -44,7 +45,7 @@ def cache_folder() -> Path:
 
 def part(function: Function) -> Function:
     """A function that only compiled ones call."""
-    return cast("Function", numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    return cast("Function", _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def inlined(function: Function) -> Function:
@@ -126,7 +127,8 @@ class Compiler:
 def _identity(source: Path) -> str:
     """A name for what machine code depends on; numba tells modules apart by their places."""
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    text = repr((str(source.resolve()), source.read_bytes(), sys.version, numba.__version__, processor))
+    sources = source.read_bytes(), Path(__file__).read_bytes()
+    text = repr((str(source.resolve()), sources, sys.version, numba.__version__, processor))
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -29,7 +29,6 @@ GROUPS_MAX = 1 << 14
 """Groups that are kept at a time: their table stays small; where there are more, they are added up in parts."""
 _POOL_BYTES = 1 << 20
 """Of their texts; those of one record are less than 128 KiB."""
-MINUTE_MS = 60_000
 _NO_PLACES: Int64s = np.zeros(0, dtype=np.int64)
 _EARLIEST_MS, _LATEST_MS = -(1 << 63), (1 << 63) - 1
 
@@ -170,7 +169,7 @@ class TaskSums:
 
     def _key(self, key: str, groups: Int64s) -> pa.Array:
         if key == MINUTE:
-            return times_of(groups[:, kernels.MINUTE] * MINUTE_MS)
+            return times_of(groups[:, kernels.MINUTE] * kernels.MINUTE_MS)
         if key == "store":
             return pa.repeat(self._store, len(groups))
         if key == "queue_id":

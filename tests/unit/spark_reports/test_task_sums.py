@@ -1,3 +1,4 @@
+import sys
 from collections import defaultdict
 
 import pytest
@@ -145,3 +146,12 @@ def test_every_key_can_be_summed_by(tmp_path):
     writer.flush()
     ((key, values),) = added_up([tmp_path], SUM_KEYS, Selection())[0].items()
     assert (len(key), values[0]) == (len(SUM_KEYS), 1)
+
+
+def test_a_python_without_numba_is_told_what_is_missing(monkeypatch):
+    for name in ("task_sums", "kernels", "compiled"):
+        monkeypatch.delitem(sys.modules, f"spark_reports.datasource.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    schema = to_arrow_schema(sums("topic"), timezone="UTC")
+    with pytest.raises(UsageError, match="lacks the package numba"):
+        list(read_sums((), Selection(), ("topic",), schema))
